@@ -1,0 +1,57 @@
+# `make demo` and `make test` need only Python 3.10 or newer, pip and git.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/installed
+
+# The environment is self-contained: a sourced ROS 2 stays out of it, and it talks to no other machine.
+unexport PYTHONPATH LD_LIBRARY_PATH AMENT_PREFIX_PATH RMW_IMPLEMENTATION _ROS_WHEELS_BOOTSTRAP_COMPLETE
+export ROS_AUTOMATIC_DISCOVERY_RANGE ?= LOCALHOST
+export ROS_LOG_DIR ?= $(CURDIR)/$(VENV)/log
+
+.PHONY: help demo test lint format clean
+
+help:
+	@echo "make demo     run the demonstration; figures go to demo_output/"
+	@echo "make test     lint, type check and all tests"
+	@echo "make lint     lint and type check only"
+	@echo "make format   format the code, mend what ruff can mend"
+	@echo "make clean    remove the environment and everything built"
+	@echo "Each makes $(VENV) first if it is missing. Another Python: make PYTHON=python3.12 ..."
+
+demo: $(INSTALLED)
+	@$(BIN)/projected-control demo --out demo_output
+
+test: lint
+	@echo "==> tests"
+	@$(BIN)/python -m pytest
+
+lint: $(INSTALLED)
+	@echo "==> lint"
+	@$(BIN)/ruff check
+	@echo "==> format"
+	@$(BIN)/ruff format --check
+	@echo "==> types"
+	@$(BIN)/mypy
+
+format: $(INSTALLED)
+	@$(BIN)/ruff check --fix
+	@$(BIN)/ruff format
+
+clean:
+	rm -rf $(VENV) build dist demo_output *.egg-info .hypothesis .mypy_cache .pytest_cache .ruff_cache
+
+$(INSTALLED): setup.py setup.cfg pyproject.toml
+	@command -v "$(PYTHON)" >/dev/null || \
+	  { echo "$(PYTHON) not found: install Python 3.10 or newer, or say make PYTHON=..."; exit 1; }
+	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 10))' || \
+	  { echo "$$("$(PYTHON)" --version) is too old: say make PYTHON=... with 3.10 or newer"; exit 1; }
+	@echo "==> environment in $(VENV) ($$("$(PYTHON)" --version))"
+	@"$(PYTHON)" -m venv $(VENV) || \
+	  { echo "Python's venv module is missing or broken (Debian, Ubuntu: apt install python3-venv)"; exit 1; }
+	@echo "==> dependencies: ROS 2, Pinocchio and tools; some minutes the first time"
+	@$(BIN)/python -m pip install --quiet --upgrade pip  # older ones fail to resolve on Python 3.10
+	@$(BIN)/python -m pip install --editable '.[ros,test]'
+	@mkdir -p "$$ROS_LOG_DIR"
+	@touch $@
+	@echo "==> installed"

@@ -1,0 +1,135 @@
+"""Stability of the sampled force loop.
+
+The constraint force answers the torque without any dynamics in between, so one sample of delay
+makes the proportional gain a loop gain: in continuous time every positive gain is stable, in a
+computer it is not. With a first-order low-pass on the measured force, a = exp(−ω_c T), and d
+samples of delay, the loop has the characteristic polynomial
+
+    z^(d−1) (z − 1)(z − a) + (1 − a) [G_F (z − 1) + G_I T z].
+
+For d = 1 it is stable exactly where G_F + G_I T/2 < coth(ω_c T/2), and without a filter where
+G_F + G_I T/2 < 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from projected_control import check
+from projected_control.errors import InvalidValue, UnstableForceLoop
+
+MAX_DELAY = 100
+
+
+@dataclass(frozen=True)
+class ForceLoop:
+    """The force loop as the sampled system it is.
+
+    Attributes:
+        proportional: G_F.
+        integral: G_I [1/s].
+        period: T [s].
+        cutoff: Of the low-pass on the measured force [Hz]; None without one.
+        delay: d, from torque to its effect in the measurement [samples]; at least one.
+    """
+
+    proportional: float
+    integral: float
+    period: float
+    cutoff: float | None = None
+    delay: int = 1
+
+    def __post_init__(self) -> None:
+        check.not_negative("proportional force gain G_F", self.proportional)
+        check.not_negative("integral force gain G_I", self.integral)
+        check.positive("period", self.period)
+        if self.cutoff is not None:
+            check.positive("force filter cut-off", self.cutoff)
+        if self.delay != int(self.delay) or not 1 <= self.delay <= MAX_DELAY:
+            raise InvalidValue(f"delay must be 1 to {MAX_DELAY} whole samples, got {self.delay}")
+
+    @property
+    def pole(self) -> float:
+        """a = exp(−ω_c T) of the low-pass, zero without one."""
+        if self.cutoff is None:
+            return 0.0
+        return float(np.exp(-2.0 * np.pi * self.cutoff * self.period))
+
+    @property
+    def spectral_radius(self) -> float:
+        """Magnitude of the slowest root; the loop is stable below one."""
+        a, feedback = self.pole, np.zeros(2)
+        feedback[0] = (1.0 - a) * (self.proportional + self.integral * self.period)
+        feedback[1] = -(1.0 - a) * self.proportional
+        polynomial = np.zeros(self.delay + 2)
+        polynomial[:3] = 1.0, -(1.0 + a), a
+        polynomial[-2:] += feedback
+        if self.integral == 0.0:
+            polynomial = np.polydiv(polynomial, [1.0, -1.0])[
+                0
+            ]  # without an integral no root at one
+        return float(np.abs(np.roots(polynomial)).max(initial=0.0))
+
+    @property
+    def stable(self) -> bool:
+        """Whether all roots lie inside the unit circle."""
+        return self.spectral_radius < 1.0
+
+    @property
+    def gain_margin(self) -> float:
+        """The factor by which both gains may grow before the loop diverges; below one it does."""
+        if self.proportional == 0.0 and self.integral == 0.0:
+            return float("inf")
+
+        def scaled(factor: float) -> ForceLoop:
+            return replace(
+                self, proportional=factor * self.proportional, integral=factor * self.integral
+            )
+
+        return _largest(lambda factor: scaled(factor).stable)
+
+    @property
+    def proportional_bound(self) -> float:
+        """The G_F at which the loop starts to diverge, all else as it is; zero where none is stable."""
+        return _largest(lambda gain: replace(self, proportional=gain).stable)
+
+    @property
+    def cutoff_bound(self) -> float:
+        """The filter cut-off [Hz] above which the loop diverges, all else as it is."""
+        return _largest(lambda hertz: replace(self, cutoff=hertz).stable)
+
+    def require_stable(self) -> ForceLoop:
+        """Itself, or an error that says what would be stable."""
+        if self.stable:
+            return self
+        bound = self.proportional_bound
+        hertz = self.cutoff_bound
+        filtered = "no filter" if self.cutoff is None else f"a {self.cutoff:g} Hz filter"
+        advice = [f"lower G_F to {0.8 * bound:.3g}"] if bound > 0.0 else []
+        if hertz > 0.0:
+            advice.append(f"lower the filter cut-off to {0.8 * hertz:.3g} Hz")
+        advice = advice or [f"lower G_I below {self.integral:g} 1/s too"]
+        raise UnstableForceLoop(
+            f"the force loop would diverge: with G_I = {self.integral:g} 1/s, {filtered} and "
+            f"{self.delay} sample{'s' if self.delay > 1 else ''} of delay at {1.0 / self.period:g} Hz, "
+            f"G_F must stay below {bound:.4g}, got {self.proportional:g}; {' or '.join(advice)}"
+        )
+
+
+def _largest(stable: Callable[[float], bool], limit: float = 1e6) -> float:
+    """Where stability ends: a bisection from the first power of two that is not stable."""
+    high = 2.0**-20
+    if not stable(high):
+        return 0.0
+    while stable(high):
+        high *= 2.0
+        if high > limit:
+            return float("inf")
+    low = 0.5 * high
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if stable(middle) else (low, middle)
+    return low

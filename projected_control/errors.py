@@ -1,0 +1,50 @@
+"""Everything this package refuses, each with what was wrong, what was expected and what to do.
+
+All derive from `ProjectedControlError`, so one ``except`` catches them; most are `ValueError` or
+`KeyError` too, so that code which knows nothing of this package treats them as usual.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+class ProjectedControlError(Exception):
+    """Base of all errors of this package."""
+
+    def __str__(self) -> str:
+        return str(self.args[0]) if self.args else type(self).__name__
+
+
+class InvalidValue(ProjectedControlError, ValueError):
+    """A value that cannot be meant: not finite, of the wrong sign or size."""
+
+
+class InvalidDescription(ProjectedControlError, ValueError):
+    """A robot description that does not parse or does not describe an arm."""
+
+
+class UnknownName(ProjectedControlError, KeyError):
+    """A joint, frame or choice that does not exist; the message lists those that do."""
+
+    def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
+        names = sorted(known)
+        listed = ", ".join(names) if names else "none"
+        super().__init__(f"unknown {kind} {name!r}; there are: {listed}")
+        self.kind, self.name, self.known = kind, name, names
+
+
+class Unreachable(ProjectedControlError, ValueError):
+    """No configuration satisfies the constraint and the coordinates asked for."""
+
+
+class Uncontrollable(ProjectedControlError, ValueError):
+    """The joints with a motor cannot move the arm in all its free directions."""
+
+
+class UnstableForceLoop(ProjectedControlError, ValueError):
+    """Gains with which the sampled force loop would diverge."""
+
+
+class SimulationFailed(ProjectedControlError, RuntimeError):
+    """A simulation that left the constraint or the finite numbers."""

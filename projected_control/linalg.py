@@ -1,0 +1,141 @@
+"""Linear algebra of very small matrices, for use inside the kernels.
+
+LAPACK is made for matrices a hundred times larger than an arm's: called from a kernel it spends
+most of its microseconds on checking and copying. The two decompositions a tick needs are written
+out here; both are tested against NumPy's.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from projected_control.compiled import COMPILED, compiled
+
+Array = NDArray[np.float64]
+
+MAX_SWEEPS = 40
+"""Sweeps of the Jacobi iteration; convergence is quadratic, four to eight are usual."""
+
+ROUNDING = 2.3e-16
+"""A unit in the last place of 1.0: rows whose cosine is below this count as orthogonal."""
+
+
+@compiled
+def svd_by_jacobi(A: Array, U: Array, sigma: Array, V: Array) -> None:
+    """Singular value decomposition ``A = U diag(sigma) V`` by one-sided Jacobi rotations.
+
+    The rows of A are rotated against each other until they are orthogonal (Hestenes 1958). Every
+    singular value comes out with high *relative* accuracy, which a test against an absolute
+    tolerance near singular configurations needs, and the result does not depend on the machine's
+    BLAS. The singular values are not sorted.
+
+    Args:
+        A: Matrix, m × n, any rank. Not changed.
+        U: Result, m × m, orthogonal.
+        sigma: Result, m singular values; those past the rank are zero to rounding.
+        V: Result, m × n; row i is the i-th right singular vector, zero where sigma[i] is zero.
+    """
+    m, n = A.shape
+    V[:, :] = A
+    U[:, :] = 0.0
+    largest = 0.0
+    for i in range(m):
+        U[i, i] = 1.0
+        largest = max(largest, _dot(V[i], V[i]))
+    floor = largest * ROUNDING * ROUNDING
+    for _ in range(MAX_SWEEPS):
+        rotated = False
+        for i in range(m - 1):
+            for j in range(i + 1, m):
+                ii = _dot(V[i], V[i])
+                jj = _dot(V[j], V[j])
+                ij = _dot(V[i], V[j])
+                if min(ii, jj) <= floor or ij * ij <= ROUNDING * ROUNDING * ii * jj:
+                    continue
+                rotated = True
+                zeta = (jj - ii) / (2.0 * ij)
+                tangent = 1.0 / (abs(zeta) + np.sqrt(1.0 + zeta * zeta))
+                if zeta < 0.0:
+                    tangent = -tangent
+                cosine = 1.0 / np.sqrt(1.0 + tangent * tangent)
+                sine = cosine * tangent
+                for k in range(n):
+                    a, b = V[i, k], V[j, k]
+                    V[i, k] = cosine * a - sine * b
+                    V[j, k] = sine * a + cosine * b
+                for k in range(m):
+                    a, b = U[k, i], U[k, j]
+                    U[k, i] = cosine * a - sine * b
+                    U[k, j] = sine * a + cosine * b
+        if not rotated:
+            break
+    for i in range(m):
+        sigma[i] = np.sqrt(_dot(V[i], V[i]))
+        if sigma[i] > 0.0:
+            for k in range(n):
+                V[i, k] /= sigma[i]
+
+
+def svd_by_lapack(A: Array, U: Array, sigma: Array, V: Array) -> None:
+    """What `svd_by_jacobi` does, by LAPACK: faster where there is no compiler."""
+    m, n = A.shape
+    k = min(m, n)
+    U[:, :], sigma[:k], full_V = np.linalg.svd(A, full_matrices=True)
+    sigma[k:] = 0.0
+    V[:k] = full_V[:k]
+    V[k:] = 0.0
+
+
+@compiled
+def _dot(a: Array, b: Array) -> float:
+    total = 0.0
+    for k in range(a.size):
+        total += a[k] * b[k]
+    return total
+
+
+@compiled
+def solve_by_elimination(A: Array, b: Array) -> Array:
+    """Solution of ``A x = b`` by Gaussian elimination with partial pivoting.
+
+    A singular A gives values that are not finite; nothing is raised.
+
+    Args:
+        A: Square matrix, n × n. Not changed.
+        b: Right-hand side, n. Not changed.
+    """
+    n = b.size
+    LU = A.copy()
+    x = b.copy()
+    for column in range(n):
+        pivot = column
+        for row in range(column + 1, n):
+            if abs(LU[row, column]) > abs(LU[pivot, column]):
+                pivot = row
+        if pivot != column:
+            for k in range(column, n):
+                LU[column, k], LU[pivot, k] = LU[pivot, k], LU[column, k]
+            x[column], x[pivot] = x[pivot], x[column]
+        for row in range(column + 1, n):
+            factor = LU[row, column] / LU[column, column]
+            for k in range(column, n):
+                LU[row, k] -= factor * LU[column, k]
+            x[row] -= factor * x[column]
+    for row in range(n - 1, -1, -1):
+        for k in range(row + 1, n):
+            x[row] -= LU[row, k] * x[k]
+        x[row] /= LU[row, row]
+    return x
+
+
+def solve_by_lapack(A: Array, b: Array) -> Array:
+    """What `solve_by_elimination` does, by LAPACK."""
+    try:
+        return np.asarray(np.linalg.solve(A, b))
+    except np.linalg.LinAlgError:
+        return np.full_like(b, np.nan)
+
+
+svd = svd_by_jacobi if COMPILED else svd_by_lapack
+solve = solve_by_elimination if COMPILED else solve_by_lapack

@@ -1,0 +1,20 @@
+"""The simulated arm: integration on the constraint, friction, sensors, assembly."""
+
+from projected_control.simulation.assembly import assemble
+from projected_control.simulation.friction import FRICTIONLESS, JointFriction
+from projected_control.simulation.integrators import DORMAND_PRINCE, RK4, TABLEAUX, Tableau
+from projected_control.simulation.plant import Plant, PlantState
+from projected_control.simulation.sensors import ForceSensor
+
+__all__ = [
+    "DORMAND_PRINCE",
+    "FRICTIONLESS",
+    "RK4",
+    "TABLEAUX",
+    "ForceSensor",
+    "JointFriction",
+    "Plant",
+    "PlantState",
+    "Tableau",
+    "assemble",
+]

@@ -1,0 +1,121 @@
+"""Putting an arm together: the configuration nearest a guess that satisfies what is asked of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import least_squares
+
+from projected_control import check
+from projected_control.arm import Arm
+from projected_control.constraints import Constraint
+from projected_control.coordinates import Coordinates
+from projected_control.errors import InvalidValue, Unreachable
+
+Array = NDArray[np.float64]
+Equations = Callable[[Array], tuple[Array, Array]]
+
+MAX_ITERATIONS = 200
+RESTARTS = 20
+
+
+def assemble(
+    arm: Arm,
+    constraint: Constraint | None,
+    guess: ArrayLike,
+    coordinates: Coordinates | None = None,
+    values: ArrayLike | None = None,
+    *,
+    time: float = 0.0,
+    tolerance: float = 1e-12,
+) -> Array:
+    """The configuration nearest a guess with Φ(q) = x(t) and, if asked, θ(q) = values.
+
+    Newton steps towards the equations, and within them towards the guess:
+    ``δq = −G⁺ g − (I − G⁺G)(q − q_guess)``. Where they do not settle, least squares from the guess
+    and from random configurations has the last word.
+
+    Args:
+        arm: The arm; its state is left as it was.
+        constraint: What must hold; None for a free arm.
+        guess: n joint positions [rad or m].
+        coordinates: What else is prescribed.
+        values: To which values, k of them.
+        time: Of a moving constraint [s].
+        tolerance: On ‖(Φ, θ − values)‖ [m and rad].
+
+    Raises:
+        Unreachable: Where there is no such configuration, with the distance that remains.
+    """
+    start = check.finite_array("guess", guess, (arm.n,))
+    if (coordinates is None) != (values is None):
+        raise InvalidValue("coordinates and their values go together: give both or none")
+    wanted = np.empty(0)
+    if coordinates is not None and values is not None:
+        wanted = check.finite_array("values", values, (coordinates.size,))
+    probe = arm.twin()
+    rest = np.zeros(arm.n)
+    target = constraint.target(time) if constraint is not None else None
+
+    def equations(q: Array) -> tuple[Array, Array]:
+        probe.update(q, rest)
+        g: list[Array] = []
+        G: list[Array] = []
+        if constraint is not None:
+            residual = constraint.residual(probe)
+            g.append(residual if target is None else residual - target.x)
+            G.append(constraint.jacobian(probe))
+        if coordinates is not None:
+            g.append(coordinates.difference(coordinates.value(probe), wanted))
+            G.append(coordinates.jacobian(probe))
+        return np.concatenate(g), np.concatenate(G)
+
+    if constraint is None and coordinates is None:
+        return start
+    solution = _nearest(equations, start, tolerance)
+    if solution is None:
+        solution = _least_squares(equations, start, arm, tolerance)
+    return solution
+
+
+def _nearest(equations: Equations, start: Array, tolerance: float) -> Array | None:
+    q = start.copy()
+    for _ in range(MAX_ITERATIONS):
+        g, G = equations(q)
+        G_pinv = np.linalg.pinv(G, rcond=1e-9)
+        back = start - q
+        step = -G_pinv @ g + back - G_pinv @ (G @ back)
+        step *= min(1.0, 0.5 / max(float(np.abs(step).max()), 1e-300))
+        q += step
+        if np.abs(step).max() < 1e-13 + 1e-12 * np.abs(q).max():
+            break
+    return q if np.linalg.norm(equations(q)[0]) <= tolerance else None
+
+
+def _least_squares(equations: Equations, start: Array, arm: Arm, tolerance: float) -> Array:
+    random = np.random.default_rng(0)
+    best, best_error = start, np.inf
+    for attempt in range(RESTARTS):
+        guess = start if attempt == 0 else start + random.uniform(-np.pi, np.pi, arm.n)
+        result = least_squares(
+            lambda q: equations(q)[0],
+            guess,
+            jac=lambda q: equations(q)[1],
+            xtol=1e-15,
+            ftol=1e-15,
+            gtol=1e-15,
+        )
+        error = float(np.linalg.norm(result.fun))
+        near = _nearest(equations, result.x, tolerance) if error < 1e-3 else None
+        if near is not None:
+            return near
+        if error < best_error:
+            best, best_error = result.x, error
+    if best_error <= max(tolerance, 1e-9):
+        return best
+    raise Unreachable(
+        f"no configuration of {arm.name!r} satisfies the constraint and coordinates asked for: the "
+        f"nearest found, q = {np.array2string(best, precision=4)}, misses them by {best_error:.3g}"
+    )

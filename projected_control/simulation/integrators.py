@@ -1,0 +1,54 @@
+"""Fixed-step explicit Runge–Kutta integration, from the coefficients of any tableau."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.integrate import RK45
+
+Array = NDArray[np.float64]
+Derivative = Callable[[float, Array], Array]
+
+
+class Tableau(NamedTuple):
+    """Coefficients of an explicit Runge–Kutta method (Butcher).
+
+    Attributes:
+        order: Of the local error plus one.
+        nodes: Times of the stages, as fractions of the step.
+        stages: Row s weighs the slopes before stage s.
+        weights: Of the slopes in the result.
+    """
+
+    order: int
+    nodes: Array
+    stages: Array
+    weights: Array
+
+
+RK4 = Tableau(
+    4,
+    np.array([0.0, 0.5, 0.5, 1.0]),
+    np.array([[0.0, 0.0, 0.0], [0.5, 0.0, 0.0], [0.0, 0.5, 0.0], [0.0, 0.0, 1.0]]),
+    np.array([1.0, 2.0, 2.0, 1.0]) / 6.0,
+)
+"""The classical method of order four."""
+
+DORMAND_PRINCE = Tableau(5, RK45.C, RK45.A, RK45.B)
+"""Order five, with SciPy's coefficients."""
+
+TABLEAUX = {"rk4": RK4, "dormand-prince": DORMAND_PRINCE}
+
+
+def integrate_step(
+    tableau: Tableau, derivative: Derivative, time: float, y: Array, step: float
+) -> Array:
+    """y one step later, for ẏ = derivative(t, y)."""
+    slopes = np.empty((tableau.weights.size, y.size))
+    for s in range(tableau.weights.size):
+        stage = y + step * (tableau.stages[s, :s] @ slopes[:s]) if s else y
+        slopes[s] = derivative(time + tableau.nodes[s] * step, stage)
+    return np.asarray(y + step * (tableau.weights @ slopes))

@@ -1,0 +1,200 @@
+"""The simulated plant: a constrained arm under joint efforts, integrated with a fixed step.
+
+After each step the configuration is put back on the constraint, ``q ← q − A⁺Φ`` (Aghili 37), **and
+so is the velocity**, ``q̇ ← P q̇ + A⁺ẋ``. The first alone is not enough: near a singular
+configuration a velocity error ε grows to A⁺ε, and the simulation leaves through the singularity.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from projected_control import check
+from projected_control.dynamics import acceleration_kernel
+from projected_control.errors import InvalidValue, SimulationFailed
+from projected_control.model import ConstrainedArm
+from projected_control.simulation.friction import FRICTIONLESS, JointFriction
+from projected_control.simulation.integrators import RK4, Tableau, integrate_step
+
+Array = NDArray[np.float64]
+
+MAX_CORRECTIONS = 20
+
+LOST = 1e-3
+"""‖Φ‖ after the correction from which the arm counts as off its constraint."""
+
+
+class PlantState(NamedTuple):
+    """The plant between two steps.
+
+    Attributes:
+        time: [s].
+        q, v: Joint positions and velocities [rad or m, and per second].
+        acceleration: q̈ under the effort last applied.
+        multipliers: λ under the effort last applied [N or N·m].
+        constraint_force: F = Aᵀλ [N·m or N].
+        residual: ‖Φ(q) − x(t)‖.
+        energy: Kinetic and potential [J].
+        work: Done on the arm by motors, friction and moving constraints since the start [J].
+        rank: Of A.
+    """
+
+    time: float
+    q: Array
+    v: Array
+    acceleration: Array
+    multipliers: Array
+    constraint_force: Array
+    residual: float
+    energy: float
+    work: float
+    rank: int
+
+
+class Plant:
+    """A constrained arm that moves.
+
+    Args:
+        model: Arm and constraint; coordinates and metric play no part.
+        step: Integration step [s].
+        friction: Of the joints.
+        tableau: Integration method.
+        tolerance: ‖Φ‖ down to which the position is corrected.
+        correct_position: Put q back on the constraint after each step.
+        correct_velocity: Put q̇ back in the constraint's tangent after each step.
+    """
+
+    def __init__(
+        self,
+        model: ConstrainedArm,
+        step: float = 1e-3,
+        *,
+        friction: JointFriction = FRICTIONLESS,
+        tableau: Tableau = RK4,
+        tolerance: float = 1e-12,
+        correct_position: bool = True,
+        correct_velocity: bool = True,
+    ) -> None:
+        if not (model.root == 1.0).all():
+            raise InvalidValue("a plant has no metric: its model must be built without one")
+        for name in ("coulomb", "viscous"):
+            if np.size(getattr(friction, name)) not in (1, model.n):
+                raise InvalidValue(
+                    f"{name} friction must be one number or {model.n}, one a joint, "
+                    f"got {np.size(getattr(friction, name))}"
+                )
+        self.model = model
+        self.step_size = check.positive("integration step", step)
+        self.friction, self.tableau = friction, tableau
+        self.tolerance = check.positive("tolerance of the position correction", tolerance)
+        self.correct_position, self.correct_velocity = correct_position, correct_velocity
+        self._y = np.zeros(2 * model.n + 1)
+        self._effort = np.zeros(model.n)
+        self.time = 0.0
+
+    def reset(self, q: ArrayLike, v: ArrayLike | None = None, time: float = 0.0) -> PlantState:
+        """Start from here: a position on the constraint, a velocity that is projected on it."""
+        n = self.model.n
+        self.time = check.finite("time", time)
+        self._effort = np.zeros(n)
+        self._y[:n] = check.finite_array("initial position q", q, (n,))
+        self._y[n : 2 * n] = 0.0 if v is None else check.finite_array("initial velocity", v, (n,))
+        self._y[2 * n] = 0.0
+        state = self.model.evaluate(self._y[:n], self._y[n : 2 * n], self.time)
+        error = float(np.linalg.norm(state.residual))
+        if error > 1e-6:
+            raise InvalidValue(
+                f"the initial position {self._y[:n].tolist()} is not on the constraint: it is off "
+                f"by {error:.3g}; see `assemble` for the nearest one that is"
+            )
+        self._correct()
+        return self.state
+
+    @property
+    def q(self) -> Array:
+        """Joint positions now."""
+        return self._y[: self.model.n].copy()
+
+    @property
+    def v(self) -> Array:
+        """Joint velocities now."""
+        return self._y[self.model.n : 2 * self.model.n].copy()
+
+    @property
+    def state(self) -> PlantState:
+        """All there is to know of this instant, under the effort last applied."""
+        n, y = self.model.n, self._y
+        q, v = y[:n].copy(), y[n : 2 * n].copy()
+        acceleration = self._acceleration(self.time, q, v)
+        model = self.model
+        load = self._effort + self.friction.effort(v) - model.h - model.M @ acceleration
+        force = load - model.P @ load
+        return PlantState(
+            self.time,
+            q,
+            v,
+            acceleration,
+            model.A_pinv.T @ force,
+            force,
+            float(np.linalg.norm(model.residual)),
+            model.arm.energy,
+            float(y[2 * n]),
+            model.rank,
+        )
+
+    def step(self, effort: ArrayLike) -> None:
+        """Apply joint efforts [N·m or N] for one step."""
+        n = self.model.n
+        self._effort = check.finite_array("effort", effort, (n,))
+        y = integrate_step(self.tableau, self._derivative, self.time, self._y, self.step_size)
+        if not np.isfinite(y).all():
+            raise SimulationFailed(
+                f"the simulation left the finite numbers at t = {self.time:.6g} s, from "
+                f"q = {self._y[:n].tolist()}, q̇ = {self._y[n : 2 * n].tolist()}; use a smaller step"
+            )
+        self._y = y
+        self.time += self.step_size
+        self._correct()
+
+    def _acceleration(self, time: float, q: Array, v: Array) -> Array:
+        model = self.model.evaluate(q, v, time)
+        acting = model.P @ (self._effort + self.friction.effort(v) - model.h)
+        return acceleration_kernel(model.M, model.P, acting, model.A_pinv @ model.b)
+
+    def _derivative(self, time: float, y: Array) -> Array:
+        n = self.model.n
+        q, v = y[:n], y[n : 2 * n]
+        slope = np.empty_like(y)
+        acceleration = self._acceleration(time, q, v)
+        slope[:n] = v
+        slope[n : 2 * n] = acceleration
+        power = v @ (self._effort + self.friction.effort(v))
+        if self.model.moves:
+            load = (
+                self._effort + self.friction.effort(v) - self.model.h - self.model.M @ acceleration
+            )
+            power -= self.model.normal_rate @ load
+        slope[2 * n] = power
+        return slope
+
+    def _correct(self) -> None:
+        n, model = self.model.n, self.model
+        q, v = self._y[:n], self._y[n : 2 * n]
+        model.evaluate(q, v, self.time)
+        if self.correct_position:
+            for _ in range(MAX_CORRECTIONS):
+                if np.linalg.norm(model.residual) <= self.tolerance:
+                    break
+                q -= model.A_pinv @ model.residual
+                model.evaluate(q, v, self.time)
+            error = float(np.linalg.norm(model.residual))
+            if not error <= LOST:
+                raise SimulationFailed(
+                    f"the arm left its constraint at t = {self.time:.6g} s: it is off by "
+                    f"{error:.3g} at q = {q.tolist()}; use a smaller step"
+                )
+        if self.correct_velocity:
+            v[:] = model.P @ v + model.normal_rate

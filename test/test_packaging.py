@@ -1,0 +1,91 @@
+"""What an installed package has to contain, for pip and for ROS 2."""
+
+import configparser
+import re
+import shutil
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from email import message_from_string
+from email.message import Message
+from importlib.util import find_spec
+from pathlib import Path
+from zipfile import ZipFile
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+NODES = {
+    "motion_controller",
+    "force_controller",
+    "passive_joint_controller",
+    "simulated_arm",
+    "effort_watchdog",
+}
+DATA = "projected_control-0.1.0.data/data"
+INFO = "projected_control-0.1.0.dist-info"
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory) -> ZipFile:
+    """Built from a copy of the sources, so that nothing stale or new stands in the tree."""
+    folder = tmp_path_factory.mktemp("wheel")
+    ignore = shutil.ignore_patterns(".*", "build", "install", "log", "*.egg-info", "demo_output")
+    shutil.copytree(ROOT, folder / "source", ignore=ignore)
+    command = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--quiet", "-w", str(folder)]
+    if find_spec("setuptools.command.bdist_wheel"):
+        command.append("--no-build-isolation")
+    built = subprocess.run([*command, str(folder / "source")], capture_output=True, text=True)
+    assert built.returncode == 0, built.stderr
+    return ZipFile(next(folder.glob("*.whl")))
+
+
+@pytest.fixture(scope="module")
+def metadata(wheel) -> Message:
+    return message_from_string(wheel.read(f"{INFO}/METADATA").decode())
+
+
+@pytest.fixture(scope="module")
+def manifest() -> ET.Element:
+    return ET.parse(ROOT / "package.xml").getroot()
+
+
+def test_shared_files(wheel):
+    files = set(wheel.namelist())
+    assert "projected_control/py.typed" in files
+    assert f"{DATA}/share/ament_index/resource_index/packages/projected_control" in files
+    assert f"{DATA}/share/projected_control/package.xml" in files
+    assert f"{DATA}/share/projected_control/urdf/three_link_slider.urdf.xacro" in files
+    for top in ("launch", "config", "urdf", "worlds"):
+        for path in (ROOT / top).rglob("*"):
+            if path.is_file() and "__pycache__" not in path.parts:
+                relative = path.relative_to(ROOT).as_posix()
+                assert f"{DATA}/share/projected_control/{relative}" in files
+
+
+def test_executables(wheel):
+    entry_points = configparser.ConfigParser()
+    entry_points.read_string(wheel.read(f"{INFO}/entry_points.txt").decode())
+    assert dict(entry_points["console_scripts"]) == {
+        "projected-control": "projected_control.cli:main",
+        **{node: f"projected_control.nodes.{node}:main" for node in NODES},
+    }
+    for node in NODES:
+        mode = wheel.getinfo(f"{DATA}/lib/projected_control/{node}").external_attr >> 16
+        assert mode & 0o111 == 0o111
+
+
+def test_manifests_agree(metadata, manifest):
+    assert manifest.findtext("name") == metadata["Name"].replace("-", "_")
+    assert manifest.findtext("version") == metadata["Version"]
+    assert manifest.findtext("license") == (metadata["License-Expression"] or metadata["License"])
+    assert manifest.find("maintainer").get("email") == metadata["Maintainer-email"]
+
+
+def test_ros_dependencies_agree(metadata, manifest):
+    """What the extra `ros` installs from PyPI is what package.xml asks of a ROS 2 install."""
+    requirements = [r for r in metadata.get_all("Requires-Dist") if re.search("extra == .ros", r)]
+    names = {re.match(r"ros-([a-z-]+)", r)[1].replace("-", "_") for r in requirements}
+    keys = {element.text for element in manifest.iter("exec_depend")}
+    assert all("==" in requirement.split(";")[0] for requirement in requirements)
+    assert names == {k for k in keys if re.search(r"^rcl|_(msgs|srvs|interfaces)$", k)}
