@@ -144,7 +144,7 @@ class Arm:
         Args:
             source: Path, or XML.
             mappings: xacro arguments.
-            joints: Names of the joints that move, all movable ones unless given; the rest is locked.
+            joints: Names of the joints that move, all of them unless given; the rest is locked.
             passive: Names of the joints without a motor.
             gravity: Along −z [m/s²], or a vector; the standard 9.81 unless given.
             locked: Positions of locked joints, zero unless given [rad or m].
@@ -171,9 +171,10 @@ class Arm:
         self._data = model.createData()
         self.q: Array = np.zeros(self.n)
         self.v: Array = np.zeros(self.n)
-        self.M: Array = self._data.M
+        # A view still: with a single joint eigenpy gives its matrices one dimension only.
+        self.M: Array = self._data.M.reshape(self.n, self.n)
         self.h: Array = self._data.nle
-        self.spatial_jacobian: Array = self._data.J
+        self.spatial_jacobian: Array = self._data.J.reshape(6, self.n)
         self._attachments: dict[str, Attachment] = {}
         self.update(self.q, self.v)
 
@@ -245,10 +246,13 @@ class Arm:
     def attachment(self, frame: str) -> Attachment:
         """Where a frame sits, for kernels that follow it."""
         if frame not in self._attachments:
-            model = self._model
-            if not model.existFrame(frame):
+            model, link = self._model, pinocchio.FrameType.BODY
+            if model.existFrame(frame, link):  # of a joint and a link with one name, the link
+                placed = model.frames[model.getFrameId(frame, link)]
+            elif model.existFrame(frame):
+                placed = model.frames[model.getFrameId(frame)]
+            else:
                 raise UnknownName("frame", frame, self.frame_names)
-            placed = model.frames[model.getFrameId(frame)]
             joint = placed.parentJoint
             support = np.zeros(self.n)
             for ancestor in list(model.supports[joint])[1:]:
@@ -334,7 +338,7 @@ def _gravity_vector(gravity: float | ArrayLike) -> Array:
 def _limits(model: pinocchio.Model) -> JointLimits:
     def unlimited(values: Array) -> Array:
         values = np.array(values)
-        return np.where(np.abs(values) >= UNLIMITED, np.sign(values) * np.inf, values)
+        return np.where(np.abs(values) >= UNLIMITED, np.copysign(np.inf, values), values)
 
     return JointLimits(
         effort=unlimited(model.effortLimit),

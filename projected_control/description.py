@@ -49,10 +49,7 @@ def read_description(
         raise InvalidDescription(
             f"{origin} is not a xacro file, so it takes no arguments {dict(mappings)}"
         )
-    try:
-        root = ElementTree.fromstring(text)
-    except ElementTree.ParseError as error:
-        raise InvalidDescription(f"{origin} is not well-formed XML: {error}") from None
+    root = _parse(text, origin)
     if root.tag != "robot":
         raise InvalidDescription(
             f"{origin} is not a robot description: its root is <{root.tag}>, not <robot>"
@@ -70,13 +67,20 @@ def _read_text(source: str | Path) -> tuple[str, str]:
     path = Path(source)
     try:
         return path.read_text(encoding="utf-8"), str(path)
-    except OSError as error:
-        reason = error.strerror or error
-        raise InvalidDescription(f"cannot read the robot description {path}: {reason}") from None
     except UnicodeDecodeError:
         raise InvalidDescription(
             f"{path} is not a text file, so it is no robot description"
         ) from None
+    except (OSError, ValueError) as error:  # ValueError: a path that cannot be one
+        reason = getattr(error, "strerror", None) or error
+        raise InvalidDescription(f"cannot read the robot description {path}: {reason}") from None
+
+
+def _parse(text: str, origin: str) -> ElementTree.Element:
+    try:
+        return ElementTree.fromstring(text)
+    except ElementTree.ParseError as error:
+        raise InvalidDescription(f"{origin} is not well-formed XML: {error}") from None
 
 
 def _expand(source: str | Path, text: str, origin: str, mappings: Mapping[str, object]) -> str:
@@ -85,7 +89,7 @@ def _expand(source: str | Path, text: str, origin: str, mappings: Mapping[str, o
     arguments = {name: str(value) for name, value in mappings.items()}
     known = {
         element.get("name")
-        for element in ElementTree.fromstring(text)
+        for element in _parse(text, origin)
         if element.tag in ("{http://www.ros.org/wiki/xacro}arg", "{http://ros.org/wiki/xacro}arg")
     }
     unknown = sorted(set(arguments) - {str(name) for name in known})

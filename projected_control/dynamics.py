@@ -261,13 +261,13 @@ def moves_mass(M: ArrayLike, A: ArrayLike, tolerance: float = TOLERANCE) -> bool
 
 
 def cross_coupling(M: Array, P: Array) -> Array:
-    """µP with µ = (I − P) M M_c⁻¹: how acting effort leaks into the constraint force (Aghili 32)."""
+    """µP with µ = (I − P) M M_c⁻¹: how acting effort leaks into the constraint force (Aghili)."""
     M_c = constraint_inertia(Regularisation.INERTIA, M, P)
     return np.asarray((np.eye(M.shape[0]) - P) @ M @ np.linalg.solve(M_c, P))
 
 
 def is_decoupled(M: Array, P: Array, tolerance: float = 1e-9) -> bool:
-    """Whether motion leaves the constraint force alone: M maps N(A) into itself (Aghili Prop. 3)."""
+    """Whether motion leaves the constraint force alone, M N(A) ⊂ N(A) (Aghili Prop. 3)."""
     leak = (np.eye(M.shape[0]) - P) @ M @ P
     return bool(np.linalg.norm(leak) <= tolerance * np.linalg.norm(M))
 

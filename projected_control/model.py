@@ -1,11 +1,13 @@
 """A constrained arm at one instant: what every controller and simulator of this package needs.
 
-`ConstrainedArm.evaluate` makes one Pinocchio pass and one singular value decomposition, and leaves
-M, h, Φ, A, b, P, A⁺ and the coordinates in arrays that stay where they are, so that the laws
-behind can be compiled and bound to them once.
+`ConstrainedArm.evaluate` makes one Pinocchio pass and one singular value decomposition. All it
+computes stands in one array, the workspace, of which `Terms` names the parts: a compiled law takes
+that one array and unpacks it by the same function as Python does.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +23,91 @@ from projected_control.rows import Row, RowTable, evaluate_rows
 Array = NDArray[np.float64]
 
 
+class Terms(NamedTuple):
+    """The parts of a workspace; n joints, m constraint rows, k coordinates (see `ConstrainedArm`).
+
+    Attributes:
+        value, jacobian, bias: Of all rows, constraints first, in joint units.
+        target: Rows x, ẋ, ẍ of a moving constraint, 3 × m.
+        root: Diagonal of W^½, n.
+        v, h, M: q̇, the velocity and gravity terms, the inertia matrix, in the metric's coordinates.
+        residual, A, b: Φ − x, the constraint Jacobian, ẍ − Ȧq̇.
+        P, A_pinv, sigma, rank: Of A; the rank is an array of one.
+        theta, theta_rate, J_theta, theta_bias: Coordinates, their rates, Jacobian and bias.
+    """
+
+    value: Array
+    jacobian: Array
+    bias: Array
+    target: Array
+    root: Array
+    v: Array
+    h: Array
+    M: Array
+    residual: Array
+    A: Array
+    b: Array
+    P: Array
+    A_pinv: Array
+    sigma: Array
+    rank: Array
+    theta: Array
+    theta_rate: Array
+    J_theta: Array
+    theta_bias: Array
+
+
+@compiled
+def workspace_size(n: int, m: int, k: int) -> int:
+    """How many numbers a workspace holds."""
+    rows = m + k
+    return 2 * rows + rows * n + 3 * m + 3 * n + 2 * n * n + 3 * m + 2 * m * n + 1 + k + k * n
+
+
+@compiled
+def unpack(work: Array, n: int, m: int, k: int) -> Terms:
+    """Name the parts of a workspace; views, nothing is copied."""
+    rows, nn, mn = m + k, n * n, m * n
+    o = 2 * rows
+    value, bias = work[:rows], work[rows:o]
+    jacobian = work[o : o + rows * n].reshape((rows, n))
+    o += rows * n
+    target = work[o : o + 3 * m].reshape((3, m))
+    o += 3 * m
+    root, v, h = work[o : o + n], work[o + n : o + 2 * n], work[o + 2 * n : o + 3 * n]
+    o += 3 * n
+    M, P = work[o : o + nn].reshape((n, n)), work[o + nn : o + 2 * nn].reshape((n, n))
+    o += 2 * nn
+    residual, b, sigma = work[o : o + m], work[o + m : o + 2 * m], work[o + 2 * m : o + 3 * m]
+    o += 3 * m
+    A, A_pinv = work[o : o + mn].reshape((m, n)), work[o + mn : o + 2 * mn].reshape((n, m))
+    o += 2 * mn
+    rank, theta_rate = work[o : o + 1], work[o + 1 : o + 1 + k]
+    o += 1 + k
+    J_theta = work[o : o + k * n].reshape((k, n))
+    return Terms(
+        value,
+        jacobian,
+        bias,
+        target,
+        root,
+        v,
+        h,
+        M,
+        residual,
+        A,
+        b,
+        P,
+        A_pinv,
+        sigma,
+        rank,
+        value[m:],
+        theta_rate,
+        J_theta,
+        bias[m:],
+    )
+
+
 class ConstrainedArm:
     """An arm, what constrains it, and the coordinates in which it is moved.
 
@@ -32,6 +119,7 @@ class ConstrainedArm:
         constraint: None for a free arm.
         coordinates: None where nothing is controlled.
         n, m, k: Numbers of joints, constraint rows and coordinates.
+        work: The workspace, for compiled laws; the arrays below are its parts.
         root: W^½, n; ones without a metric.
         moves: Whether the constraint is driven, x(t) ≠ const.
         time: Of the last evaluation [s].
@@ -62,86 +150,74 @@ class ConstrainedArm:
         self.tolerance = check_tolerance(tolerance)
         self.n = n = arm.n
         self.m = m = 0 if constraint is None else constraint.rows
-        self.k = 0 if coordinates is None else coordinates.size
+        self.k = k = 0 if coordinates is None else coordinates.size
         self.metric = metric or Metric.identity(n)
         if self.metric.root.shape != (n,):
-            raise InvalidValue(
-                f"metric must have {n} entries, one a joint, got {self.metric.root.size}"
-            )
-        self.root = self.metric.root
+            size = self.metric.root.size
+            raise InvalidValue(f"metric must have {n} entries, one a joint, got {size}")
         self.time = 0.0
-        compiled_rows = _equations(constraint)
-        self._by_hand = constraint if compiled_rows is None else None
-        table = RowTable(arm, [*(compiled_rows or []), *(coordinates.rows if coordinates else [])])
-        rows = m + self.k
-        value, jacobian, bias = np.zeros(rows), np.zeros((rows, n)), np.zeros(rows)
-        first = m if self._by_hand is not None else 0
-        self._row_arguments = (*table.arguments[:9], value[first:], jacobian[first:], bias[first:])
-        self._value, self._jacobian, self._bias = value, jacobian, bias
-        self._target = np.zeros((3, m))
         self.moves = constraint is not None and constraint.target(0.0) is not None
-        self._rank = np.zeros(1, dtype=np.int64)
-        self.v, self.h = np.zeros(n), np.zeros(n)
-        self.M, self.P = np.zeros((n, n)), np.eye(n)
-        self.A_pinv, self.singular_values = np.zeros((n, m)), np.zeros(m)
-        self.residual, self.b = np.zeros(m), np.zeros(m)
-        self.A, self.J_theta = np.zeros((m, n)), np.zeros((self.k, n))
-        self.theta, self.theta_rate, self.theta_bias = value[m:], np.zeros(self.k), bias[m:]
-        self._model_arguments = (
-            arm.M,
-            arm.h,
-            arm.v,
-            value,
-            jacobian,
-            bias,
-            self._target,
-            self.root,
-            self.tolerance,
-            self.M,
-            self.h,
-            self.v,
-            self.residual,
-            self.A,
-            self.b,
-            self.P,
-            self.A_pinv,
-            self.singular_values,
-            self._rank,
-            self.J_theta,
-            self.theta_rate,
+
+        self.work: Array = np.zeros(workspace_size(n, m, k))
+        terms = unpack(self.work, n, m, k)
+        self._terms = terms
+        self.root, self.v, self.h, self.M = terms.root, terms.v, terms.h, terms.M
+        self.residual, self.A, self.b = terms.residual, terms.A, terms.b
+        self.P, self.A_pinv, self.singular_values = terms.P, terms.A_pinv, terms.sigma
+        self.theta, self.theta_rate = terms.theta, terms.theta_rate
+        self.J_theta, self.theta_bias = terms.J_theta, terms.theta_bias
+        self.root[:] = self.metric.root
+
+        equations = _equations(constraint)
+        self._by_hand = constraint if equations is None else None
+        table = RowTable(arm, [*(equations or []), *(coordinates.rows if coordinates else [])])
+        first = m if self._by_hand is not None else 0
+        self._row_arguments = (
+            *table.arguments,
+            terms.value[first:],
+            terms.jacobian[first:],
+            terms.bias[first:],
         )
+        self._arguments = (*table.arguments, arm.M, arm.h, self.work, m, k, self.tolerance)
 
     @property
     def rank(self) -> int:
         """Number of independent constraints at present."""
-        return int(self._rank[0])
+        return int(self._terms.rank[0])
 
     @property
     def free_directions(self) -> int:
         """n − rank, the degrees of freedom that are left."""
         return self.n - self.rank
 
+    @property
+    def normal_rate(self) -> Array:
+        """A⁺ẋ, the velocity a moving constraint imposes, n; zero for one that stands still."""
+        return np.asarray(self.A_pinv @ self._terms.target[1])
+
     def evaluate(self, q: Array, v: Array, time: float = 0.0) -> ConstrainedArm:
         """Compute everything for this state: one Pinocchio pass, one decomposition of A."""
         self.time = time
         self.arm.update(q, v)
-        evaluate_rows(*self._row_arguments)
-        if self._by_hand is not None:
-            self._value[: self.m] = self._by_hand.residual(self.arm)
-            self._jacobian[: self.m] = self._by_hand.jacobian(self.arm)
-            self._bias[: self.m] = self._by_hand.bias(self.arm)
         if self.moves and self.constraint is not None:
             target = self.constraint.target(time)
             if target is not None:
-                self._target[0], self._target[1], self._target[2] = target
-        evaluate_model(*self._model_arguments)
+                for row, values in zip(self._terms.target, target, strict=True):
+                    row[:] = values
+        if self._by_hand is None:
+            evaluate_all(*self._arguments)
+        else:
+            self._evaluate_by_hand(self._by_hand)
         return self
 
-    @property
-    def normal_rate(self) -> Array:
-        """A⁺ẋ, the velocity a moving constraint imposes, n; zero for one that stands still."""
-        rate: Array = self.A_pinv @ self._target[1]
-        return rate
+    def _evaluate_by_hand(self, constraint: Constraint) -> None:
+        """With a constraint that is a class of the user's own, its rows come from Python."""
+        m, terms = self.m, self._terms
+        evaluate_rows(*self._row_arguments)
+        terms.value[:m] = constraint.residual(self.arm)
+        terms.jacobian[:m] = constraint.jacobian(self.arm)
+        terms.bias[:m] = constraint.bias(self.arm)
+        complete_terms(self.arm.M, self.arm.h, self.arm.v, terms, self.tolerance)
 
 
 def _equations(constraint: Constraint | None) -> list[Row] | None:
@@ -163,44 +239,55 @@ def _equations(constraint: Constraint | None) -> list[Row] | None:
 
 
 @compiled
-def evaluate_model(
+def complete_terms(arm_M: Array, arm_h: Array, arm_v: Array, t: Terms, tolerance: float) -> None:
+    """From rows and dynamics to the rest: change to the metric's coordinates, and project."""
+    n, m, k = t.v.size, t.b.size, t.theta.size
+    for i in range(n):
+        t.h[i] = arm_h[i] / t.root[i]
+        t.v[i] = arm_v[i] * t.root[i]
+        for j in range(n):
+            t.M[i, j] = arm_M[i, j] / (t.root[i] * t.root[j])
+    for i in range(m):
+        t.residual[i] = t.value[i] - t.target[0, i]
+        t.b[i] = t.target[2, i] - t.bias[i]
+        for j in range(n):
+            t.A[i, j] = t.jacobian[i, j] / t.root[j]
+    for i in range(k):
+        t.theta_rate[i] = 0.0
+        for j in range(n):
+            t.J_theta[i, j] = t.jacobian[m + i, j] / t.root[j]
+            t.theta_rate[i] += t.J_theta[i, j] * t.v[j]
+    t.rank[0] = project(t.A, tolerance, t.P, t.A_pinv, t.sigma)
+
+
+@compiled
+def evaluate_all(
+    spatial_jacobian: Array,
+    q: Array,
+    v: Array,
+    rotations: tuple[Array, ...],
+    translations: tuple[Array, ...],
+    anchors: Array,
+    table: Array,
     arm_M: Array,
     arm_h: Array,
-    arm_v: Array,
-    value: Array,
-    jacobian: Array,
-    bias: Array,
-    target: Array,
-    root: Array,
+    work: Array,
+    m: int,
+    k: int,
     tolerance: float,
-    M: Array,
-    h: Array,
-    v: Array,
-    residual: Array,
-    A: Array,
-    b: Array,
-    P: Array,
-    A_pinv: Array,
-    sigma: Array,
-    rank: NDArray[np.int64],
-    J_theta: Array,
-    theta_rate: Array,
 ) -> None:
-    """Change to the coordinates of the metric, and project (see `ConstrainedArm` for the names)."""
-    n, m, k = h.size, b.size, theta_rate.size
-    for i in range(n):
-        h[i] = arm_h[i] / root[i]
-        v[i] = arm_v[i] * root[i]
-        for j in range(n):
-            M[i, j] = arm_M[i, j] / (root[i] * root[j])
-    for i in range(m):
-        residual[i] = value[i] - target[0, i]
-        b[i] = target[2, i] - bias[i]
-        for j in range(n):
-            A[i, j] = jacobian[i, j] / root[j]
-    for i in range(k):
-        theta_rate[i] = 0.0
-        for j in range(n):
-            J_theta[i, j] = jacobian[m + i, j] / root[j]
-            theta_rate[i] += J_theta[i, j] * v[j]
-    rank[0] = project(A, tolerance, P, A_pinv, sigma)
+    """`evaluate_rows` and `complete_terms` in one call."""
+    t = unpack(work, v.size, m, k)
+    evaluate_rows(
+        spatial_jacobian,
+        q,
+        v,
+        rotations,
+        translations,
+        anchors,
+        table,
+        t.value,
+        t.jacobian,
+        t.bias,
+    )
+    complete_terms(arm_M, arm_h, v, t, tolerance)

@@ -24,6 +24,7 @@ Array = NDArray[np.float64]
 
 _POINT, _HEADING, _JOINT = 0, 1, 2
 _WORLD = -1
+_OFFSET, _GEOMETRY, _COLUMNS = 3, 4, 16
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,12 @@ Row = PointRow | HeadingRow | JointRow
 class RowTable:
     """Rows laid out for one arm as arrays that a kernel can walk through.
 
+    A line of the table holds the row's kind, its frame or joint, its other frame, its offset and
+    up to twelve numbers of geometry; a line of the anchors holds a frame's place on its joint and a
+    one for each joint that moves it.
+
     Attributes:
+        arguments: What `evaluate_rows` takes, up to where it writes.
         value: y, one number a row; written by `evaluate`, as are the next two.
         jacobian: ∂y/∂q, rows × n.
         bias: The part of ÿ that is not due to q̈.
@@ -91,24 +97,24 @@ class RowTable:
         self.value = np.zeros(len(rows))
         self.jacobian = np.zeros((len(rows), arm.n))
         self.bias = np.zeros(len(rows))
-        index = np.zeros((len(rows), 3), dtype=np.int64)
-        geometry = np.zeros((len(rows), 13))
+        table = np.zeros((len(rows), _COLUMNS))
         for i, row in enumerate(rows):
-            geometry[i, 9] = row.offset
+            geometry = table[i, _GEOMETRY:]
+            table[i, _OFFSET] = row.offset
             if isinstance(row, JointRow):
-                index[i] = _JOINT, arm.joint_index(row.joint), _WORLD
+                table[i, :3] = _JOINT, arm.joint_index(row.joint), _WORLD
                 continue
             frame = frames.index(row.frame)
             other = _WORLD if row.other is None else frames.index(row.other)
             if isinstance(row, PointRow):
-                index[i] = _POINT, frame, other
-                geometry[i, :3] = row.direction
+                table[i, :3] = _POINT, frame, other
+                geometry[:3] = row.direction
             else:
-                index[i] = _HEADING, frame, other
-                geometry[i, :3] = attachments[frame].rotation @ row.axis
-                geometry[i, 3:6], geometry[i, 6:9] = row.e1, row.e2
+                table[i, :3] = _HEADING, frame, other
+                geometry[:3] = attachments[frame].rotation @ row.axis
+                geometry[3:6], geometry[6:9] = row.e1, row.e2
                 if row.other is not None:
-                    geometry[i, 10:] = attachments[other].rotation @ row.axis
+                    geometry[9:] = attachments[other].rotation @ row.axis
         anchors = attachments or [arm.attachment(arm.root_frame)]
         self.arguments = (
             arm.spatial_jacobian,
@@ -116,18 +122,13 @@ class RowTable:
             arm.v,
             tuple(a.joint_rotation for a in anchors),
             tuple(a.joint_translation for a in anchors),
-            np.array([a.translation for a in anchors]),
-            np.array([a.support for a in anchors]),
-            index,
-            geometry,
-            self.value,
-            self.jacobian,
-            self.bias,
+            np.array([[*a.translation, *a.support] for a in anchors]),
+            table,
         )
 
     def evaluate(self) -> RowTable:
         """Value, Jacobian and bias for the arm's present state."""
-        evaluate_rows(*self.arguments)
+        evaluate_rows(*self.arguments, self.value, self.jacobian, self.bias)
         return self
 
 
@@ -231,10 +232,8 @@ def evaluate_rows(
     v: Array,
     rotations: tuple[Array, ...],
     translations: tuple[Array, ...],
-    locals_: Array,
-    supports: Array,
-    index: NDArray[np.int64],
-    geometry: Array,
+    anchors: Array,
+    table: Array,
     value: Array,
     jacobian: Array,
     bias: Array,
@@ -250,16 +249,16 @@ def evaluate_rows(
             v,
             rotations[f],
             translations[f],
-            locals_[f],
-            supports[f],
+            anchors[f, :3],
+            anchors[f, 3:],
             jacobians[f],
         )
         for part in range(4):
             for i in range(3):
                 motion[f, 3 * part + i] = parts[part][i]
-    for r in range(index.shape[0]):
-        kind, a, b = index[r, 0], index[r, 1], index[r, 2]
-        value[r] = -geometry[r, 9]
+    for r in range(table.shape[0]):
+        kind, a, b = int(table[r, 0]), int(table[r, 1]), int(table[r, 2])
+        value[r] = -table[r, _OFFSET]
         bias[r] = 0.0
         for k in range(n):
             jacobian[r, k] = 0.0
@@ -268,7 +267,7 @@ def evaluate_rows(
             jacobian[r, a] = 1.0
         elif kind == _POINT:
             for i in range(3):
-                d = geometry[r, i]
+                d = table[r, _GEOMETRY + i]
                 value[r] += d * motion[a, i]
                 bias[r] += d * motion[a, 6 + i]
                 for k in range(n):
@@ -279,12 +278,13 @@ def evaluate_rows(
                     for k in range(n):
                         jacobian[r, k] -= d * jacobians[b, i, k]
         else:
-            psi, bias[r] = heading(rotations[a], motion[a], jacobians[a], geometry[r], 0, gradient)
+            geometry = table[r, _GEOMETRY:]
+            psi, bias[r] = heading(rotations[a], motion[a], jacobians[a], geometry, 0, gradient)
             for k in range(n):
                 jacobian[r, k] = gradient[k]
             if b != _WORLD:
                 psi_b, bias_b = heading(
-                    rotations[b], motion[b], jacobians[b], geometry[r], 10, gradient
+                    rotations[b], motion[b], jacobians[b], geometry, 9, gradient
                 )
                 psi -= psi_b
                 bias[r] -= bias_b

@@ -34,9 +34,9 @@ def add_parser(subparsers: Subparsers) -> argparse.ArgumentParser:
 
 def run(args: argparse.Namespace) -> int:
     """Run the free fall and say where its figures are."""
+    from projected_control.experiments import run_experiment
     from projected_control.experiments.output import output_folder, publish
     from projected_control.experiments.progress import terminal_progress
-    from projected_control.experiments.registry import run_experiment
 
     with output_folder(args.out) as folder:
         with terminal_progress(sys.stderr) as progress:

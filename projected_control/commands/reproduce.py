@@ -7,7 +7,14 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from projected_control.experiments import ALIASES, ALL, EXPERIMENTS, Options
+from projected_control.experiments import (
+    ALIASES,
+    ALL,
+    EXPERIMENTS,
+    Options,
+    names_of,
+    run_experiment,
+)
 
 if TYPE_CHECKING:
     from projected_control.commands import Subparsers
@@ -62,10 +69,11 @@ def add_parser(subparsers: Subparsers) -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--q0",
-        type=float,
+        type=_numbers,
         nargs="+",
         metavar="ANGLE",
-        help="initial joint angles in rad, base joint first (default: the paper's)",
+        help="initial joint angles in rad, base joint first, apart by spaces or commas "
+        "(default: the paper's)",
     )
     parser.add_argument(
         "--seconds", type=float, metavar="S", help="simulated time in s (default: the paper's)"
@@ -85,22 +93,29 @@ def add_parser(subparsers: Subparsers) -> argparse.ArgumentParser:
     return parser
 
 
+def _numbers(text: str) -> list[float]:
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
+
+
 def run(args: argparse.Namespace) -> int:
     """Run the case or cases, write what was asked for, print the numbers or a summary."""
     options = Options(
-        q0=None if args.q0 is None else tuple(args.q0),
+        q0=None if args.q0 is None else tuple(x for part in args.q0 for x in part),
         seconds=args.seconds,
         gravity=args.gravity,
         seed=args.seed,
     )
-    options.refuse_for(args.case)
+    names = names_of(args.case, options)
     if args.json and args.out is None:
-        _print_json(args.case, _run(args.case, options, None))
+        _print_json(args.case, _run(args.case, names, options, None))
         return 0
     from projected_control.experiments.output import output_folder
 
     with output_folder(args.out or DEFAULT_FOLDER) as folder:
-        outcomes = _run(args.case, options, folder)
+        outcomes = _run(args.case, names, options, folder)
     if args.json:
         _print_json(args.case, outcomes)
     else:
@@ -110,12 +125,10 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _run(case: str, options: Options, folder: Path | None) -> list[Outcome]:
+def _run(case: str, names: list[str], options: Options, folder: Path | None) -> list[Outcome]:
     from projected_control.experiments.output import publish
     from projected_control.experiments.progress import terminal_progress
-    from projected_control.experiments.registry import run_experiment
 
-    names = list(EXPERIMENTS) if case == ALL else [ALIASES.get(case, case)]
     with terminal_progress(sys.stderr) as progress:
         outcomes = [run_experiment(name, options, progress) for name in names]
         if folder is not None:

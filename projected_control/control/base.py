@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from projected_control import check
+from projected_control.compiled import compiled
 from projected_control.control.gains import BLEND_SECONDS, Blend, MotionGains
 from projected_control.errors import InvalidValue
 from projected_control.model import ConstrainedArm
@@ -33,12 +34,82 @@ class Effort(NamedTuple):
     total: Array
 
 
+class ControlTerms(NamedTuple):
+    """What a law reads and writes besides the model's `Terms`, parts of one array.
+
+    Attributes:
+        motion: Rows θ_d, θ̇_d, θ̈_d, 3 × k.
+        gains: Rows G_P, G_D and null damping, 3 × k.
+        periodic: 1 for each coordinate that is an angle, k.
+        error: Rows e and ė, 2 × k.
+        margins: Independence of the coordinates, controllability of passive joints.
+        effort: Rows tangent, normal, total, 3 × n, in joint units.
+        wanted, measured: λ_d and λ, m.
+        force_gains: See `ForceGains.array`, 4.
+        integrate: One number: zero stops the force loop's integral.
+        memory: Rows filtered λ, integral part of u_λ, e_λ; 3 × m.
+        command: u_λ, m.
+    """
+
+    motion: Array
+    gains: Array
+    periodic: Array
+    error: Array
+    margins: Array
+    effort: Array
+    wanted: Array
+    measured: Array
+    force_gains: Array
+    integrate: Array
+    memory: Array
+    command: Array
+
+
+@compiled
+def control_size(n: int, m: int, k: int) -> int:
+    """How many numbers a controller's workspace holds."""
+    return 9 * k + 3 * n + 6 * m + 7
+
+
+@compiled
+def unpack_control(work: Array, n: int, m: int, k: int) -> ControlTerms:
+    """Name the parts of a controller's workspace; views, nothing is copied."""
+    motion, gains = work[: 3 * k].reshape((3, k)), work[3 * k : 6 * k].reshape((3, k))
+    periodic, error = work[6 * k : 7 * k], work[7 * k : 9 * k].reshape((2, k))
+    o = 9 * k
+    effort = work[o : o + 3 * n].reshape((3, n))
+    o += 3 * n
+    wanted, measured, command = (
+        work[o : o + m],
+        work[o + m : o + 2 * m],
+        work[o + 2 * m : o + 3 * m],
+    )
+    memory = work[o + 3 * m : o + 6 * m].reshape((3, m))
+    o += 6 * m
+    margins, force_gains, integrate = work[o : o + 2], work[o + 2 : o + 6], work[o + 6 : o + 7]
+    return ControlTerms(
+        motion,
+        gains,
+        periodic,
+        error,
+        margins,
+        effort,
+        wanted,
+        measured,
+        force_gains,
+        integrate,
+        memory,
+        command,
+    )
+
+
 class Controller(ABC):
     """A law that turns a state into joint efforts, once a tick.
 
     Attributes:
         model: The arm, its constraint and its coordinates, evaluated by `update`.
         period: Of the loop [s].
+        gains: In force, or blending in.
         motion: The reference: rows θ_d, θ̇_d, θ̈_d, 3 × k; written by whoever plans.
         error: Rows e = θ_d − θ and ė of the last tick, 2 × k.
         margins: Independence of the coordinates, and controllability of passive joints (1 where
@@ -49,36 +120,20 @@ class Controller(ABC):
     def __init__(self, model: ConstrainedArm, gains: MotionGains, period: float) -> None:
         if model.coordinates is None:
             raise InvalidValue("a controller needs coordinates to follow: give the model some")
+        n, m, k = model.n, model.m, model.k
         self.model = model
         self.period = check.positive("period", period)
-        self.motion: Array = np.zeros((3, model.k))
-        self.error: Array = np.zeros((2, model.k))
-        self.margins: Array = np.ones(2)
-        self._effort = np.zeros((3, model.n))
-        self.effort = Effort(*self._effort)
+        self._work = np.zeros(control_size(n, m, k))
+        self._terms = unpack_control(self._work, n, m, k)
+        self.motion, self.error = self._terms.motion, self._terms.error
+        self.margins = self._terms.margins
+        self.margins[:] = 1.0
+        self.effort = Effort(*self._terms.effort)
+        self._terms.periodic[:] = model.coordinates.periodic
         self.gains = gains
-        self._gains = gains.array(model.k)
-        self._blend = Blend(self._gains)
-        self._motion_arguments = (
-            model.M,
-            model.h,
-            model.v,
-            model.A,
-            model.b,
-            model.residual,
-            model.P,
-            model.A_pinv,
-            model.J_theta,
-            model.theta,
-            model.theta_rate,
-            model.theta_bias,
-            model.coordinates.periodic,
-            self.motion,
-            self._gains,
-            INDEPENDENCE_TOLERANCE,
-            self.error,
-            self.margins,
-        )
+        self._terms.gains[:] = gains.array(k)
+        self._blend = Blend(self._terms.gains)
+        self._arguments = (model.work, self._work, n, m, k)
 
     def set_gains(self, gains: MotionGains, seconds: float = BLEND_SECONDS) -> None:
         """Change the gains while running; they come into force over this time [s]."""
@@ -109,9 +164,9 @@ class Controller(ABC):
 
     def reset(self) -> None:
         """Forget what a controller remembers from tick to tick."""
-        self._effort[:] = 0.0
-        self.error[:] = 0.0
+        self._terms.effort[:] = 0.0
+        self._terms.error[:] = 0.0
 
     @abstractmethod
     def _compute(self, stop: bool) -> None:
-        """Fill the effort from the evaluated model."""
+        """Fill the effort from the evaluated model; brake instead of following, if told to stop."""

@@ -21,13 +21,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from projected_control import check
 from projected_control.compiled import compiled
-from projected_control.control.base import Controller, Effort
+from projected_control.control.base import Controller, ControlTerms, Effort, unpack_control
 from projected_control.control.gains import BLEND_SECONDS, Blend, MotionGains
 from projected_control.control.motion import motion_kernel
 from projected_control.control.stability import ForceLoop
 from projected_control.dynamics import acceleration_kernel
 from projected_control.errors import InvalidValue
-from projected_control.model import ConstrainedArm
+from projected_control.model import ConstrainedArm, Terms, unpack
 
 Array = NDArray[np.float64]
 
@@ -81,105 +81,76 @@ class ForceGains:
 
 
 @compiled
-def force_feedback(
-    wanted: Array, measured: Array, gains: Array, integrate: Array, memory: Array, command: Array
-) -> None:
-    """u_λ from the filtered error.
-
-    Args:
-        wanted: λ_d, m.
-        measured: λ, m; a value that is not finite is skipped.
-        gains: See `ForceGains.array`.
-        integrate: One number: zero stops the integral.
-        memory: Rows: filtered λ (NaN before the first sample), integral part of u_λ, e_λ; 3 × m.
-        command: Result u_λ, m.
-    """
-    for j in range(wanted.size):
-        if np.isfinite(measured[j]):
-            if np.isfinite(memory[0, j]):
-                memory[0, j] += (1.0 - gains[2]) * (measured[j] - memory[0, j])
+def force_feedback(c: ControlTerms) -> None:
+    """u_λ from the filtered error; a measurement that is not finite is skipped."""
+    proportional, integral_step, pole, limit = c.force_gains
+    for j in range(c.wanted.size):
+        if np.isfinite(c.measured[j]):
+            if np.isfinite(c.memory[0, j]):
+                c.memory[0, j] += (1.0 - pole) * (c.measured[j] - c.memory[0, j])
             else:
-                memory[0, j] = measured[j]
-        e = wanted[j] - memory[0, j] if np.isfinite(memory[0, j]) else 0.0
-        if integrate[0] != 0.0:
-            memory[1, j] = min(max(memory[1, j] + gains[1] * e, -gains[3]), gains[3])
-        memory[2, j] = e
-        command[j] = wanted[j] + gains[0] * e + memory[1, j]
+                c.memory[0, j] = c.measured[j]
+        e = c.wanted[j] - c.memory[0, j] if np.isfinite(c.memory[0, j]) else 0.0
+        if c.integrate[0] != 0.0:
+            c.memory[1, j] = min(max(c.memory[1, j] + integral_step * e, -limit), limit)
+        c.memory[2, j] = e
+        c.command[j] = c.wanted[j] + proportional * e + c.memory[1, j]
 
 
 @compiled
-def normal_effort(
-    M: Array, h: Array, A: Array, b: Array, P: Array, A_pinv: Array, tangent: Array, command: Array
-) -> Array:
+def normal_effort(t: Terms, tangent: Array, command: Array) -> Array:
     """f⊥ = (I − P)(h + M q̈) + Aᵀ u_λ, with q̈ the acceleration under f∥."""
-    n, m = h.size, b.size
-    acting, centripetal = np.empty(n), np.zeros(n)
+    n, m = t.h.size, t.b.size
+    acting, centripetal = tangent.copy(), np.zeros(n)
     for i in range(n):
-        acting[i] = tangent[i]
         for j in range(n):
-            acting[i] -= P[i, j] * h[j]
+            acting[i] -= t.P[i, j] * t.h[j]
         for j in range(m):
-            centripetal[i] += A_pinv[i, j] * b[j]
-    acceleration = acceleration_kernel(M, P, acting, centripetal)
-    load = np.empty(n)
+            centripetal[i] += t.A_pinv[i, j] * t.b[j]
+    acceleration = acceleration_kernel(t.M, t.P, acting, centripetal)
+    load = t.h.copy()
     for i in range(n):
-        load[i] = h[i]
         for j in range(n):
-            load[i] += M[i, j] * acceleration[j]
-    normal = np.empty(n)
+            load[i] += t.M[i, j] * acceleration[j]
+    normal = load.copy()
     for i in range(n):
-        normal[i] = load[i]
         for j in range(n):
-            normal[i] -= P[i, j] * load[j]
+            normal[i] -= t.P[i, j] * load[j]
         for j in range(m):
-            normal[i] += A[j, i] * command[j]
+            normal[i] += t.A[j, i] * command[j]
     return normal
 
 
 @compiled
-def hybrid_law(stop: bool, motion_arguments, force_arguments, root: Array, effort: Array) -> None:  # type: ignore[no-untyped-def]
-    """f = f∥ + f⊥ (Aghili 52); effort rows: tangent, normal, total, in joint units."""
-    M, h, A, b = motion_arguments[0], motion_arguments[1], motion_arguments[3], motion_arguments[4]
-    P, A_pinv = motion_arguments[6], motion_arguments[7]
-    n = root.size
-    full, tangent = np.empty(n), np.empty(n)
-    motion_kernel(stop, False, *motion_arguments, full, tangent)
-    force_feedback(*force_arguments)
-    normal = normal_effort(M, h, A, b, P, A_pinv, tangent, force_arguments[5])
+def hybrid_law(stop: bool, work: Array, own: Array, n: int, m: int, k: int) -> None:
+    """f = f∥ + f⊥ (Aghili 52), from the model's workspace to the effort in the controller's own."""
+    t, c = unpack(work, n, m, k), unpack_control(own, n, m, k)
+    _, tangent = motion_kernel(stop, False, t, c)
+    force_feedback(c)
+    normal = normal_effort(t, tangent, c.command)
     for i in range(n):
-        effort[0, i] = tangent[i] * root[i]
-        effort[1, i] = 0.0 if stop else normal[i] * root[i]
-        effort[2, i] = effort[0, i] + effort[1, i]
+        c.effort[0, i] = tangent[i] * t.root[i]
+        c.effort[1, i] = 0.0 if stop else normal[i] * t.root[i]
+        c.effort[2, i] = c.effort[0, i] + c.effort[1, i]
 
 
 class ForceMemory:
-    """Reference, measurement and memory of a force loop, in arrays the laws are bound to.
+    """Reference, measurement, gains and memory of a force loop.
 
     Attributes:
         wanted: λ_d, m; written by whoever plans [N or N·m].
         measured: λ, m; written by whoever measures.
-        gains: In force.
+        gains: In force, or blending in.
     """
 
-    def __init__(self, gains: ForceGains, m: int, period: float) -> None:
-        if m == 0:
+    def __init__(self, gains: ForceGains, terms: ControlTerms, period: float) -> None:
+        if terms.wanted.size == 0:
             raise InvalidValue("force control needs a constraint: the model has none")
         self.gains, self.period = gains, period
-        self.wanted: Array = np.zeros(m)
-        self.measured: Array = np.full(m, np.nan)
-        self._values = gains.array(period)
-        self._blend = Blend(self._values)
-        self._integrate = np.ones(1)
-        self._memory = np.zeros((3, m))
-        self._command = np.zeros(m)
-        self.arguments = (
-            self.wanted,
-            self.measured,
-            self._values,
-            self._integrate,
-            self._memory,
-            self._command,
-        )
+        self.wanted, self.measured = terms.wanted, terms.measured
+        self._integrate, self._memory = terms.integrate, terms.memory
+        terms.force_gains[:] = gains.array(period)
+        self._blend = Blend(terms.force_gains)
         self.reset()
 
     @property
@@ -227,6 +198,7 @@ class ForceMemory:
         """Forget filter and integral."""
         self._memory[:] = 0.0
         self._memory[0] = np.nan
+        self.measured[:] = np.nan
         self._integrate[0] = 1.0
 
 
@@ -248,16 +220,14 @@ class ForceController(Controller):
         period: float = 1e-3,
     ) -> None:
         super().__init__(model, gains, period)
-        self.force = ForceMemory(force_gains, model.m, self.period)
+        self.force = ForceMemory(force_gains, self._terms, self.period)
 
     def update(self, q: Array, v: Array, time: float = 0.0) -> Effort:
         self.force.advance()
         return super().update(q, v, time)
 
     def _compute(self, stop: bool) -> None:
-        hybrid_law(
-            stop, self._motion_arguments, self.force.arguments, self.model.root, self._effort
-        )
+        hybrid_law(stop, *self._arguments)
 
     def reset(self) -> None:
         super().reset()

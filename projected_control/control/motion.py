@@ -11,122 +11,98 @@ R(Aᵀ), moves nothing and only presses on the constraint.
 
 from __future__ import annotations
 
-from enum import IntEnum
+from enum import Enum
 
 import numpy as np
 from numpy.typing import NDArray
 
 from projected_control.compiled import compiled
-from projected_control.control.base import Controller
+from projected_control.control.base import (
+    INDEPENDENCE_TOLERANCE,
+    Controller,
+    ControlTerms,
+    unpack_control,
+)
 from projected_control.control.gains import MotionGains
-from projected_control.model import ConstrainedArm
+from projected_control.model import ConstrainedArm, Terms, unpack
 from projected_control.projection import pseudo_inverse
 from projected_control.rows import wrap
 
 Array = NDArray[np.float64]
 
 
-class MotionLaw(IntEnum):
+class MotionLaw(Enum):
     """What becomes of h + M u_p."""
 
-    PIDC = 0
+    PIDC = "pidc"
     """Its projection: the least torque for the motion."""
-    IDC = 1
+    IDC = "idc"
     """All of it, and feedback on Φ as well: stiff in the constrained directions too."""
 
 
 @compiled
-def motion_kernel(
-    stop: bool,
-    stiff: bool,
-    M: Array,
-    h: Array,
-    v: Array,
-    A: Array,
-    b: Array,
-    residual: Array,
-    P: Array,
-    A_pinv: Array,
-    J_theta: Array,
-    theta: Array,
-    theta_rate: Array,
-    theta_bias: Array,
-    periodic: NDArray[np.bool_],
-    motion: Array,
-    gains: Array,
-    tolerance: float,
-    error: Array,
-    margins: Array,
-    full: Array,
-    tangent: Array,
-) -> None:
-    """full = h + M u_p and its projection; see `Controller` for the arrays.
+def motion_kernel(stop: bool, stiff: bool, t: Terms, c: ControlTerms) -> tuple[Array, Array]:
+    """h + M u_p and its projection f∥, in the metric's coordinates.
 
     Args:
         stop: Leave the reference aside and brake all motion instead.
         stiff: Add feedback on Φ to b, as IDC does.
+        t: The evaluated model.
+        c: Reference and gains; error and margins are written.
     """
-    n, m, k = h.size, b.size, theta.size
+    n, m, k = t.h.size, t.b.size, t.theta.size
     u = np.zeros(n)
     for j in range(m):
-        right = b[j]
+        right = t.b[j]
         if stiff:
             rate = 0.0
             for i in range(n):
-                rate += A[j, i] * v[i]
-            right -= gains[1, 0] * rate + gains[0, 0] * residual[j]
+                rate += t.A[j, i] * t.v[i]
+            right -= c.gains[1, 0] * rate + c.gains[0, 0] * t.residual[j]
         for i in range(n):
-            u[i] += A_pinv[i, j] * right
+            u[i] += t.A_pinv[i, j] * right
     wanted = np.empty(k)
-    for c in range(k):
-        e = motion[0, c] - theta[c]
-        error[0, c] = wrap(e) if periodic[c] else e
-        error[1, c] = motion[1, c] - theta_rate[c]
-        wanted[c] = (
-            motion[2, c] + gains[1, c] * error[1, c] + gains[0, c] * error[0, c] - theta_bias[c]
-        )
-        for i in range(n):
-            wanted[c] -= J_theta[c, i] * u[i]
     J_free = np.zeros((k, n))
-    for c in range(k):
+    for r in range(k):
+        e = c.motion[0, r] - t.theta[r]
+        c.error[0, r] = wrap(e) if c.periodic[r] != 0.0 else e
+        c.error[1, r] = c.motion[1, r] - t.theta_rate[r]
+        wanted[r] = c.motion[2, r] + c.gains[1, r] * c.error[1, r] + c.gains[0, r] * c.error[0, r]
+        wanted[r] -= t.theta_bias[r]
         for i in range(n):
+            wanted[r] -= t.J_theta[r, i] * u[i]
             for j in range(n):
-                J_free[c, i] += J_theta[c, j] * P[j, i]
-    J_pinv, margins[0] = pseudo_inverse(J_free, tolerance)
+                J_free[r, i] += t.J_theta[r, j] * t.P[j, i]
+    J_pinv, c.margins[0] = pseudo_inverse(J_free, INDEPENDENCE_TOLERANCE)
     for i in range(n):
-        along = 0.0
-        for c in range(k):
-            along += J_pinv[i, c] * wanted[c]
-        leftover = 0.0
+        along, undescribed = 0.0, 0.0
         for j in range(n):
-            free = P[i, j]
-            if not stop:
-                for c in range(k):
-                    free -= J_pinv[i, c] * J_free[c, j]
-            leftover += free * v[j]
-        u[i] -= gains[2, 0] * leftover
+            undescribed += t.P[i, j] * t.v[j]
         if not stop:
-            u[i] += along
+            for r in range(k):
+                along += J_pinv[i, r] * wanted[r]
+                for j in range(n):
+                    undescribed -= J_pinv[i, r] * J_free[r, j] * t.v[j]
+        u[i] += along - c.gains[2, 0] * undescribed
+    full, tangent = t.h.copy(), np.zeros(n)
     for i in range(n):
-        full[i] = h[i]
         for j in range(n):
-            full[i] += M[i, j] * u[j]
+            full[i] += t.M[i, j] * u[j]
     for i in range(n):
-        tangent[i] = 0.0
         for j in range(n):
-            tangent[i] += P[i, j] * full[j]
+            tangent[i] += t.P[i, j] * full[j]
+    return full, tangent
 
 
 @compiled
-def motion_law(idc: bool, stop: bool, motion_arguments, root: Array, effort: Array) -> None:  # type: ignore[no-untyped-def]
-    """effort rows: tangent, normal, total, in joint units."""
-    n = root.size
-    full, tangent = np.empty(n), np.empty(n)
-    motion_kernel(stop, idc and not stop, *motion_arguments, full, tangent)
+def motion_law(idc: bool, stop: bool, work: Array, own: Array, n: int, m: int, k: int) -> None:
+    """IDC or PIDC, from the model's workspace to the effort in the controller's own."""
+    t, c = unpack(work, n, m, k), unpack_control(own, n, m, k)
+    full, tangent = motion_kernel(stop, idc and not stop, t, c)
     for i in range(n):
-        effort[0, i] = tangent[i] * root[i]
-        effort[1, i] = (full[i] - tangent[i]) * root[i] if idc else 0.0
-        effort[2, i] = effort[0, i] + effort[1, i]
+        c.effort[0, i] = tangent[i] * t.root[i]
+        c.effort[1, i] = (full[i] - tangent[i]) * t.root[i] if idc else 0.0
+        c.effort[2, i] = c.effort[0, i] + c.effort[1, i]
 
 
 class MotionController(Controller):
@@ -150,6 +126,4 @@ class MotionController(Controller):
         self.law = law
 
     def _compute(self, stop: bool) -> None:
-        motion_law(
-            self.law == MotionLaw.IDC, stop, self._motion_arguments, self.model.root, self._effort
-        )
+        motion_law(self.law is MotionLaw.IDC, stop, *self._arguments)

@@ -20,12 +20,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projected_control.compiled import compiled
-from projected_control.control.base import Controller, Effort
+from projected_control.control.base import Controller, Effort, unpack_control
 from projected_control.control.force import ForceGains, ForceMemory, force_feedback, normal_effort
 from projected_control.control.gains import MotionGains
 from projected_control.control.motion import motion_kernel
 from projected_control.errors import InvalidValue, Uncontrollable
-from projected_control.model import ConstrainedArm
+from projected_control.model import ConstrainedArm, unpack
 from projected_control.projection import pseudo_inverse
 
 Array = NDArray[np.float64]
@@ -47,46 +47,43 @@ def passive_rows(P: Array, passive: NDArray[np.int64]) -> Array:
 
 
 @compiled
-def passive_law(  # type: ignore[no-untyped-def]
+def passive_law(
     stop: bool,
     with_force: bool,
-    motion_arguments,
-    force_arguments,
     passive: NDArray[np.int64],
-    tolerance: float,
-    root: Array,
-    effort: Array,
+    work: Array,
+    own: Array,
+    n: int,
+    m: int,
+    k: int,
 ) -> None:
-    """effort rows: tangent, normal, total in joint units; all zero where control is lost."""
-    M, h, A, b = motion_arguments[0], motion_arguments[1], motion_arguments[3], motion_arguments[4]
-    P, A_pinv, margins = motion_arguments[6], motion_arguments[7], motion_arguments[17]
-    n, p = root.size, passive.size
-    full, tangent = np.empty(n), np.empty(n)
-    motion_kernel(stop, False, *motion_arguments, full, tangent)
-    Q = passive_rows(P, passive)
-    Q_pinv, margins[1] = pseudo_inverse(Q, tolerance)
-    effort[:, :] = 0.0
+    """(I + H) f∥ into the controller's workspace; all zero where control is lost."""
+    t, c = unpack(work, n, m, k), unpack_control(own, n, m, k)
+    _, tangent = motion_kernel(stop, False, t, c)
+    Q = passive_rows(t.P, passive)
+    Q_pinv, c.margins[1] = pseudo_inverse(Q, CONTROLLABILITY_TOLERANCE)
     if with_force:
-        force_feedback(*force_arguments)
-    if margins[1] <= tolerance:
+        force_feedback(c)
+    if c.margins[1] <= CONTROLLABILITY_TOLERANCE:
+        c.effort[:, :] = 0.0
         return
     normal = np.zeros(n)
     if with_force and not stop:
-        wanted = normal_effort(M, h, A, b, P, A_pinv, tangent, force_arguments[5])
+        wanted = normal_effort(t, tangent, c.command)
+        normal[:] = wanted
         for i in range(n):
-            normal[i] = wanted[i]
-            for r in range(p):
+            for r in range(passive.size):
                 for j in range(n):
                     normal[i] -= Q_pinv[i, r] * Q[r, j] * wanted[j]
     for i in range(n):
-        for r in range(p):
+        for r in range(passive.size):
             normal[i] -= Q_pinv[i, r] * tangent[passive[r]]
     for i in range(n):
-        effort[0, i] = tangent[i] * root[i]
-        effort[1, i] = normal[i] * root[i]
-        effort[2, i] = effort[0, i] + effort[1, i]
-    for r in range(p):
-        effort[2, passive[r]] = 0.0
+        c.effort[0, i] = tangent[i] * t.root[i]
+        c.effort[1, i] = normal[i] * t.root[i]
+        c.effort[2, i] = c.effort[0, i] + c.effort[1, i]
+    for r in range(passive.size):
+        c.effort[2, passive[r]] = 0.0
 
 
 def achievable_force_directions(model: ConstrainedArm) -> int:
@@ -121,7 +118,7 @@ class PassiveJointController(Controller):
             )
         self._passive = np.flatnonzero(model.arm.actuated == 0.0).astype(np.int64)
         self._with_force = force_gains is not None
-        self.force = ForceMemory(force_gains or ForceGains(), max(model.m, 1), self.period)
+        self.force = ForceMemory(force_gains or ForceGains(), self._terms, self.period)
 
     @property
     def controllable(self) -> bool:
@@ -145,16 +142,7 @@ class PassiveJointController(Controller):
         return super().update(q, v, time)
 
     def _compute(self, stop: bool) -> None:
-        passive_law(
-            stop,
-            self._with_force,
-            self._motion_arguments,
-            self.force.arguments,
-            self._passive,
-            CONTROLLABILITY_TOLERANCE,
-            self.model.root,
-            self._effort,
-        )
+        passive_law(stop, self._with_force, self._passive, *self._arguments)
 
     def reset(self) -> None:
         super().reset()

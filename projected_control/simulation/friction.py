@@ -26,7 +26,7 @@ class JointFriction:
 
     coulomb: float | ArrayLike = 0.0
     viscous: float | ArrayLike = 0.0
-    blend: float = 1e-3
+    blend: float = 5e-3
 
     def __post_init__(self) -> None:
         for name in ("coulomb", "viscous"):

@@ -1,0 +1,143 @@
+"""Runs a case and keeps what happened."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from projected_control.dynamics import Problem, projected
+from projected_control.errors import SimulationFailed
+from projected_control.experiments.case import Case
+from projected_control.experiments.progress import Progress, silent
+from projected_control.model import ConstrainedArm
+from projected_control.simulation import TABLEAUX, Plant, PlantState
+
+Array = NDArray[np.float64]
+
+MAX_RESIDUAL = 1e-3
+"""‖Φ‖ at which a simulation has left its constraint [m or rad]."""
+
+
+@dataclass(frozen=True)
+class Recording:
+    """What happened, one row a sample (N of them).
+
+    Attributes:
+        case: What was run.
+        time: N [s].
+        q, v, acceleration: N × n [rad or m, and per second, per second²].
+        effort: Applied from this sample on, N × n [N·m or N].
+        multipliers: λ, N × m [N or N·m].
+        constraint_force: F = Aᵀλ, N × n [N·m or N].
+        residual: ‖Φ‖, N [m or rad].
+        energy: Kinetic and potential, N [J].
+        work: Done on the arm since the start, N [J].
+        rank: Of A, N.
+        failure: Why the run ended early; None if it did not.
+    """
+
+    case: Case
+    time: Array
+    q: Array
+    v: Array
+    acceleration: Array
+    effort: Array
+    multipliers: Array
+    constraint_force: Array
+    residual: Array
+    energy: Array
+    work: Array
+    rank: NDArray[np.int64]
+    failure: str | None = None
+
+    @property
+    def residual_max(self) -> float:
+        """Largest ‖Φ‖ [m or rad]."""
+        return float(self.residual.max())
+
+    @property
+    def energy_drift(self) -> Array:
+        """E − E(0) − work, N [J]; zero in an exact integration."""
+        return self.energy - self.energy[0] - self.work
+
+    @property
+    def energy_error(self) -> float:
+        """Largest magnitude of the energy drift [J]."""
+        return float(np.abs(self.energy_drift).max())
+
+
+def simulate(case: Case, progress: Progress = silent) -> Recording:
+    """Run a case.
+
+    Raises:
+        InvalidValue: Where the start is not on the constraint.
+        SimulationFailed: Where the arm left the constraint or the finite numbers.
+    """
+    recording = attempt(case, progress)
+    if recording.failure is not None:
+        raise SimulationFailed(recording.failure)
+    return recording
+
+
+def attempt(case: Case, progress: Progress = silent) -> Recording:
+    """Run a case as far as it goes; the recording says why it ended if it ended early."""
+    arm = case.arm.load()
+    plant = Plant(
+        ConstrainedArm(arm, case.constraint),
+        case.sample / case.steps_per_sample,
+        friction=case.friction,
+        tableau=TABLEAUX[case.tableau],
+        correct_velocity=case.correct_velocity,
+    )
+    assumed = case.assumed_constraint or case.constraint
+    command = case.law.bind(ConstrainedArm(arm.twin(), assumed, case.coordinates), case.sample)
+    progress(case.name, 0.0)
+    state = plant.reset(case.q0, case.v0)
+    effort = np.array(command(state))
+    states, efforts = [_under(plant, state, effort)], [effort]
+    failure = None
+    for k in range(case.samples):
+        try:
+            for _ in range(case.steps_per_sample):
+                plant.step(effort)
+        except SimulationFailed as error:
+            failure = f"{case.name}: {error}"
+            break
+        state = plant.state
+        if not state.residual <= MAX_RESIDUAL:
+            failure = (
+                f"{case.name}: the arm left its constraint by {state.residual:.3g} at "
+                f"t = {state.time:.4g} s (rank of A: {state.rank} of {plant.model.m}); from "
+                f"q0 = {list(case.q0)} it cannot move on it, or the step is too large"
+            )
+            break
+        effort = np.array(command(state))
+        states.append(state)
+        efforts.append(effort)
+        if k % max(1, case.samples // 100) == 0:
+            progress(case.name, (k + 1) / case.samples)
+    progress(case.name, 1.0)
+    return _recording(case, states, efforts, failure)
+
+
+def _under(plant: Plant, state: PlantState, effort: Array) -> PlantState:
+    """The state just reset, with q̈, F and λ of the first effort instead of none."""
+    load = effort + plant.friction.effort(state.v)
+    solution = projected(Problem.of(plant.model, load))
+    return state._replace(
+        acceleration=solution.acceleration,
+        multipliers=solution.multipliers,
+        constraint_force=solution.constraint_force,
+    )
+
+
+def _recording(
+    case: Case, states: list[PlantState], efforts: list[Array], failure: str | None
+) -> Recording:
+    columns = {
+        name: np.array([getattr(state, name) for state in states]) for name in PlantState._fields
+    }
+    columns["time"] = np.arange(len(states)) * case.sample  # without the rounding of a running sum
+    return Recording(case=case, effort=np.array(efforts), failure=failure, **columns)
