@@ -7,7 +7,7 @@ that one array and unpacks it by the same function as Python does.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,8 @@ from projected_control.projection import TOLERANCE, Metric, check_tolerance, pro
 from projected_control.rows import Row, RowTable, evaluate_rows
 
 Array = NDArray[np.float64]
+Arguments = tuple[Any, ...]
+"""What `evaluate_model` takes."""
 
 
 class Terms(NamedTuple):
@@ -119,7 +121,8 @@ class ConstrainedArm:
         constraint: None for a free arm.
         coordinates: None where nothing is controlled.
         n, m, k: Numbers of joints, constraint rows and coordinates.
-        work: The workspace, for compiled laws; the arrays below are its parts.
+        arguments: What `evaluate_model` takes, for compiled laws.
+        work: The workspace; the arrays below are its parts.
         root: W^½, n; ones without a metric.
         moves: Whether the constraint is driven, x(t) ≠ const.
         time: Of the last evaluation [s].
@@ -170,15 +173,18 @@ class ConstrainedArm:
 
         equations = _equations(constraint)
         self._by_hand = constraint if equations is None else None
-        table = RowTable(arm, [*(equations or []), *(coordinates.rows if coordinates else [])])
-        first = m if self._by_hand is not None else 0
-        self._row_arguments = (
-            *table.arguments,
-            terms.value[first:],
-            terms.jacobian[first:],
-            terms.bias[first:],
+        rows = [*(equations or []), *(coordinates.rows if coordinates else [])]
+        first = 0 if self._by_hand is None else m
+        self.arguments = (
+            *RowTable(arm, rows).arguments,
+            arm.M,
+            arm.h,
+            self.work,
+            first,
+            m,
+            k,
+            self.tolerance,
         )
-        self._arguments = (*table.arguments, arm.M, arm.h, self.work, m, k, self.tolerance)
 
     @property
     def rank(self) -> int:
@@ -197,6 +203,12 @@ class ConstrainedArm:
 
     def evaluate(self, q: Array, v: Array, time: float = 0.0) -> ConstrainedArm:
         """Compute everything for this state: one Pinocchio pass, one decomposition of A."""
+        self.prepare(q, v, time)
+        _evaluate(*self.arguments)
+        return self
+
+    def prepare(self, q: Array, v: Array, time: float = 0.0) -> None:
+        """The part of `evaluate` that is not compiled; a compiled law does the rest itself."""
         self.time = time
         self.arm.update(q, v)
         if self.moves and self.constraint is not None:
@@ -204,20 +216,11 @@ class ConstrainedArm:
             if target is not None:
                 for row, values in zip(self._terms.target, target, strict=True):
                     row[:] = values
-        if self._by_hand is None:
-            evaluate_all(*self._arguments)
-        else:
-            self._evaluate_by_hand(self._by_hand)
-        return self
-
-    def _evaluate_by_hand(self, constraint: Constraint) -> None:
-        """With a constraint that is a class of the user's own, its rows come from Python."""
-        m, terms = self.m, self._terms
-        evaluate_rows(*self._row_arguments)
-        terms.value[:m] = constraint.residual(self.arm)
-        terms.jacobian[:m] = constraint.jacobian(self.arm)
-        terms.bias[:m] = constraint.bias(self.arm)
-        complete_terms(self.arm.M, self.arm.h, self.arm.v, terms, self.tolerance)
+        if self._by_hand is not None:
+            m, terms = self.m, self._terms
+            terms.value[:m] = self._by_hand.residual(self.arm)
+            terms.jacobian[:m] = self._by_hand.jacobian(self.arm)
+            terms.bias[:m] = self._by_hand.bias(self.arm)
 
 
 def _equations(constraint: Constraint | None) -> list[Row] | None:
@@ -261,7 +264,7 @@ def complete_terms(arm_M: Array, arm_h: Array, arm_v: Array, t: Terms, tolerance
 
 
 @compiled
-def evaluate_all(
+def evaluate_model(
     spatial_jacobian: Array,
     q: Array,
     v: Array,
@@ -272,11 +275,12 @@ def evaluate_all(
     arm_M: Array,
     arm_h: Array,
     work: Array,
+    first: int,
     m: int,
     k: int,
     tolerance: float,
-) -> None:
-    """`evaluate_rows` and `complete_terms` in one call."""
+) -> Terms:
+    """Evaluate the rows from the first compiled one on, and all that follows from them."""
     t = unpack(work, v.size, m, k)
     evaluate_rows(
         spatial_jacobian,
@@ -286,8 +290,15 @@ def evaluate_all(
         translations,
         anchors,
         table,
-        t.value,
-        t.jacobian,
-        t.bias,
+        t.value[first:],
+        t.jacobian[first:],
+        t.bias[first:],
     )
     complete_terms(arm_M, arm_h, v, t, tolerance)
+    return t
+
+
+@compiled
+def _evaluate(*arguments: Any) -> None:
+    """`evaluate_model` without handing the terms back to Python, which takes its time."""
+    evaluate_model(*arguments)

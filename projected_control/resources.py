@@ -1,7 +1,7 @@
 """Finding the files that are shared with the package: descriptions (urdf/), settings (config/).
 
-They stand in three places, depending on how the package came here: in the source tree, under the
-Python prefix (pip), or under the prefix of a ROS 2 workspace (colcon).
+They stand in one of three places, depending on how the package came here: under the prefix of a
+ROS 2 workspace (colcon), under the Python prefix (pip), or in the source tree.
 """
 
 from __future__ import annotations
@@ -19,17 +19,14 @@ class MissingResource(ProjectedControlError, FileNotFoundError):
 
 
 def share_directories() -> list[Path]:
-    """Where shared files may stand, best first.
-
-    Code that runs from a source tree takes the files beside it, so that an edited description
-    takes effect; an editable installation leaves a copy under the prefix that would grow stale.
-    """
+    """Where shared files may stand, first choice first."""
     root = Path(__file__).resolve().parents[1]
-    places = [root] if (root / "package.xml").is_file() else []
+    places = [Path(sys.prefix, "share", PACKAGE)]
     ament = _ament_share()
     if ament is not None:
-        places.append(ament)
-    places.append(Path(sys.prefix, "share", PACKAGE))
+        places.insert(0, ament)
+    if (root / "package.xml").is_file():
+        places.append(root)
     return places
 
 

@@ -193,7 +193,7 @@ def test_heading_of_a_loop_is_between_the_two_frames():
 
 
 def test_line_of_a_planar_arm_is_one_equation_along_the_papers_normal():
-    """Vertical slider: λ > 0 pushes along the row's direction, here −x."""
+    """Horizontal slider, q2 = −2 q1: the row is the height, A = [2 cos q1, cos q1]."""
     arm, line = slider_crank_case()
     q = np.array([0.9, -1.8])
     np.testing.assert_allclose(line.residual(arm.update(q, np.zeros(2))), [0.0], atol=1e-15)
@@ -247,7 +247,7 @@ def test_friction_along_the_line_is_not_taken_for_constraint_force(planar_arm):
 
 
 def test_multiplier_is_the_force_on_the_constraint():
-    """An arm at rest whose tip rests on the slider from above presses it with part of its weight."""
+    """A tip that is pushed up against a ceiling with 5 N: λ = 5 N along the normal."""
     arm = three_link_arm(plane="vertical")
     q = np.array([0.4, -0.3, 0.2])
     table = PointOnPlane("tip", arm.update(q, np.zeros(3)).frame("tip").position, LEVEL)

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 DEFAULT_FOLDER = Path("reproduction")
 
 DESCRIPTION = """\
-Runs cases of the papers this package stands on (Aghili 2005, Moura et al. 2019) and writes for
-each the figures (PNG and SVG) and one report page (HTML) that sets print and result side by side.
+Runs cases of the papers this package stands on (Aghili; Moura et al.) and writes for each the
+figures (PNG and SVG) and one report page (HTML) that sets print and result side by side.
 """
 
 EPILOG = """\
@@ -59,7 +59,7 @@ def add_parser(subparsers: Subparsers) -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
-        "case", choices=[name for name, _ in entries], metavar="case", help="one of those below"
+        "case", choices=[name for name, _ in entries], metavar="case", help="see the list below"
     )
     parser.add_argument(
         "--out",

@@ -12,7 +12,7 @@ from projected_control import check
 from projected_control.compiled import compiled
 from projected_control.control.gains import BLEND_SECONDS, Blend, MotionGains
 from projected_control.errors import InvalidValue
-from projected_control.model import ConstrainedArm
+from projected_control.model import ConstrainedArm, Terms, unpack
 
 Array = NDArray[np.float64]
 
@@ -72,8 +72,9 @@ def control_size(n: int, m: int, k: int) -> int:
 
 
 @compiled
-def unpack_control(work: Array, n: int, m: int, k: int) -> ControlTerms:
+def unpack_control(work: Array, t: Terms) -> ControlTerms:
     """Name the parts of a controller's workspace; views, nothing is copied."""
+    n, m, k = t.h.size, t.b.size, t.theta.size
     motion, gains = work[: 3 * k].reshape((3, k)), work[3 * k : 6 * k].reshape((3, k))
     periodic, error = work[6 * k : 7 * k], work[7 * k : 9 * k].reshape((2, k))
     o = 9 * k
@@ -124,7 +125,7 @@ class Controller(ABC):
         self.model = model
         self.period = check.positive("period", period)
         self._work = np.zeros(control_size(n, m, k))
-        self._terms = unpack_control(self._work, n, m, k)
+        self._terms = unpack_control(self._work, unpack(model.work, n, m, k))
         self.motion, self.error = self._terms.motion, self._terms.error
         self.margins = self._terms.margins
         self.margins[:] = 1.0
@@ -133,7 +134,7 @@ class Controller(ABC):
         self.gains = gains
         self._terms.gains[:] = gains.array(k)
         self._blend = Blend(self._terms.gains)
-        self._arguments = (model.work, self._work, n, m, k)
+        self._arguments = (model.arguments, self._work)
 
     def set_gains(self, gains: MotionGains, seconds: float = BLEND_SECONDS) -> None:
         """Change the gains while running; they come into force over this time [s]."""
@@ -152,13 +153,13 @@ class Controller(ABC):
         """The efforts for this state. One Pinocchio pass, one decomposition, one compiled law."""
         if self._blend.active:
             self._blend.advance(self.period)
-        self.model.evaluate(q, v, time)
+        self.model.prepare(q, v, time)
         self._compute(False)
         return self.effort
 
     def stop(self, q: Array, v: Array, time: float = 0.0) -> Effort:
         """Efforts that carry the arm's weight and brake its motion, whatever the reference says."""
-        self.model.evaluate(q, v, time)
+        self.model.prepare(q, v, time)
         self._compute(True)
         return self.effort
 
@@ -169,4 +170,4 @@ class Controller(ABC):
 
     @abstractmethod
     def _compute(self, stop: bool) -> None:
-        """Fill the effort from the evaluated model; brake instead of following, if told to stop."""
+        """Evaluate the prepared model and fill the effort; brake, if told to stop."""

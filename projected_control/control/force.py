@@ -27,7 +27,7 @@ from projected_control.control.motion import motion_kernel
 from projected_control.control.stability import ForceLoop
 from projected_control.dynamics import acceleration_kernel
 from projected_control.errors import InvalidValue
-from projected_control.model import ConstrainedArm, Terms, unpack
+from projected_control.model import Arguments, ConstrainedArm, Terms, evaluate_model
 
 Array = NDArray[np.float64]
 
@@ -122,9 +122,10 @@ def normal_effort(t: Terms, tangent: Array, command: Array) -> Array:
 
 
 @compiled
-def hybrid_law(stop: bool, work: Array, own: Array, n: int, m: int, k: int) -> None:
-    """f = f∥ + f⊥ (Aghili 52), from the model's workspace to the effort in the controller's own."""
-    t, c = unpack(work, n, m, k), unpack_control(own, n, m, k)
+def hybrid_law(stop: bool, model: Arguments, own: Array) -> None:
+    """f = f∥ + f⊥ (Aghili 52), from the prepared model to the effort in the controller's workspace."""
+    t = evaluate_model(*model)
+    c, n = unpack_control(own, t), t.h.size
     _, tangent = motion_kernel(stop, False, t, c)
     force_feedback(c)
     normal = normal_effort(t, tangent, c.command)
@@ -189,9 +190,12 @@ class ForceMemory:
             shortfall: What was sent minus what was asked for, in multipliers (m); None where
                 nothing was taken away.
         """
+        if shortfall is None:
+            self._integrate[0] = 1.0
+            return
         strategy = self.gains.anti_windup
-        self._integrate[0] = float(shortfall is None or strategy is not AntiWindup.CONDITIONAL)
-        if shortfall is not None and strategy is AntiWindup.BACK_CALCULATION:
+        self._integrate[0] = float(strategy is not AntiWindup.CONDITIONAL)
+        if strategy is AntiWindup.BACK_CALCULATION:
             self._memory[1] += (self.period / self.gains.tracking_time) * shortfall
 
     def reset(self) -> None:

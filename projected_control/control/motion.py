@@ -24,7 +24,7 @@ from projected_control.control.base import (
     unpack_control,
 )
 from projected_control.control.gains import MotionGains
-from projected_control.model import ConstrainedArm, Terms, unpack
+from projected_control.model import Arguments, ConstrainedArm, Terms, evaluate_model
 from projected_control.projection import pseudo_inverse
 from projected_control.rows import wrap
 
@@ -95,9 +95,10 @@ def motion_kernel(stop: bool, stiff: bool, t: Terms, c: ControlTerms) -> tuple[A
 
 
 @compiled
-def motion_law(idc: bool, stop: bool, work: Array, own: Array, n: int, m: int, k: int) -> None:
-    """IDC or PIDC, from the model's workspace to the effort in the controller's own."""
-    t, c = unpack(work, n, m, k), unpack_control(own, n, m, k)
+def motion_law(idc: bool, stop: bool, model: Arguments, own: Array) -> None:
+    """IDC or PIDC, from the prepared model to the effort in the controller's workspace."""
+    t = evaluate_model(*model)
+    c, n = unpack_control(own, t), t.h.size
     full, tangent = motion_kernel(stop, idc and not stop, t, c)
     for i in range(n):
         c.effort[0, i] = tangent[i] * t.root[i]

@@ -25,7 +25,7 @@ from projected_control.control.force import ForceGains, ForceMemory, force_feedb
 from projected_control.control.gains import MotionGains
 from projected_control.control.motion import motion_kernel
 from projected_control.errors import InvalidValue, Uncontrollable
-from projected_control.model import ConstrainedArm, unpack
+from projected_control.model import Arguments, ConstrainedArm, evaluate_model
 from projected_control.projection import pseudo_inverse
 
 Array = NDArray[np.float64]
@@ -51,14 +51,12 @@ def passive_law(
     stop: bool,
     with_force: bool,
     passive: NDArray[np.int64],
-    work: Array,
+    model: Arguments,
     own: Array,
-    n: int,
-    m: int,
-    k: int,
 ) -> None:
     """(I + H) f∥ into the controller's workspace; all zero where control is lost."""
-    t, c = unpack(work, n, m, k), unpack_control(own, n, m, k)
+    t = evaluate_model(*model)
+    c, n = unpack_control(own, t), t.h.size
     _, tangent = motion_kernel(stop, False, t, c)
     Q = passive_rows(t.P, passive)
     Q_pinv, c.margins[1] = pseudo_inverse(Q, CONTROLLABILITY_TOLERANCE)
@@ -127,8 +125,7 @@ class PassiveJointController(Controller):
 
     def require_controllable(self, q: Array) -> None:
         """Refuse a configuration in which some free motion is out of the motors' reach."""
-        self.model.evaluate(q, np.zeros(self.model.n), self.model.time)
-        self._compute(True)
+        self.stop(q, np.zeros(self.model.n), self.model.time)
         if not self.controllable:
             raise Uncontrollable(
                 f"with {sorted(self.model.arm.passive)} passive the motors cannot move the arm in all "

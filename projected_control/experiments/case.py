@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Protocol
@@ -146,15 +146,34 @@ class Case:
         return round(self.seconds / self.sample)
 
 
-def start_on(arm: Arm, constraint: Constraint, q0: tuple[float, ...]) -> tuple[float, ...]:
-    """A start as typed, put on the constraint; refused where it is visibly off.
+def joint_angles(arm: Arm, q0: Sequence[float]) -> Array:
+    """A start as typed, one angle a joint [rad]."""
+    if len(q0) != arm.n:
+        raise InvalidValue(
+            f"q0 must be {arm.n} angles, one each for {', '.join(arm.joint_names)}; got {len(q0)}"
+        )
+    return check.finite_array("q0", q0, (arm.n,))
+
+
+def refuse_singular(arm: Arm, constraint: Constraint, q0: Array) -> None:
+    """Refuse a start from which the motion is not determined: A has lost rank there."""
+    rank = ConstrainedArm(arm, constraint).evaluate(q0, np.zeros(arm.n)).rank
+    if rank < constraint.rows:
+        raise InvalidValue(
+            f"q0 = {_listed(q0)} is singular: there the slider holds the tip in {rank} of "
+            f"{constraint.rows} directions, and the motion is not determined; turn a joint a little"
+        )
+
+
+def start_on(arm: Arm, constraint: Constraint, q0: Sequence[float]) -> tuple[float, ...]:
+    """A start as typed, put on the constraint; refused where it is visibly off, or singular.
 
     Args:
         arm: The arm.
         constraint: What it must be on.
         q0: Joint positions [rad or m].
     """
-    typed = check.finite_array("q0", q0, (arm.n,))
+    typed = joint_angles(arm, q0)
     residual = constraint.residual(arm.update(typed, np.zeros(arm.n)))
     off = float(np.linalg.norm(residual))
     nearest = assemble(arm, constraint, typed)
@@ -163,6 +182,7 @@ def start_on(arm: Arm, constraint: Constraint, q0: tuple[float, ...]) -> tuple[f
             f"q0 = {_listed(typed)} is off the slider by {off:.3g} m; the nearest start on it is "
             f"--q0 {_listed(nearest)}"
         )
+    refuse_singular(arm, constraint, nearest)
     return tuple(float(value) for value in nearest)
 
 

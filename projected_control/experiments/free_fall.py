@@ -6,10 +6,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from projected_control import check
 from projected_control.constraints import PointOnLine
 from projected_control.experiments import free_fall_figures as figures
-from projected_control.experiments.case import ArmSpec, Case, ConstantEffort
+from projected_control.experiments.case import (
+    ArmSpec,
+    Case,
+    ConstantEffort,
+    joint_angles,
+    refuse_singular,
+)
 from projected_control.experiments.outcome import Outcome, Picture, Table
 from projected_control.experiments.progress import Progress
 from projected_control.experiments.registry import Options
@@ -34,12 +39,14 @@ def describe(options: Options) -> Case:
     """The case: the slider goes through the tip as it stands at the start."""
     spec = ARM if options.gravity is None else replace(ARM, gravity=options.gravity)
     arm = spec.load()
-    q0 = check.finite_array("q0", options.q0 or Q0, (arm.n,))
+    q0 = joint_angles(arm, options.q0 or Q0)
     tip = arm.update(q0, np.zeros(arm.n)).frame("tip").position
+    slider = PointOnLine("tip", tip, [0.0, 0.0, 1.0], plane_normal=[0.0, -1.0, 0.0])
+    refuse_singular(arm, slider, q0)
     return Case(
         name="free fall",
         arm=spec,
-        constraint=PointOnLine("tip", tip, [0.0, 0.0, 1.0], plane_normal=[0.0, -1.0, 0.0]),
+        constraint=slider,
         law=ConstantEffort((0.0,) * arm.n),
         q0=tuple(q0.tolist()),
         seconds=options.seconds or SECONDS,

@@ -16,9 +16,6 @@ from projected_control.simulation import TABLEAUX, Plant, PlantState
 
 Array = NDArray[np.float64]
 
-MAX_RESIDUAL = 1e-3
-"""‖Φ‖ at which a simulation has left its constraint [m or rad]."""
-
 
 @dataclass(frozen=True)
 class Recording:
@@ -106,13 +103,6 @@ def attempt(case: Case, progress: Progress = silent) -> Recording:
             failure = f"{case.name}: {error}"
             break
         state = plant.state
-        if not state.residual <= MAX_RESIDUAL:
-            failure = (
-                f"{case.name}: the arm left its constraint by {state.residual:.3g} at "
-                f"t = {state.time:.4g} s (rank of A: {state.rank} of {plant.model.m}); from "
-                f"q0 = {list(case.q0)} it cannot move on it, or the step is too large"
-            )
-            break
         effort = np.array(command(state))
         states.append(state)
         efforts.append(effort)

@@ -1,0 +1,263 @@
+"""The command line as a user meets it: help, numbers, refusals, interruption."""
+
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from projected_control import __version__, cli, commands, resources
+from projected_control.errors import InvalidValue
+from projected_control.experiments.progress import silent, terminal_progress
+
+ROOT = Path(__file__).parents[1]
+COMMAND = [sys.executable, "-m", "projected_control.cli"]
+SHORT = ["--seconds", "0.05"]
+
+
+def run(capsys, *arguments):
+    """Exit status, standard output, standard error."""
+    try:
+        status = cli.main([str(argument) for argument in arguments])
+    except SystemExit as stop:  # as argparse does
+        status = stop.code
+    captured = capsys.readouterr()
+    return status, captured.out, captured.err
+
+
+# Help
+
+
+@pytest.mark.parametrize("arguments", [[], ["demo"], ["reproduce"]])
+def test_help(capsys, arguments):
+    status, out, err = run(capsys, *arguments, "--help")
+    assert (status, err) == (0, "")
+    assert "usage: projected-control" in out
+
+
+def test_help_teaches(capsys):
+    _, top, _ = run(capsys, "--help")
+    for word in ("demo", "reproduce", "examples:", "exit status"):
+        assert word in top
+    _, reproduce, _ = run(capsys, "reproduce", "--help")
+    for word in ("free-fall", "slider-crank", "fig4", "all", "--q0", "--json", "rad", "m/s²"):
+        assert word in reproduce
+
+
+def test_version(capsys):
+    assert run(capsys, "--version") == (0, f"projected-control {__version__}\n", "")
+
+
+def test_help_is_quick_because_it_imports_little():
+    code = (
+        "import sys; from projected_control import cli; cli.parser().format_help(); "
+        "print([m for m in ('pinocchio', 'matplotlib', 'numba', 'scipy') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert done.stdout == "[]\n", done.stderr
+
+
+def test_every_command_has_both_functions():
+    for command in commands.available():
+        assert callable(command.add_parser)
+        assert callable(command.run)
+
+
+# Numbers
+
+
+@pytest.mark.parametrize(
+    ("case", "keys"),
+    [
+        (
+            "free-fall",
+            "condition_number acceleration_difference residual_max energy_error q_final",
+        ),
+        ("slider-crank", "crossing_times q1_final residual_max energy_error runs failures"),
+        ("fig4", "crossing_times q1_final residual_max energy_error runs failures"),
+    ],
+)
+def test_json_is_all_there_is(capsys, tmp_path, monkeypatch, case, keys):
+    monkeypatch.chdir(tmp_path)
+    status, out, err = run(capsys, "reproduce", case, "--json", *SHORT)
+    assert (status, err) == (0, "")
+    numbers = json.loads(out, parse_constant=pytest.fail)  # neither NaN nor Infinity
+    assert set(keys.split()) <= set(numbers)
+    assert list(tmp_path.iterdir()) == []  # without --out, no file
+
+
+def test_json_of_condition_numbers(capsys):
+    _, out, _ = run(capsys, "reproduce", "free-fall", "--json", *SHORT)
+    numbers = json.loads(out)["condition_number"]
+    assert set(numbers) == {"mean", "min", "max"}
+    for part in numbers.values():
+        assert list(part) == ["M", "R1", "R2", "R3", "R4", "Rstar"]
+
+
+def test_seeds_are_reproducible(capsys):
+    def numbers(seed):
+        return run(capsys, "reproduce", "free-fall", "--json", *SHORT, "--seed", seed)[1]
+
+    assert numbers(3) == numbers(3)
+    assert numbers(3) != numbers(4)
+
+
+def test_negative_numbers_in_any_notation(capsys):
+    for q0 in (["--q0", "-0.5", "1", "-1"], ["--q0=-5e-1,1,-1"]):
+        status, out, _ = run(capsys, "reproduce", "free-fall", "--json", *SHORT, *q0)
+        assert status == 0
+        assert json.loads(out)["q0"] == [-0.5, 1.0, -1.0]
+
+
+# Files
+
+
+def test_reproduce_writes_figures_and_page(capsys, tmp_path):
+    folder = tmp_path / "new" / "folder"
+    status, out, err = run(capsys, "reproduce", "free-fall", *SHORT, "--out", folder)
+    assert (status, err) == (0, "")
+    assert str(folder / "free-fall.html") in out
+    names = {path.name for path in folder.iterdir()}
+    assert {"free-fall.html", "free-fall-motion.png", "free-fall-motion.svg"} <= names
+    assert not [name for name in names if name.startswith(".")]
+
+
+def test_demo_says_where(capsys, tmp_path):
+    status, out, _ = run(capsys, "demo", "--out", tmp_path)
+    assert status == 0
+    named = {line.strip() for line in out.splitlines() if line.startswith("  ")}
+    assert named == {str(path) for path in tmp_path.iterdir()}
+
+
+# Refusals
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        ("reproduce free-fall --q0 1 2", "3 angles"),
+        ("reproduce free-fall --q0 nan 0 0", "finite"),
+        ("reproduce free-fall --q0 0 0 0", "singular"),
+        ("reproduce slider-crank --q0 1 1", "off the slider by 1.75"),
+        ("reproduce slider-crank --q0 1.5707963", "singular"),
+        ("reproduce slider-crank --seconds -1", "seconds must be positive"),
+        ("reproduce slider-crank --seconds 0.001", "at least one sample"),
+        ("reproduce free-fall --seconds inf", "seconds must be finite"),
+        ("reproduce free-fall --gravity nan", "gravity must be finite"),
+        ("reproduce free-fall --seed -1", "seed"),
+        ("reproduce all --q0 1 1 1", "--q0"),
+    ],
+)
+def test_refused_in_one_line(capsys, arguments, reason):
+    status, out, err = run(capsys, *arguments.split(), "--json")
+    assert (status, out) == (2, "")
+    assert err.startswith("projected-control: ")
+    assert err.count("\n") == 1
+    assert reason in err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    ["", "reproduce", "reproduce nothing", "reproduce free-fall --q0 a", "reproduce all --seed x"],
+)
+def test_usage_errors(capsys, arguments):
+    status, out, err = run(capsys, *arguments.split())
+    assert (status, out) == (2, "")
+    assert "usage:" in err
+
+
+def test_out_is_checked_before_the_work(capsys, tmp_path, monkeypatch):
+    monkeypatch.setattr("projected_control.commands.reproduce.run_experiment", pytest.fail)
+    file = tmp_path / "file"
+    file.write_text("mine")
+    for folder, reason in (
+        (file, "it is a file"),
+        (file / "below", "a part of the path is a file"),
+    ):
+        status, out, err = run(capsys, "reproduce", "free-fall", "--out", folder)
+        assert (status, out) == (2, "")
+        assert reason in err
+    assert file.read_text() == "mine"
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_out_without_permission(capsys, tmp_path):
+    tmp_path.chmod(0o500)
+    status, _, err = run(capsys, "reproduce", "free-fall", "--out", tmp_path / "new")
+    assert status == 2
+    assert "Permission denied" in err
+
+
+def test_interrupt_leaves_nothing(tmp_path):
+    folder = tmp_path / "out"
+    arguments = ["reproduce", "slider-crank", "--seconds", "1000", "--out", str(folder)]
+    process = subprocess.Popen(
+        [*COMMAND, *arguments], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    deadline = time.monotonic() + 60.0
+    while not folder.exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    # Python ends itself by the signal if a module's import was interrupted; shells call both 130.
+    assert process.returncode in (130, -signal.SIGINT), err
+    assert (out, err) == ("", "projected-control: interrupted\n")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_reader_that_goes_away():
+    process = subprocess.Popen(
+        [*COMMAND, "reproduce", "free-fall", "--json", *SHORT],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    process.stdout.close()
+    _, err = process.communicate(timeout=60)
+    assert err == ""
+    assert process.returncode == cli.EXIT_BROKEN_PIPE
+
+
+# Progress and resources
+
+
+def test_progress_only_on_a_terminal():
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    with terminal_progress(io.StringIO()) as progress:
+        assert progress is silent
+    stream = Terminal()
+    with terminal_progress(stream) as progress:
+        progress("falling", 0.0)
+        progress("falling", 1.0)
+    assert "falling" in stream.getvalue()
+
+
+def test_share_files():
+    assert resources.share_file("urdf", "slider_crank.urdf.xacro").is_file()
+    with pytest.raises(resources.MissingResource, match="searched"):
+        resources.share_file("urdf", "missing.urdf")
+    with pytest.raises(InvalidValue, match="relative"):
+        resources.share_file("..", "setup.py")
+
+
+def test_share_of_a_workspace_comes_first(tmp_path, monkeypatch):
+    installed = tmp_path / "share" / "projected_control" / "config" / "gains.yaml"
+    installed.parent.mkdir(parents=True)
+    installed.write_text("")
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    monkeypatch.setattr(resources, "_ament_share", lambda: None)
+    assert resources.share_file("config", "gains.yaml") == installed
+    workspace = tmp_path / "workspace"
+    (workspace / "config").mkdir(parents=True)
+    (workspace / "config" / "gains.yaml").write_text("")
+    monkeypatch.setattr(resources, "_ament_share", lambda: workspace)
+    assert resources.share_file("config", "gains.yaml") == workspace / "config" / "gains.yaml"

@@ -1,0 +1,134 @@
+"""The same numbers with the compiler and without; an import that survives a cache it cannot write."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+TEST = Path(__file__).parent
+SCRIPT = """
+import json
+import numpy as np
+from arms import free_fall_case, random_state, random_urdf, slider_crank_case
+from projected_control.arm import Arm
+from projected_control.compiled import COMPILED
+from projected_control.constraints import LoopClosure, PointOnLine, Stack
+from projected_control.coordinates import Coordinate, Coordinates
+from projected_control.model import ConstrainedArm
+from projected_control.projection import Metric
+from projected_control.simulation import JointFriction, Plant
+
+numbers = {}
+
+def evaluate(name, arm, constraint, coordinates=None, metric=None):
+    model = ConstrainedArm(arm, constraint, coordinates, metric=metric)
+    for seed in range(3):
+        model.evaluate(*random_state(arm, seed))
+        parts = (model.M, model.h, model.residual, model.A, model.b, model.P, model.A_pinv,
+                 np.sort(model.singular_values), model.theta, model.J_theta, model.theta_rate,
+                 model.theta_bias, [model.rank])
+        numbers[f"{name} {seed}"] = [float(x) for part in parts for x in np.ravel(part)]
+
+def simulate(name, plant, start, effort):
+    plant.reset(start)
+    for _ in range(100):
+        plant.step(effort)
+    state = plant.state
+    numbers[name] = [float(x) for part in state for x in np.ravel(part)]
+
+arm = Arm.from_urdf(random_urdf(3, 7))
+theta = Coordinates([Coordinate.position("end_7", "x"), Coordinate.heading("end_7", [0.1, 0.2, 1]),
+                     Coordinate.joint("joint_2")])
+line = PointOnLine("end_7", [0.1, 0.2, 0.3], [1, 2, 3])
+evaluate("line", arm, line, theta)
+evaluate("metric", arm, line, theta, Metric.from_limits(np.arange(1.0, 8.0)))
+evaluate("redundant", arm, Stack([line, line, LoopClosure("end_7", "end_4", [0, 0, 1], 0.3)]))
+evaluate("free", arm, None)
+arm, slider, start = free_fall_case()
+friction = JointFriction(0.1, 0.2, 0.1)
+simulate("fall", Plant(ConstrainedArm(arm, slider), 2e-3, friction=friction), start, [1, 2, 3])
+arm, slider = slider_crank_case()
+simulate("crank", Plant(ConstrainedArm(arm, slider), 2e-3), [2.0, 2 * np.pi - 4.0], [1, 0])
+print(json.dumps({"compiled": COMPILED, "numbers": numbers}))
+"""
+
+
+def run(**environment):
+    path = os.pathsep.join([str(TEST.parent), str(TEST)])
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT],
+        env=os.environ | {"PYTHONPATH": path} | environment,
+        capture_output=True,
+        text=True,
+        timeout=280,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.fixture(scope="module")
+def interpreted():
+    result = run(PROJECTED_CONTROL_COMPILE="0")
+    assert not result["compiled"]
+    return result["numbers"]
+
+
+def test_compiled_and_interpreted_kernels_agree(interpreted):
+    pytest.importorskip("numba")
+    result = run(PROJECTED_CONTROL_COMPILE="1")
+    assert result["compiled"]
+    assert result["numbers"].keys() == interpreted.keys()
+    for name, numbers in result["numbers"].items():
+        size = max(1.0, np.abs(numbers).max())
+        np.testing.assert_allclose(
+            numbers, interpreted[name], rtol=0, atol=1e-12 * size, err_msg=name
+        )
+
+
+def test_cache_that_cannot_be_written_is_done_without(tmp_path):
+    """XDG_CACHE_HOME is a file, so nothing can be kept; one kernel is compiled to see it work."""
+    pytest.importorskip("numba")
+    blocked = tmp_path / "file"
+    blocked.touch()
+    code = (
+        "from projected_control import compiled, projection\n"
+        "assert compiled.COMPILED and compiled._CACHE is None\n"
+        "print(projection.Projection.of([[3.0, 4.0]]).P.tolist())\n"
+    )
+    environment = {"PYTHONPATH": str(TEST.parent), "XDG_CACHE_HOME": str(blocked)}
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env=os.environ | environment | {"PROJECTED_CONTROL_COMPILE": "1"},
+        capture_output=True,
+        text=True,
+        timeout=280,
+    )
+    assert done.returncode == 0, done.stderr
+    np.testing.assert_allclose(json.loads(done.stdout), [[0.64, -0.48], [-0.48, 0.36]], atol=1e-15)
+
+
+def test_cache_is_kept_where_it_is_told(tmp_path):
+    """One folder per state of the sources, below XDG_CACHE_HOME; filled by the first call."""
+    pytest.importorskip("numba")
+    code = (
+        "from projected_control import compiled, linalg\n"
+        "import numpy as np\n"
+        "linalg.solve_by_elimination(np.eye(2), np.ones(2))\n"
+        "print(compiled._CACHE)\n"
+    )
+    environment = {"PYTHONPATH": str(TEST.parent), "XDG_CACHE_HOME": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env=os.environ | environment | {"PROJECTED_CONTROL_COMPILE": "1"},
+        capture_output=True,
+        text=True,
+        timeout=280,
+    )
+    assert done.returncode == 0, done.stderr
+    folder = Path(done.stdout.strip())
+    assert folder.parent == tmp_path / "projected_control"
+    assert list(folder.rglob("*solve_by_elimination*.nbc"))
