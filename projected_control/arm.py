@@ -240,8 +240,12 @@ class Arm:
         """Compute M, h and all frames for this state. The one Pinocchio pass of a tick."""
         self.q[:] = q
         self.v[:] = v
-        pinocchio.computeAllTerms(self._model, self._data, self.q, self.v)
+        self.compute(q, v)
         return self
+
+    def compute(self, q: Array, v: Array) -> None:
+        """`update` for kernels that copy the state to `q` and `v` themselves."""
+        pinocchio.computeAllTerms(self._model, self._data, q, v)
 
     def attachment(self, frame: str) -> Attachment:
         """Where a frame sits, for kernels that follow it."""

@@ -56,9 +56,9 @@ class Coordinate:
         return cls(name or f"{frame}.angle", "rad", row, periodic=True)
 
     @classmethod
-    def joint(cls, joint: str, name: str | None = None) -> Coordinate:
-        """A joint's own position."""
-        return cls(name or joint, "rad", JointRow(joint))
+    def joint(cls, joint: str, name: str | None = None, unit: str = "rad") -> Coordinate:
+        """A joint's own position; the unit is ``m`` for one that slides."""
+        return cls(name or joint, unit, JointRow(joint))
 
 
 class Coordinates:

@@ -281,7 +281,14 @@ def condition_numbers(M: Array, P: Array) -> dict[str, float]:
 
 
 @compiled
-def acceleration_kernel(M: Array, P: Array, acting: Array, normal_acceleration: Array) -> Array:
+def acceleration_kernel(
+    M: Array,
+    P: Array,
+    acting: Array,
+    normal_acceleration: Array,
+    acceleration: Array,
+    memory: Array,
+) -> None:
     """q̈ from M_c q̈ = P (f − h) + M A⁺b, with M_c = M + PM − (PM)ᵀ (Aghili 22, 23).
 
     Args:
@@ -289,15 +296,16 @@ def acceleration_kernel(M: Array, P: Array, acting: Array, normal_acceleration: 
         P: Projector, n × n.
         acting: P (f − h), n.
         normal_acceleration: C q̇ = A⁺ b, n.
+        acceleration: Result, n.
+        memory: At least n² numbers for intermediate results.
     """
     n = acting.size
-    M_c = np.empty((n, n))
-    right = np.empty(n)
+    M_c = memory[: n * n].reshape((n, n))
     for i in range(n):
-        right[i] = acting[i]
+        acceleration[i] = acting[i]
         for j in range(n):
-            right[i] += M[i, j] * normal_acceleration[j]
+            acceleration[i] += M[i, j] * normal_acceleration[j]
             M_c[i, j] = M[i, j]
             for k in range(n):
                 M_c[i, j] += P[i, k] * M[k, j] - M[i, k] * P[k, j]
-    return solve(M_c, right)
+    solve(M_c, acceleration)

@@ -25,8 +25,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from projected_control import check
 from projected_control.arm import Arm
-from projected_control.compiled import compiled
+from projected_control.compiled import compiled, interpreted
 from projected_control.errors import InvalidValue
+from projected_control.linalg import copy
 
 Array = NDArray[np.float64]
 
@@ -48,6 +49,16 @@ class Event(IntFlag):
     CONTROL_LOST = 1024
     RANK_CHANGED = 2048
 
+    @property
+    def phrase(self) -> str:
+        """Its name in words."""
+        return str(self.name).lower().replace("_", " ")
+
+
+def events_in(events: int) -> list[Event]:
+    """The single events of a sum."""
+    return [event for event in Event if event and events & event]
+
 
 class Action(IntEnum):
     """What was sent, in order of severity."""
@@ -65,17 +76,12 @@ class Action(IntEnum):
 _STOP = int(Event.POSITION_LIMIT | Event.VELOCITY_LIMIT | Event.REFERENCE_JUMPED)
 _HOLD = int(Event.STATE_NOT_FINITE | Event.TIME_WENT_BACK)
 _ZERO = int(Event.STATE_FROZEN | Event.STATE_STALE | Event.EFFORT_NOT_FINITE | Event.CONTROL_LOST)
+_ANSWER_FOLLOW, _ANSWER_STOP, _ANSWER_HOLD, _ANSWER_ZERO = (int(action) for action in Action)
 
 
 def answer_to(events: int) -> Action:
     """The severest answer that any of the events calls for."""
-    if not events:
-        return Action.FOLLOW
-    if events & _ZERO:
-        return Action.ZERO
-    if events & _HOLD:
-        return Action.HOLD
-    return Action.STOP if events & _STOP else Action.FOLLOW
+    return Action(severity(int(events)))
 
 
 @dataclass(frozen=True)
@@ -122,22 +128,17 @@ class Limits:
         """The description's limits, each replaced by what is given here if anything is."""
         described = arm.limits
 
-        def each(name: str, value: ArrayLike | None, default: Array | None) -> Array:
+        def each(name: str, value: ArrayLike | None, default: Array) -> Array:
             chosen = default if value is None else np.asarray(value, dtype=np.float64)
-            array = (
-                np.broadcast_to(np.asarray(chosen), (arm.n,))
-                if np.size(chosen) in (1, arm.n)
-                else None
-            )
-            if array is None or np.isnan(array).any():
+            if chosen.size not in (1, arm.n) or np.isnan(chosen).any():
                 raise InvalidValue(
                     f"{name} must be one number or {arm.n}, one a joint, got {value!r}"
                 )
-            return np.array(array, dtype=np.float64)
+            return np.array(np.broadcast_to(chosen, (arm.n,)))
 
         limits = cls(
             each("effort limit", effort, described.effort),
-            each("effort rate limit", effort_rate, None),
+            each("effort rate limit", effort_rate, described.effort),
             each("velocity limit", velocity, described.velocity),
             each("lower position limit", lower, described.lower),
             each("upper position limit", upper, described.upper),
@@ -175,96 +176,162 @@ class GuardReport(NamedTuple):
     @property
     def reasons(self) -> list[str]:
         """The events in words."""
-        return [event.name.lower().replace("_", " ") for event in Event(self.events) if event.name]
+        return [event.phrase for event in events_in(self.events)]
 
 
 # Events as the kernels know them.
 _EFFORT, _RATE, _POSITION, _VELOCITY = 1, 2, 4, 8
 _BAD_STATE, _BAD_EFFORT, _BACK, _FROZEN, _JUMP = 16, 32, 64, 128, 512
-# Rows of the guard's bounds, and places in its memory.
-_MAX_EFFORT, _MAX_STEP, _MAX_VELOCITY, _LOWER, _UPPER = 0, 1, 2, 3, 4
-_STAMP, _UNCHANGED, _FROZEN_TIME, _JUMP_LIMIT, _PERIOD, _PLACES = 0, 1, 2, 3, 4, 5
+
+
+class GuardTerms(NamedTuple):
+    """What the guard knows and remembers, parts of one array; n joints, k coordinates.
+
+    Attributes:
+        effort, step, velocity, lower, upper: Bounds, n each; step is of the effort in one tick.
+        jump, period, hold_time, frozen_time: See `Limits`; arrays of one.
+        stamp: Of the last state, NaN before the first.
+        unchanged, held: Time for which the state was the same, and the effort held [s].
+        rank: Of the constraint at the last tick, NaN before the first.
+        q, theta, theta_rate: Of the last tick: positions and reference.
+        sent: The effort last released.
+    """
+
+    effort: Array
+    step: Array
+    velocity: Array
+    lower: Array
+    upper: Array
+    jump: Array
+    period: Array
+    hold_time: Array
+    frozen_time: Array
+    stamp: Array
+    unchanged: Array
+    held: Array
+    rank: Array
+    q: Array
+    theta: Array
+    theta_rate: Array
+    sent: Array
 
 
 @compiled
-def inspect_tick(
-    q: Array, v: Array, stamp: float, motion: Array, bounds: Array, memory: Array, last: Array
-) -> int:
-    """Events of a state and of a reference, against those of the tick before.
+def unpack_guard(work: Array, n: int, k: int) -> GuardTerms:
+    """Name the parts of a guard's array (8 + 7n + 2k numbers); views, nothing is copied."""
+    b, o = work[8:], 7 * n
+    return GuardTerms(
+        b[:n],
+        b[n : 2 * n],
+        b[2 * n : 3 * n],
+        b[3 * n : 4 * n],
+        b[4 * n : 5 * n],
+        work[:1],
+        work[1:2],
+        work[2:3],
+        work[3:4],
+        work[4:5],
+        work[5:6],
+        work[6:7],
+        work[7:8],
+        b[5 * n : 6 * n],
+        b[o : o + k],
+        b[o + k : o + 2 * k],
+        b[6 * n : 7 * n],
+    )
 
-    Args:
-        q, v: Positions and velocities, n.
-        stamp: Of the state [s].
-        motion: Rows θ_d, θ̇_d, θ̈_d, 3 × k.
-        bounds: Rows effort, effort step, velocity, lower, upper, 5 × n.
-        memory: Last stamp (NaN before the first), time without change, and three limits.
-        last: The last tick's q, then its θ_d, then its θ̇_d; n + 2k.
-    """
-    n, k = q.size, motion.shape[1]
-    for i in range(n):
+
+@compiled
+def inspect_tick(q: Array, v: Array, stamp: float, motion: Array, g: GuardTerms) -> int:
+    """Events of a state and of a reference (rows θ_d, θ̇_d, θ̈_d), against those of the last tick."""
+    for i in range(q.size):
         if not (np.isfinite(q[i]) and np.isfinite(v[i])):
             return _BAD_STATE
-    if stamp < memory[_STAMP]:
+    if stamp < g.stamp[0]:
         return _BACK
-    first = np.isnan(memory[_STAMP])
-    events, changed, moving = 0, first, False
-    for i in range(n):
-        if q[i] < bounds[_LOWER, i] or q[i] > bounds[_UPPER, i]:
+    first = np.isnan(g.stamp[0])
+    events, changed, moving, jumped = 0, first, False, False
+    for i in range(q.size):
+        if q[i] < g.lower[i] or q[i] > g.upper[i]:
             events |= _POSITION
-        if abs(v[i]) > bounds[_MAX_VELOCITY, i]:
+        if abs(v[i]) > g.velocity[i]:
             events |= _VELOCITY
-        changed = changed or q[i] != last[i]
+        changed = changed or q[i] != g.q[i]
         moving = moving or v[i] != 0.0
-        last[i] = q[i]
-    jumped = False
-    for c in range(k):
-        rate = max(abs(motion[1, c]), abs(last[n + k + c]))
-        allowed = memory[_JUMP_LIMIT] + 2.0 * memory[_PERIOD] * rate
-        finite = (
-            np.isfinite(motion[0, c]) and np.isfinite(motion[1, c]) and np.isfinite(motion[2, c])
-        )
-        jumped = jumped or not finite or (not first and abs(motion[0, c] - last[n + c]) > allowed)
+        g.q[i] = q[i]
+    for c in range(motion.shape[1]):
+        explained = 2.0 * g.period[0] * max(abs(motion[1, c]), abs(g.theta_rate[c]))
+        finite = np.isfinite(motion[0, c] + motion[1, c] + motion[2, c])
+        step = 0.0 if first else abs(motion[0, c] - g.theta[c])
+        jumped = jumped or not finite or step > g.jump[0] + explained
         moving = moving or motion[1, c] != 0.0
     if jumped:
         events |= _JUMP
     else:
-        for c in range(k):
-            last[n + c] = motion[0, c]
-            last[n + k + c] = motion[1, c]
+        copy(motion[0], g.theta)
+        copy(motion[1], g.theta_rate)
     if changed or not moving:
-        memory[_UNCHANGED] = 0.0
+        g.unchanged[0] = 0.0
     else:
-        memory[_UNCHANGED] += stamp - memory[_STAMP]
-        if memory[_UNCHANGED] > memory[_FROZEN_TIME]:
+        g.unchanged[0] += stamp - g.stamp[0]
+        if g.unchanged[0] > g.frozen_time[0]:
             events |= _FROZEN
-    memory[_STAMP] = stamp
+    g.stamp[0] = stamp
     return events
 
 
 @compiled
-def limit_effort(asked: Array, bounds: Array, sent: Array) -> int:
-    """Move `sent` towards `asked` within the bounds; events of the effort.
+def limit_effort(asked: Array, g: GuardTerms) -> int:
+    """Move what is sent towards what is asked within the bounds; events of the effort.
 
     An effort that is not finite makes all zero.
     """
     for i in range(asked.size):
         if not np.isfinite(asked[i]):
-            sent[:] = 0.0
+            g.sent[:] = 0.0
             return _BAD_EFFORT
     events = 0
     for i in range(asked.size):
         wanted = asked[i]
-        if abs(wanted) > bounds[_MAX_EFFORT, i]:
-            wanted = bounds[_MAX_EFFORT, i] if wanted > 0.0 else -bounds[_MAX_EFFORT, i]
+        if abs(wanted) > g.effort[i]:
+            wanted = g.effort[i] if wanted > 0.0 else -g.effort[i]
             events |= _EFFORT
-        step = wanted - sent[i]
-        if abs(step) > bounds[_MAX_STEP, i]:
-            step = bounds[_MAX_STEP, i] if step > 0.0 else -bounds[_MAX_STEP, i]
+        if wanted - g.sent[i] > g.step[i]:
+            wanted = g.sent[i] + g.step[i]
             events |= _RATE
-            sent[i] += step
-        else:
-            sent[i] = wanted
+        elif wanted - g.sent[i] < -g.step[i]:
+            wanted = g.sent[i] - g.step[i]
+            events |= _RATE
+        g.sent[i] = wanted
     return events
+
+
+@compiled
+def severity(events: int) -> int:
+    """`answer_to` for kernels."""
+    if events & _ZERO:
+        return _ANSWER_ZERO
+    if events & _HOLD:
+        return _ANSWER_HOLD
+    return _ANSWER_STOP if events & _STOP else _ANSWER_FOLLOW
+
+
+@compiled
+def release_effort(asked: Array, events: int, g: GuardTerms) -> tuple[int, int]:
+    """Action and events, with what may be sent left in ``g.sent``."""
+    action = severity(events)
+    if action == _ANSWER_HOLD:
+        g.held[0] += g.period[0]
+        if g.held[0] <= g.hold_time[0]:
+            return action, events
+        action = _ANSWER_ZERO
+    else:
+        g.held[0] = 0.0
+    if action == _ANSWER_ZERO:
+        g.sent[:] = 0.0
+        return action, events
+    events |= limit_effort(asked, g)
+    return (_ANSWER_ZERO if events & _BAD_EFFORT else action), events
 
 
 class Guard:
@@ -274,59 +341,40 @@ class Guard:
         limits: What the arm stands.
         coordinates: Number of coordinates of the reference.
         period: Of the loop [s].
+
+    Attributes:
+        sent: The effort last released, n; a live array.
+        work: The guard's array, for compiled loops.
     """
 
     def __init__(self, limits: Limits, coordinates: int, period: float) -> None:
+        n = limits.effort.size
         self.limits = limits
         self.period = check.positive("period", period)
-        self.sent: Array = np.zeros(limits.effort.size)
-        self._bounds = np.array(
-            [
-                limits.effort,
-                limits.effort_rate * period,
-                limits.velocity,
-                limits.lower,
-                limits.upper,
-            ]
-        )
-        self._memory = np.zeros(_PLACES)
-        self._memory[_FROZEN_TIME] = limits.frozen_time
-        self._memory[_JUMP_LIMIT], self._memory[_PERIOD] = limits.reference_jump, period
-        self._last = np.zeros(limits.effort.size + 2 * coordinates)
+        self.work: Array = np.zeros(8 + 7 * n + 2 * coordinates)
+        self._terms = g = interpreted(unpack_guard)(self.work, n, coordinates)
+        g.effort[:], g.step[:] = limits.effort, limits.effort_rate * period
+        g.velocity[:], g.lower[:], g.upper[:] = limits.velocity, limits.lower, limits.upper
+        g.jump[0], g.period[0] = limits.reference_jump, period
+        g.hold_time[0], g.frozen_time[0] = limits.hold_time, limits.frozen_time
+        self.sent: Array = g.sent
         self.reset()
 
     def reset(self) -> None:
         """Start anew: nothing was sent, no state was seen."""
         self.sent[:] = 0.0
-        self._held = 0.0
-        self._memory[_STAMP] = np.nan
-        self._memory[_UNCHANGED] = 0.0
+        self._terms.stamp[0] = self._terms.rank[0] = np.nan
+        self._terms.unchanged[0] = self._terms.held[0] = 0.0
 
-    def forget_reference(self, motion: Array) -> None:
-        """Accept a new reference, however far from the last."""
-        n, k = self.sent.size, motion.shape[1]
-        self._last[n : n + k], self._last[n + k :] = motion[0], motion[1]
+    def accept_reference(self, motion: Array) -> None:
+        """Take a reference as it is, however far from the last: its rows θ_d, θ̇_d, θ̈_d."""
+        self._terms.theta[:], self._terms.theta_rate[:] = motion[0], motion[1]
 
     def inspect(self, q: Array, v: Array, stamp: float, motion: Array) -> int:
         """What is wrong with a state (at its stamp [s]) and a reference, 3 × k: `Event`s."""
-        return int(inspect_tick(q, v, stamp, motion, self._bounds, self._memory, self._last))
+        return int(inspect_tick(q, v, stamp, motion, self._terms))
 
     def release(self, effort: Array, events: int = 0) -> GuardReport:
         """What to send, given what the controller asks for and what is wrong."""
-        action = answer_to(events) if events else Action.FOLLOW
-        if action is Action.HOLD:
-            self._held += self.period
-            if self._held <= self.limits.hold_time:
-                return GuardReport(self.sent, action, events)
-            action = Action.ZERO
-        elif self._held:
-            self._held = 0.0
-        if action is Action.ZERO:
-            self.sent[:] = 0.0
-            return GuardReport(self.sent, action, events)
-        found = limit_effort(effort, self._bounds, self.sent)
-        if found:
-            events |= found
-            if found & _BAD_EFFORT:
-                action = Action.ZERO
-        return GuardReport(self.sent, action, events)
+        action, events = release_effort(effort, int(events), self._terms)
+        return GuardReport(self.sent, Action(action), events)

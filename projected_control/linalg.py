@@ -37,11 +37,11 @@ def svd_by_jacobi(A: Array, U: Array, sigma: Array, V: Array) -> None:
         V: Result, m × n; row i is the i-th right singular vector, zero where sigma[i] is zero.
     """
     m, n = A.shape
-    V[:, :] = A
     U[:, :] = 0.0
     largest = 0.0
     for i in range(m):
         U[i, i] = 1.0
+        copy(A[i], V[i])
         largest = max(largest, _dot(V[i], V[i]))
     floor = largest * ROUNDING * ROUNDING
     for _ in range(MAX_SWEEPS):
@@ -81,10 +81,21 @@ def svd_by_lapack(A: Array, U: Array, sigma: Array, V: Array) -> None:
     """What `svd_by_jacobi` does, by LAPACK: faster where there is no compiler."""
     m, n = A.shape
     k = min(m, n)
-    U[:, :], sigma[:k], full_V = np.linalg.svd(A, full_matrices=True)
+    try:
+        U[:, :], sigma[:k], full_V = np.linalg.svd(A, full_matrices=True)
+    except np.linalg.LinAlgError:  # numbers that are not finite
+        U[:, :], sigma[:], V[:, :] = np.nan, np.nan, np.nan
+        return
     sigma[k:] = 0.0
     V[:k] = full_V[:k]
     V[k:] = 0.0
+
+
+@compiled
+def copy(source: Array, target: Array) -> None:
+    """target ← source, both of one dimension; a kernel's slices would first check for overlap."""
+    for k in range(source.size):
+        target[k] = source[k]
 
 
 @compiled
@@ -96,45 +107,42 @@ def _dot(a: Array, b: Array) -> float:
 
 
 @compiled
-def solve_by_elimination(A: Array, b: Array) -> Array:
-    """Solution of ``A x = b`` by Gaussian elimination with partial pivoting.
+def solve_by_elimination(A: Array, b: Array) -> None:
+    """Turn b into the solution of ``A x = b`` by Gaussian elimination with partial pivoting.
 
     A singular A gives values that are not finite; nothing is raised.
 
     Args:
-        A: Square matrix, n × n. Not changed.
-        b: Right-hand side, n. Not changed.
+        A: Square matrix, n × n. Overwritten.
+        b: Right-hand side, n; becomes x.
     """
     n = b.size
-    LU = A.copy()
-    x = b.copy()
     for column in range(n):
         pivot = column
         for row in range(column + 1, n):
-            if abs(LU[row, column]) > abs(LU[pivot, column]):
+            if abs(A[row, column]) > abs(A[pivot, column]):
                 pivot = row
         if pivot != column:
             for k in range(column, n):
-                LU[column, k], LU[pivot, k] = LU[pivot, k], LU[column, k]
-            x[column], x[pivot] = x[pivot], x[column]
+                A[column, k], A[pivot, k] = A[pivot, k], A[column, k]
+            b[column], b[pivot] = b[pivot], b[column]
         for row in range(column + 1, n):
-            factor = LU[row, column] / LU[column, column]
+            factor = A[row, column] / A[column, column]
             for k in range(column, n):
-                LU[row, k] -= factor * LU[column, k]
-            x[row] -= factor * x[column]
+                A[row, k] -= factor * A[column, k]
+            b[row] -= factor * b[column]
     for row in range(n - 1, -1, -1):
         for k in range(row + 1, n):
-            x[row] -= LU[row, k] * x[k]
-        x[row] /= LU[row, row]
-    return x
+            b[row] -= A[row, k] * b[k]
+        b[row] /= A[row, row]
 
 
-def solve_by_lapack(A: Array, b: Array) -> Array:
+def solve_by_lapack(A: Array, b: Array) -> None:
     """What `solve_by_elimination` does, by LAPACK."""
     try:
-        return np.asarray(np.linalg.solve(A, b))
+        b[:] = np.linalg.solve(A, b)
     except np.linalg.LinAlgError:
-        return np.full_like(b, np.nan)
+        b[:] = np.nan
 
 
 svd = svd_by_jacobi if COMPILED else svd_by_lapack

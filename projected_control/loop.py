@@ -10,19 +10,86 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from projected_control.control.base import Controller
-from projected_control.control.force import ForceMemory
+from projected_control.compiled import compiled
+from projected_control.control.controllers import Controller
+from projected_control.control.law import apply_law
 from projected_control.control.observer import ForceEstimate
-from projected_control.control.passive import PassiveJointController
+from projected_control.control.passive import CONTROLLABILITY_TOLERANCE
+from projected_control.control.terms import unpack_control
 from projected_control.errors import InvalidValue
-from projected_control.guard import Action, Event, Guard, GuardReport, answer_to
+from projected_control.guard import (
+    Action,
+    Event,
+    Guard,
+    GuardReport,
+    events_in,
+    inspect_tick,
+    release_effort,
+    severity,
+    unpack_guard,
+)
 from projected_control.hardware.base import ArmState, Hardware
+from projected_control.linalg import copy
+from projected_control.model import Arguments, evaluate_model
 from projected_control.reference import Reference
 
 Array = NDArray[np.float64]
 
+ACTIONS = tuple(Action)
 _LIMITED = int(Event.EFFORT_LIMITED | Event.RATE_LIMITED)
 _RANK_CHANGED, _CONTROL_LOST = int(Event.RANK_CHANGED), int(Event.CONTROL_LOST)
+_STOP, _HOLD = int(Action.STOP), int(Action.HOLD)
+
+
+@compiled
+def tick(
+    law: int,
+    stamp: float,
+    q: Array,
+    v: Array,
+    theta: Array,
+    theta_rate: Array,
+    theta_acceleration: Array,
+    multipliers: Array,
+    guard: Array,
+    passive: NDArray[np.int64],
+    model: Arguments,
+    own: Array,
+) -> tuple[int, int]:
+    """One turn from a prepared model to a guarded effort, in one compiled call.
+
+    Args:
+        law: Number of the control law.
+        stamp: Of the state [s].
+        q, v: The state.
+        theta, theta_rate, theta_acceleration: The reference.
+        multipliers: λ as measured or observed, NaN where neither.
+        guard: The guard's workspace.
+        passive: Indices of the joints without a motor.
+        model: What `evaluate_model` takes after the state.
+        own: The controller's workspace.
+
+    Returns:
+        The guard's action and events; the effort is left in the guard's workspace.
+    """
+    t = evaluate_model(q, v, *model)
+    c = unpack_control(own, t)
+    g = unpack_guard(guard, q.size, theta.size)
+    copy(theta, c.motion[0])
+    copy(theta_rate, c.motion[1])
+    copy(theta_acceleration, c.motion[2])
+    copy(multipliers, c.measured)
+    events = inspect_tick(q, v, stamp, c.motion, g)
+    answer = severity(events)
+    if answer < _HOLD:
+        apply_law(law, answer == _STOP, passive, t, c)
+        if t.rank[0] != g.rank[0]:
+            if not np.isnan(g.rank[0]):
+                events |= _RANK_CHANGED
+            g.rank[0] = t.rank[0]
+        if passive.size and c.margins[1] <= CONTROLLABILITY_TOLERANCE:
+            events |= _CONTROL_LOST
+    return release_effort(c.effort[2], events, g)
 
 
 class Observer(Protocol):
@@ -78,7 +145,7 @@ class Statistics:
         self.longest_ns = max(self.longest_ns, busy_ns)
         self.actions[report.action] = self.actions.get(report.action, 0) + 1
         if report.events:
-            for event in Event(report.events):
+            for event in events_in(report.events):
                 self.events[event] = self.events.get(event, 0) + 1
 
 
@@ -105,9 +172,7 @@ class ControlLoop:
         observer: Observer | None = None,
     ) -> None:
         self.controller, self.guard, self.observer = controller, guard, observer
-        self._force: ForceMemory | None = getattr(controller, "force", None)
-        self._passive = controller if isinstance(controller, PassiveJointController) else None
-        self._rank: int | None = None
+        self._was_limited = False
         self._unmeasured = np.full(controller.model.m, np.nan)
         self.set_reference(reference)
         self.set_force_reference(force_reference)
@@ -126,7 +191,7 @@ class ControlLoop:
     def set_force_reference(self, reference: Reference | None) -> None:
         """λ_d from the next tick on; None for zero."""
         if reference is not None:
-            if self._force is None:
+            if self.controller.force is None:
                 raise InvalidValue(
                     "this controller has no force loop, so it takes no force reference"
                 )
@@ -137,70 +202,70 @@ class ControlLoop:
                 )
         self.force_reference = reference
 
+    def warm_up(self) -> None:
+        """Run every compiled kernel once, so that no tick waits for the compiler."""
+        rest = np.zeros(self.controller.model.n)
+        self.controller.update(rest, rest)
+        self.update(ArmState(rest, rest, None, 0.0))
+        self.reset()
+
     def reset(self) -> None:
         """Start anew."""
         self.controller.reset()
         self.guard.reset()
-        self._rank = None
+        self._was_limited = False
         if self.observer is not None:
             self.observer.reset()
 
     def update(self, state: ArmState) -> GuardReport:
         """What to send in answer to a state. Never raises for what an arm or a planner may do."""
+        q, v, multipliers, stamp = state
         controller, guard = self.controller, self.guard
-        point = self.reference.at(state.stamp)
-        motion = controller.motion
-        motion[0], motion[1], motion[2] = point
-        events = guard.inspect(state.q, state.v, state.stamp, motion)
-        action = answer_to(events) if events else Action.FOLLOW
-        if action >= Action.HOLD:
-            return guard.release(controller.effort.total, events)
-        if self._force is not None:
-            self._measure(self._force, state)
-        if action is Action.STOP:
-            effort = controller.stop(state.q, state.v, state.stamp)
-        else:
-            effort = controller.update(state.q, state.v, state.stamp)
-        report = guard.release(effort.total, events | self._inspect_control())
-        if self._force is not None:
-            self._tell(self._force, effort.total, report)
+        if multipliers is None:
+            multipliers = self._observe(state)
+        if self.force_reference is not None and controller.force is not None:
+            controller.force.wanted[:] = self.force_reference.at(stamp).value
+        if controller.blending:
+            controller.advance()
+        controller.model.prepare(q, v, stamp)
+        action, events = tick(
+            controller.law_number,
+            stamp,
+            q,
+            v,
+            *self.reference.at(stamp),
+            multipliers,
+            guard.work,
+            *controller.arguments,
+        )
+        report = GuardReport(guard.sent, ACTIONS[action], events)
+        if action or events & _LIMITED or self._was_limited:
+            self._tell(report)
         return report
 
-    def _measure(self, force: ForceMemory, state: ArmState) -> None:
-        if state.multipliers is not None:
-            force.measured[:] = state.multipliers
-        elif self.observer is not None:
-            self.controller.model.evaluate(state.q, state.v, state.stamp)
-            force.measured[:] = self.observer.update(self.guard.sent).multipliers
-        else:
-            force.measured[:] = np.nan
-        if self.force_reference is not None:
-            force.wanted[:] = self.force_reference.at(state.stamp).value
+    def _observe(self, state: ArmState) -> Array:
+        """λ where the arm does not measure it: from the observer, or nothing."""
+        if self.observer is None:
+            return self._unmeasured
+        self.controller.model.evaluate(state.q, state.v, state.stamp)
+        return self.observer.update(self.guard.sent).multipliers
 
-    def _inspect_control(self) -> int:
-        events = 0
-        controller = self.controller
-        rank = controller.model.rank
-        if rank != self._rank:
-            if self._rank is not None:
-                events |= _RANK_CHANGED
-            self._rank = rank
-        if self._passive is not None and not self._passive.controllable:
-            events |= _CONTROL_LOST
-        return events
-
-    def _tell(self, force: ForceMemory, asked: Array, report: GuardReport) -> None:
-        """Anti-windup: what the guard did to the effort, seen as a force."""
-        if report.events & _LIMITED or report.action:
-            model = self.controller.model
-            force.limited(model.A_pinv.T @ ((report.effort - asked) / model.root))
+    def _tell(self, report: GuardReport) -> None:
+        """Anti-windup: tell the force loop what the guard did to the effort, seen as a force."""
+        force, model = self.controller.force, self.controller.model
+        self._was_limited = bool(report.action or report.events & _LIMITED)
+        if force is None:
+            return
+        if self._was_limited:
+            shortfall = (report.effort - self.controller.effort.total) / model.root
+            force.limited(model.A_pinv.T @ shortfall)
         else:
             force.limited(None)
 
     @property
     def multipliers(self) -> Array:
-        """λ as the force loop saw it at the last tick; NaN without one."""
-        return self._unmeasured if self._force is None else self._force.measured
+        """λ as measured or observed at the last tick; NaN where neither was."""
+        return self.controller.measured
 
     def step(self, hardware: Hardware) -> Tick | None:
         """Read, answer, write. None where the arm gave no state (and zero was written)."""
@@ -231,15 +296,3 @@ class ControlLoop:
         finally:
             hardware.deactivate()
         return self.statistics
-
-
-def warm_up(controller: Controller, guard: Guard) -> None:
-    """Run every compiled kernel once, so that no tick waits for the compiler."""
-    n = controller.model.n
-    rest = np.zeros(n)
-    controller.update(rest, rest)
-    controller.stop(rest, rest)
-    guard.inspect(rest, rest, 0.0, controller.motion)
-    guard.release(rest)
-    controller.reset()
-    guard.reset()

@@ -13,16 +13,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projected_control.arm import Arm
-from projected_control.compiled import compiled
+from projected_control.compiled import compiled, interpreted
 from projected_control.constraints import Constraint, Moving, RowConstraint, Stack
 from projected_control.coordinates import Coordinates
 from projected_control.errors import InvalidValue
+from projected_control.linalg import copy
 from projected_control.projection import TOLERANCE, Metric, check_tolerance, project
-from projected_control.rows import Row, RowTable, evaluate_rows
+from projected_control.rows import Row, RowTable, evaluate_rows, row_memory
 
 Array = NDArray[np.float64]
 Arguments = tuple[Any, ...]
-"""What `evaluate_model` takes."""
+"""What `evaluate_model` takes after the state."""
 
 
 class Terms(NamedTuple):
@@ -36,6 +37,7 @@ class Terms(NamedTuple):
         residual, A, b: Φ − x, the constraint Jacobian, ẍ − Ȧq̇.
         P, A_pinv, sigma, rank: Of A; the rank is an array of one.
         theta, theta_rate, J_theta, theta_bias: Coordinates, their rates, Jacobian and bias.
+        memory: For intermediate results of kernels.
     """
 
     value: Array
@@ -57,13 +59,15 @@ class Terms(NamedTuple):
     theta_rate: Array
     J_theta: Array
     theta_bias: Array
+    memory: Array
 
 
-@compiled
-def workspace_size(n: int, m: int, k: int) -> int:
+def workspace_size(n: int, m: int, k: int, frames: int) -> int:
     """How many numbers a workspace holds."""
     rows = m + k
-    return 2 * rows + rows * n + 3 * m + 3 * n + 2 * n * n + 3 * m + 2 * m * n + 1 + k + k * n
+    named = 2 * rows + rows * n + 6 * m + 3 * n + 2 * n * n + 2 * m * n + 1 + k + k * n
+    most = max(m, k, n)
+    return named + max(row_memory(frames, n), most * (most + n + 1)) + 2 * n * n
 
 
 @compiled
@@ -107,6 +111,7 @@ def unpack(work: Array, n: int, m: int, k: int) -> Terms:
         theta_rate,
         J_theta,
         bias[m:],
+        work[o + k * n :],
     )
 
 
@@ -121,7 +126,7 @@ class ConstrainedArm:
         constraint: None for a free arm.
         coordinates: None where nothing is controlled.
         n, m, k: Numbers of joints, constraint rows and coordinates.
-        arguments: What `evaluate_model` takes, for compiled laws.
+        arguments: What `evaluate_model` takes after the state, for compiled laws.
         work: The workspace; the arrays below are its parts.
         root: W^½, n; ones without a metric.
         moves: Whether the constraint is driven, x(t) ≠ const.
@@ -138,6 +143,7 @@ class ConstrainedArm:
         theta, theta_rate: θ(q) and θ̇, k.
         J_theta: ∂θ/∂q, k × n.
         theta_bias: J̇_θ q̇, k.
+        memory: For intermediate results of kernels; changes with each of them.
     """
 
     def __init__(
@@ -161,22 +167,24 @@ class ConstrainedArm:
         self.time = 0.0
         self.moves = constraint is not None and constraint.target(0.0) is not None
 
-        self.work: Array = np.zeros(workspace_size(n, m, k))
-        terms = unpack(self.work, n, m, k)
+        equations = _equations(constraint)
+        self._by_hand = constraint if equations is None else None
+        rows = [*(equations or []), *(coordinates.rows if coordinates else [])]
+        row_arguments = RowTable(arm, rows).arguments
+        first = 0 if self._by_hand is None else m
+        self.work: Array = np.zeros(workspace_size(n, m, k, len(row_arguments[3])))
+        terms = interpreted(unpack)(self.work, n, m, k)
         self._terms = terms
         self.root, self.v, self.h, self.M = terms.root, terms.v, terms.h, terms.M
         self.residual, self.A, self.b = terms.residual, terms.A, terms.b
         self.P, self.A_pinv, self.singular_values = terms.P, terms.A_pinv, terms.sigma
         self.theta, self.theta_rate = terms.theta, terms.theta_rate
         self.J_theta, self.theta_bias = terms.J_theta, terms.theta_bias
+        self.memory = terms.memory
         self.root[:] = self.metric.root
 
-        equations = _equations(constraint)
-        self._by_hand = constraint if equations is None else None
-        rows = [*(equations or []), *(coordinates.rows if coordinates else [])]
-        first = 0 if self._by_hand is None else m
         self.arguments = (
-            *RowTable(arm, rows).arguments,
+            *row_arguments,
             arm.M,
             arm.h,
             self.work,
@@ -204,23 +212,24 @@ class ConstrainedArm:
     def evaluate(self, q: Array, v: Array, time: float = 0.0) -> ConstrainedArm:
         """Compute everything for this state: one Pinocchio pass, one decomposition of A."""
         self.prepare(q, v, time)
-        _evaluate(*self.arguments)
+        _evaluate(q, v, *self.arguments)
         return self
 
     def prepare(self, q: Array, v: Array, time: float = 0.0) -> None:
         """The part of `evaluate` that is not compiled; a compiled law does the rest itself."""
         self.time = time
-        self.arm.update(q, v)
         if self.moves and self.constraint is not None:
             target = self.constraint.target(time)
             if target is not None:
                 for row, values in zip(self._terms.target, target, strict=True):
                     row[:] = values
-        if self._by_hand is not None:
-            m, terms = self.m, self._terms
-            terms.value[:m] = self._by_hand.residual(self.arm)
-            terms.jacobian[:m] = self._by_hand.jacobian(self.arm)
-            terms.bias[:m] = self._by_hand.bias(self.arm)
+        if self._by_hand is None:
+            self.arm.compute(q, v)
+        else:
+            m, terms, arm = self.m, self._terms, self.arm.update(q, v)
+            terms.value[:m] = self._by_hand.residual(arm)
+            terms.jacobian[:m] = self._by_hand.jacobian(arm)
+            terms.bias[:m] = self._by_hand.bias(arm)
 
 
 def _equations(constraint: Constraint | None) -> list[Row] | None:
@@ -260,18 +269,19 @@ def complete_terms(arm_M: Array, arm_h: Array, arm_v: Array, t: Terms, tolerance
         for j in range(n):
             t.J_theta[i, j] = t.jacobian[m + i, j] / t.root[j]
             t.theta_rate[i] += t.J_theta[i, j] * t.v[j]
-    t.rank[0] = project(t.A, tolerance, t.P, t.A_pinv, t.sigma)
+    t.rank[0] = project(t.A, tolerance, t.P, t.A_pinv, t.sigma, t.memory)
 
 
 @compiled
 def evaluate_model(
-    spatial_jacobian: Array,
     q: Array,
     v: Array,
+    spatial_jacobian: Array,
+    arm_q: Array,
+    arm_v: Array,
     rotations: tuple[Array, ...],
     translations: tuple[Array, ...],
-    anchors: Array,
-    table: Array,
+    layout: Array,
     arm_M: Array,
     arm_h: Array,
     work: Array,
@@ -280,21 +290,26 @@ def evaluate_model(
     k: int,
     tolerance: float,
 ) -> Terms:
-    """Evaluate the rows from the first compiled one on, and all that follows from them."""
+    """Evaluate the rows from the first compiled one on, and all that follows from them.
+
+    The state q, v is also copied to where the arm keeps its own.
+    """
+    copy(q, arm_q)
+    copy(v, arm_v)
     t = unpack(work, v.size, m, k)
     evaluate_rows(
         spatial_jacobian,
-        q,
-        v,
+        arm_q,
+        arm_v,
         rotations,
         translations,
-        anchors,
-        table,
+        layout,
         t.value[first:],
         t.jacobian[first:],
         t.bias[first:],
+        t.memory,
     )
-    complete_terms(arm_M, arm_h, v, t, tolerance)
+    complete_terms(arm_M, arm_h, arm_v, t, tolerance)
     return t
 
 

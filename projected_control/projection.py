@@ -34,11 +34,15 @@ MAX_TOLERANCE = 1e-3
 
 
 @compiled
-def project(A: Array, tolerance: float, P: Array, A_pinv: Array, sigma: Array) -> int:
-    """Fill the projector P (n × n), A⁺ (n × m) and A's singular values (m); return the rank."""
+def project(
+    A: Array, tolerance: float, P: Array, A_pinv: Array, sigma: Array, memory: Array
+) -> int:
+    """Fill P (n × n), A⁺ (n × m) and the singular values (m) of A; return the rank.
+
+    The memory holds at least m (m + n) numbers for intermediate results.
+    """
     m, n = A.shape
-    U = np.empty((m, m))
-    V = np.empty((m, n))
+    U, V = memory[: m * m].reshape((m, m)), memory[m * m : m * (m + n)].reshape((m, n))
     svd(A, U, sigma, V)
     P[:, :] = 0.0
     A_pinv[:, :] = 0.0
@@ -57,14 +61,16 @@ def project(A: Array, tolerance: float, P: Array, A_pinv: Array, sigma: Array) -
 
 
 @compiled
-def pseudo_inverse(A: Array, tolerance: float) -> tuple[Array, float]:
-    """A⁺ (n × m), and the smallest of the m singular values, whether it was kept or cut."""
+def pseudo_inverse(A: Array, tolerance: float, A_pinv: Array, memory: Array) -> float:
+    """Fill A⁺ (n × m); return the smallest of the m singular values, whether it was kept or cut.
+
+    The memory holds at least m (m + n + 1) numbers for intermediate results.
+    """
     m, n = A.shape
-    U = np.empty((m, m))
-    V = np.empty((m, n))
-    sigma = np.empty(m)
+    U, V = memory[: m * m].reshape((m, m)), memory[m * m : m * (m + n)].reshape((m, n))
+    sigma = memory[m * (m + n) : m * (m + n + 1)]
     svd(A, U, sigma, V)
-    A_pinv = np.zeros((n, m))
+    A_pinv[:, :] = 0.0
     smallest = np.inf
     for s in range(m):
         smallest = min(smallest, sigma[s])
@@ -72,7 +78,7 @@ def pseudo_inverse(A: Array, tolerance: float) -> tuple[Array, float]:
             for i in range(n):
                 for j in range(m):
                     A_pinv[i, j] += V[s, i] * U[j, s] / sigma[s]
-    return A_pinv, smallest
+    return smallest
 
 
 @dataclass(frozen=True)
@@ -141,7 +147,7 @@ class Projection:
         if metric is not None:
             matrix = matrix / check.finite_array("metric", metric.root, (n,))
         P, A_pinv, sigma = np.empty((n, n)), np.empty((n, m)), np.empty(m)
-        rank = project(matrix, tolerance, P, A_pinv, sigma)
+        rank = project(matrix, tolerance, P, A_pinv, sigma, np.empty(m * (m + n)))
         return cls(P, A_pinv, rank, np.sort(sigma)[::-1], tolerance)
 
     @property

@@ -84,7 +84,8 @@ class RowTable:
     one for each joint that moves it.
 
     Attributes:
-        arguments: What `evaluate_rows` takes, up to where it writes.
+        arguments: What `evaluate_rows` takes, up to where it writes; the last is the layout,
+            anchors before table.
         value: y, one number a row; written by `evaluate`, as are the next two.
         jacobian: ∂y/∂q, rows × n.
         bias: The part of ÿ that is not due to q̈.
@@ -122,13 +123,13 @@ class RowTable:
             arm.v,
             tuple(a.joint_rotation for a in anchors),
             tuple(a.joint_translation for a in anchors),
-            np.array([[*a.translation, *a.support] for a in anchors]),
-            table,
+            np.concatenate([[*a.translation, *a.support] for a in anchors] + [table.ravel()]),
         )
+        self._memory = np.empty(row_memory(len(anchors), arm.n))
 
     def evaluate(self) -> RowTable:
         """Value, Jacobian and bias for the arm's present state."""
-        evaluate_rows(*self.arguments, self.value, self.jacobian, self.bias)
+        evaluate_rows(*self.arguments, self.value, self.jacobian, self.bias, self._memory)
         return self
 
 
@@ -225,6 +226,11 @@ def frame_motion(
     return position, angular, linear_bias, angular_bias
 
 
+def row_memory(frames: int, n: int) -> int:
+    """How many numbers `evaluate_rows` needs for intermediate results."""
+    return 12 * frames + 6 * n * frames + n
+
+
 @compiled
 def evaluate_rows(
     spatial_jacobian: Array,
@@ -232,19 +238,25 @@ def evaluate_rows(
     v: Array,
     rotations: tuple[Array, ...],
     translations: tuple[Array, ...],
-    anchors: Array,
-    table: Array,
+    layout: Array,
     value: Array,
     jacobian: Array,
     bias: Array,
+    memory: Array,
 ) -> None:
-    """Fill value, Jacobian and bias of every row (see `RowTable` for the layout)."""
+    """Fill value, Jacobian and bias of every row (see `RowTable` for the layout).
+
+    The memory holds at least `row_memory` numbers for intermediate results.
+    """
     n, frames = v.size, len(rotations)
-    motion = np.empty((frames, 12))
-    jacobians = np.empty((frames, 6, n))
-    gradient = np.empty(n)
+    anchors = layout[: frames * (3 + n)].reshape((frames, 3 + n))
+    table = layout[frames * (3 + n) :].reshape((value.size, _COLUMNS))
+    motion = memory[: 12 * frames].reshape((frames, 12))
+    o = 12 * frames + 6 * n * frames
+    jacobians = memory[12 * frames : o].reshape((frames, 6, n))
+    gradient = memory[o : o + n]
     for f in range(frames):
-        parts = frame_motion(
+        position, omega, linear_bias, angular_bias = frame_motion(
             spatial_jacobian,
             v,
             rotations[f],
@@ -253,10 +265,10 @@ def evaluate_rows(
             anchors[f, 3:],
             jacobians[f],
         )
-        for part in range(4):
-            for i in range(3):
-                motion[f, 3 * part + i] = parts[part][i]
-    for r in range(table.shape[0]):
+        for i in range(3):
+            motion[f, i], motion[f, 3 + i] = position[i], omega[i]
+            motion[f, 6 + i], motion[f, 9 + i] = linear_bias[i], angular_bias[i]
+    for r in range(value.size):
         kind, a, b = int(table[r, 0]), int(table[r, 1]), int(table[r, 2])
         value[r] = -table[r, _OFFSET]
         bias[r] = 0.0

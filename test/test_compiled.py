@@ -1,4 +1,4 @@
-"""The same numbers with the compiler and without; an import that survives a cache it cannot write."""
+"""The same numbers compiled or not; an import that survives a cache it cannot write."""
 
 import json
 import os

@@ -114,9 +114,9 @@ def test_all_roads_agree(problem):
 def test_compiled_kernel_is_the_projected_road(problem):
     projection = problem.projection
     acting = projection.tangent(problem.f - problem.h)
-    acceleration = acceleration_kernel(
-        problem.M, projection.P, acting, projection.A_pinv @ problem.b
-    )
+    normal = projection.A_pinv @ problem.b
+    acceleration, memory = np.full(len(problem.M), np.nan), np.full(problem.M.size, np.nan)
+    acceleration_kernel(problem.M, projection.P, acting, normal, acceleration, memory)
     assert_close(acceleration, projected(problem).acceleration, 1e-11)
 
 

@@ -63,7 +63,8 @@ def test_tangent_and_normal_parts_are_orthogonal_and_complete(case, seed):
 @given(jacobians())
 def test_pseudo_inverse_with_the_smallest_singular_value(case):
     A, _ = case
-    inverse, smallest = pseudo_inverse(A, 1e-4)
+    (m, n), inverse = A.shape, np.full(A.T.shape, np.nan)
+    smallest = pseudo_inverse(A, 1e-4, inverse, np.full(m * (m + n + 1), np.nan))
     projection = Projection.of(A)
     np.testing.assert_allclose(inverse, projection.A_pinv, atol=1e-12)
     expected = projection.singular_values[-1] if len(A) else np.inf

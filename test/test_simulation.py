@@ -165,6 +165,7 @@ def test_slider_crank_passes_its_singularities_from_any_start():
         assert 2.0 * state.q[0] + state.q[1] == pytest.approx(2.0 * np.pi, abs=1e-9)
 
 
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_without_velocity_correction_it_does_not():
     """About 25 of the 30 leave the constraint or the finite numbers; half of them surely."""
     lost = sum(error == np.inf for _, error in random_runs(correct_velocity=False))
@@ -243,8 +244,8 @@ def test_motors_and_friction_account_for_the_energy():
     friction = JointFriction(coulomb=[0.5, 0.3, 0.2], viscous=0.4, blend=0.05)
     plant = Plant(ConstrainedArm(arm, slider), 1e-3, friction=friction)
     plant.reset(start)
-    assert run(plant, lambda t: [8.0 * np.sin(6.0 * t), 5.0, -3.0], 1.0) <= 1e-6
-    assert abs(plant.state.work) > 1.0
+    assert run(plant, lambda t: [8.0 * np.sin(6.0 * t), 5.0, -3.0], 1.0) <= 1e-5
+    assert plant.state.work < -50.0
 
 
 def driven(amplitude, rows):
@@ -272,7 +273,8 @@ def test_moving_constraint_accounts_for_the_energy(redundant):
     assert gap <= 1e-6
     assert abs(state.energy - energy) > 0.1  # all of it through the constraint
     assert state.residual <= 1e-12
-    np.testing.assert_allclose(model.A @ state.v, model._target[1], atol=1e-12)
+    x_rate = constraint.target(state.time).x_rate
+    np.testing.assert_allclose(model.A @ state.v, x_rate, atol=1e-12)
 
 
 def test_lift_takes_its_weight_and_its_acceleration():

@@ -1,11 +1,16 @@
 """The control laws, each beside its equation, with no ROS in them."""
 
-from projected_control.control.base import Controller, Effort
-from projected_control.control.force import AntiWindup, ForceController, ForceGains
+from projected_control.control.controllers import (
+    Controller,
+    ForceController,
+    MotionController,
+    PassiveJointController,
+)
+from projected_control.control.force import AntiWindup, ForceGains
 from projected_control.control.gains import BLEND_SECONDS, MotionGains
-from projected_control.control.motion import MotionController, MotionLaw
-from projected_control.control.passive import PassiveJointController
+from projected_control.control.law import Law
 from projected_control.control.stability import ForceLoop
+from projected_control.control.terms import Effort
 
 __all__ = [
     "BLEND_SECONDS",
@@ -15,8 +20,8 @@ __all__ = [
     "ForceController",
     "ForceGains",
     "ForceLoop",
+    "Law",
     "MotionController",
     "MotionGains",
-    "MotionLaw",
     "PassiveJointController",
 ]

@@ -1,7 +1,7 @@
 """Control of the constraint force, alone and together with motion (hybrid).
 
-    f⊥ = h⊥ + µ (f∥ − h∥ + M C q̇) + Aᵀ u_λ,      µ = (I − P) M M_c⁻¹           (Aghili 49, corrected)
-    u_λ = λ_d + G_F e_λ + G_I ∫ e_λ dt,            e_λ = λ_d − λ                 (Aghili 50, on λ)
+    f⊥ = h⊥ + µ (f∥ − h∥ + M C q̇) + Aᵀ u_λ,    µ = (I − P) M M_c⁻¹       (Aghili 49, corrected)
+    u_λ = λ_d + G_F e_λ + G_I ∫ e_λ dt,        e_λ = λ_d − λ             (Aghili 50, on λ)
 
 The first two terms cancel what gravity and the motion itself do to the constraint, so that λ = u_λ
 and (G_F + 1) ė_λ + G_I e_λ = 0, whatever the motion. They are computed as (I − P)(h + M q̈), q̈ being
@@ -21,13 +21,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from projected_control import check
 from projected_control.compiled import compiled
-from projected_control.control.base import Controller, ControlTerms, Effort, unpack_control
-from projected_control.control.gains import BLEND_SECONDS, Blend, MotionGains
-from projected_control.control.motion import motion_kernel
+from projected_control.control.gains import BLEND_SECONDS, Blend
+from projected_control.control.motion import motion_effort
 from projected_control.control.stability import ForceLoop
+from projected_control.control.terms import ControlTerms
 from projected_control.dynamics import acceleration_kernel
 from projected_control.errors import InvalidValue
-from projected_control.model import Arguments, ConstrainedArm, Terms, evaluate_model
+from projected_control.model import Terms
 
 Array = NDArray[np.float64]
 
@@ -98,41 +98,39 @@ def force_feedback(c: ControlTerms) -> None:
 
 
 @compiled
-def normal_effort(t: Terms, tangent: Array, command: Array) -> Array:
-    """f⊥ = (I − P)(h + M q̈) + Aᵀ u_λ, with q̈ the acceleration under f∥."""
+def normal_effort(t: Terms, c: ControlTerms) -> None:
+    """normal = (I − P)(h + M q̈) + Aᵀ u_λ, with q̈ the acceleration under f∥ = tangent."""
     n, m = t.h.size, t.b.size
-    acting, centripetal = tangent.copy(), np.zeros(n)
+    acting, centripetal, acceleration = c.scratch[0], c.scratch[1], c.scratch[2]
     for i in range(n):
+        acting[i], centripetal[i] = c.tangent[i], 0.0
         for j in range(n):
             acting[i] -= t.P[i, j] * t.h[j]
         for j in range(m):
             centripetal[i] += t.A_pinv[i, j] * t.b[j]
-    acceleration = acceleration_kernel(t.M, t.P, acting, centripetal)
-    load = t.h.copy()
+    acceleration_kernel(t.M, t.P, acting, centripetal, acceleration, t.memory)
+    load = c.scratch[0]
     for i in range(n):
+        load[i] = t.h[i]
         for j in range(n):
             load[i] += t.M[i, j] * acceleration[j]
-    normal = load.copy()
     for i in range(n):
+        c.normal[i] = load[i]
         for j in range(n):
-            normal[i] -= t.P[i, j] * load[j]
+            c.normal[i] -= t.P[i, j] * load[j]
         for j in range(m):
-            normal[i] += t.A[j, i] * command[j]
-    return normal
+            c.normal[i] += t.A[j, i] * c.command[j]
 
 
 @compiled
-def hybrid_law(stop: bool, model: Arguments, own: Array) -> None:
-    """f = f∥ + f⊥ (Aghili 52), from the prepared model to the effort in the controller's workspace."""
-    t = evaluate_model(*model)
-    c, n = unpack_control(own, t), t.h.size
-    _, tangent = motion_kernel(stop, False, t, c)
+def hybrid_law(stop: bool, t: Terms, c: ControlTerms) -> None:
+    """f = f∥ + f⊥ (Aghili 52)."""
+    motion_effort(stop, False, t, c)
     force_feedback(c)
-    normal = normal_effort(t, tangent, c.command)
-    for i in range(n):
-        c.effort[0, i] = tangent[i] * t.root[i]
-        c.effort[1, i] = 0.0 if stop else normal[i] * t.root[i]
-        c.effort[2, i] = c.effort[0, i] + c.effort[1, i]
+    if stop:
+        c.normal[:] = 0.0
+    else:
+        normal_effort(t, c)
 
 
 class ForceMemory:
@@ -178,6 +176,11 @@ class ForceMemory:
         """λ_d, one number a constraint row."""
         self.wanted[:] = check.finite_array("force reference λ_d", multipliers, self.wanted.shape)
 
+    @property
+    def blending(self) -> bool:
+        """Whether new gains are still coming into force."""
+        return self._blend.active
+
     def advance(self) -> None:
         """Blend the gains one tick on."""
         if self._blend.active:
@@ -204,35 +207,3 @@ class ForceMemory:
         self._memory[0] = np.nan
         self.measured[:] = np.nan
         self._integrate[0] = 1.0
-
-
-class ForceController(Controller):
-    """Hybrid: PIDC on the coordinates, PI on the multipliers; either error obeys its own equation.
-
-    Args:
-        model: The arm, its constraint and its coordinates.
-        gains: On the coordinates.
-        force_gains: On λ; refused where the sampled loop would diverge.
-        period: Of the loop [s].
-    """
-
-    def __init__(
-        self,
-        model: ConstrainedArm,
-        gains: MotionGains,
-        force_gains: ForceGains,
-        period: float = 1e-3,
-    ) -> None:
-        super().__init__(model, gains, period)
-        self.force = ForceMemory(force_gains, self._terms, self.period)
-
-    def update(self, q: Array, v: Array, time: float = 0.0) -> Effort:
-        self.force.advance()
-        return super().update(q, v, time)
-
-    def _compute(self, stop: bool) -> None:
-        hybrid_law(stop, *self._arguments)
-
-    def reset(self) -> None:
-        super().reset()
-        self.force.reset()

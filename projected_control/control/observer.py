@@ -54,7 +54,9 @@ class ModelObserver:
         """From the effort in force, for the state the model was evaluated at."""
         model = self.model
         acting = model.P @ (effort - model.h)
-        acceleration = acceleration_kernel(model.M, model.P, acting, model.A_pinv @ model.b)
+        acceleration = np.empty(model.n)
+        centripetal = model.A_pinv @ model.b
+        acceleration_kernel(model.M, model.P, acting, centripetal, acceleration, model.memory)
         load = effort - model.h - model.M @ acceleration
         force = load - model.P @ load
         return ForceEstimate(model.A_pinv.T @ force, force, self.method)

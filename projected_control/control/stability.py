@@ -15,8 +15,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from projected_control import check
 from projected_control.errors import InvalidValue, UnstableForceLoop
@@ -64,7 +66,7 @@ class ForceLoop:
         a, feedback = self.pole, np.zeros(2)
         feedback[0] = (1.0 - a) * (self.proportional + self.integral * self.period)
         feedback[1] = -(1.0 - a) * self.proportional
-        polynomial = np.zeros(self.delay + 2)
+        polynomial: NDArray[Any] = np.zeros(self.delay + 2)
         polynomial[:3] = 1.0, -(1.0 + a), a
         polynomial[-2:] += feedback
         if self.integral == 0.0:
@@ -93,7 +95,7 @@ class ForceLoop:
 
     @property
     def proportional_bound(self) -> float:
-        """The G_F at which the loop starts to diverge, all else as it is; zero where none is stable."""
+        """The G_F from which on the loop diverges, all else as it is; zero where none is stable."""
         return _largest(lambda gain: replace(self, proportional=gain).stable)
 
     @property
@@ -108,13 +110,14 @@ class ForceLoop:
         bound = self.proportional_bound
         hertz = self.cutoff_bound
         filtered = "no filter" if self.cutoff is None else f"a {self.cutoff:g} Hz filter"
+        samples = f"{self.delay} sample{'s' if self.delay > 1 else ''}"
         advice = [f"lower G_F to {0.8 * bound:.3g}"] if bound > 0.0 else []
         if hertz > 0.0:
             advice.append(f"lower the filter cut-off to {0.8 * hertz:.3g} Hz")
         advice = advice or [f"lower G_I below {self.integral:g} 1/s too"]
         raise UnstableForceLoop(
             f"the force loop would diverge: with G_I = {self.integral:g} 1/s, {filtered} and "
-            f"{self.delay} sample{'s' if self.delay > 1 else ''} of delay at {1.0 / self.period:g} Hz, "
+            f"{samples} of delay at {1.0 / self.period:g} Hz, "
             f"G_F must stay below {bound:.4g}, got {self.proportional:g}; {' or '.join(advice)}"
         )
 

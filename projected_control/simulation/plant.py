@@ -162,7 +162,10 @@ class Plant:
     def _acceleration(self, time: float, q: Array, v: Array) -> Array:
         model = self.model.evaluate(q, v, time)
         acting = model.P @ (self._effort + self.friction.effort(v) - model.h)
-        return acceleration_kernel(model.M, model.P, acting, model.A_pinv @ model.b)
+        acceleration = np.empty(model.n)
+        centripetal = model.A_pinv @ model.b
+        acceleration_kernel(model.M, model.P, acting, centripetal, acceleration, model.memory)
+        return acceleration
 
     def _derivative(self, time: float, y: Array) -> Array:
         n = self.model.n

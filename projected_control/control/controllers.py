@@ -1,0 +1,212 @@
+"""Controllers: a law, the model it acts on, gains that blend and a reference to follow."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from projected_control import check
+from projected_control.compiled import interpreted
+from projected_control.control.force import ForceGains, ForceMemory
+from projected_control.control.gains import BLEND_SECONDS, Blend, MotionGains
+from projected_control.control.law import Law, compute
+from projected_control.control.passive import CONTROLLABILITY_TOLERANCE
+from projected_control.control.terms import Effort, control_size, unpack_control
+from projected_control.errors import InvalidValue, Uncontrollable
+from projected_control.model import ConstrainedArm, unpack
+
+Array = NDArray[np.float64]
+
+
+class Controller:
+    """A law that turns a state into joint efforts, once a tick.
+
+    Attributes:
+        model: The arm, its constraint and its coordinates, evaluated by `update`.
+        law, law_number: Which one, and its number for kernels.
+        arguments: What `law.compute` takes after the state, for compiled loops.
+        period: Of the loop [s].
+        gains: In force, or blending in.
+        motion: The reference: rows θ_d, θ̇_d, θ̈_d, 3 × k; written by whoever plans.
+        error: Rows e = θ_d − θ and ė of the last tick, 2 × k.
+        margins: Independence of the coordinates, and controllability of passive joints (1 where
+            there are none): how far the last tick was from losing them.
+        effort: What the last tick gave.
+        force: The force loop of laws that have one, else None.
+    """
+
+    force: ForceMemory | None = None
+
+    def __init__(self, model: ConstrainedArm, gains: MotionGains, period: float, law: Law) -> None:
+        if model.coordinates is None:
+            raise InvalidValue("a controller needs coordinates to follow: give the model some")
+        n, m, k = model.n, model.m, model.k
+        self.model, self.law, self.law_number = model, law, int(law)
+        self.period = check.positive("period", period)
+        self._work = np.zeros(control_size(n, m, k))
+        self._terms = interpreted(unpack_control)(
+            self._work, interpreted(unpack)(model.work, n, m, k)
+        )
+        self.motion, self.error = self._terms.motion, self._terms.error
+        self.margins = self._terms.margins
+        self.margins[:] = 1.0
+        self.effort = Effort(*self._terms.effort)
+        self._terms.periodic[:] = model.coordinates.periodic
+        self.gains = gains
+        self._terms.gains[:] = gains.array(k)
+        self._blend = Blend(self._terms.gains)
+        self._passive = np.flatnonzero(model.arm.actuated == 0.0).astype(np.int64)
+        self.arguments = (self._passive, model.arguments, self._work)
+
+    def set_gains(self, gains: MotionGains, seconds: float = BLEND_SECONDS) -> None:
+        """Change the gains while running; they come into force over this time [s]."""
+        self._blend.towards(gains.array(self.model.k), seconds)
+        self.gains = gains
+
+    def hold(self, q: ArrayLike, v: ArrayLike | None = None) -> None:
+        """Take the present place as the reference: start from here without a jump."""
+        position = check.finite_array("position", q, (self.model.n,))
+        velocity = np.zeros(self.model.n) if v is None else np.asarray(v, dtype=np.float64)
+        self.model.evaluate(position, velocity, self.model.time)
+        self.motion[0] = self.model.theta
+        self.motion[1:] = 0.0
+
+    @property
+    def measured(self) -> Array:
+        """λ as it was given to the last tick, m."""
+        return self._terms.measured
+
+    @property
+    def blending(self) -> bool:
+        """Whether new gains are still coming into force."""
+        return self._blend.active or (self.force is not None and self.force.blending)
+
+    def advance(self) -> None:
+        """Blend the gains one tick on."""
+        if self._blend.active:
+            self._blend.advance(self.period)
+        if self.force is not None:
+            self.force.advance()
+
+    def update(self, q: Array, v: Array, time: float = 0.0) -> Effort:
+        """The efforts for this state. One Pinocchio pass, one decomposition, one compiled law."""
+        self.advance()
+        self.model.prepare(q, v, time)
+        self._compute(False, q, v)
+        return self.effort
+
+    def stop(self, q: Array, v: Array, time: float = 0.0) -> Effort:
+        """Efforts that carry the arm's weight and brake its motion, whatever the reference says."""
+        self.model.prepare(q, v, time)
+        self._compute(True, q, v)
+        return self.effort
+
+    def reset(self) -> None:
+        """Forget what a controller remembers from tick to tick."""
+        self._terms.effort[:] = 0.0
+        self._terms.error[:] = 0.0
+        if self.force is not None:
+            self.force.reset()
+
+    def _compute(self, stop: bool, q: Array, v: Array) -> None:
+        compute(self.law_number, stop, q, v, *self.arguments)
+
+
+class MotionController(Controller):
+    """PIDC, or IDC for comparison.
+
+    Args:
+        model: The arm, its constraint and its coordinates.
+        gains: On the coordinates.
+        law: `Law.PIDC` or `Law.IDC`.
+        period: Of the loop [s].
+    """
+
+    def __init__(
+        self,
+        model: ConstrainedArm,
+        gains: MotionGains,
+        law: Law = Law.PIDC,
+        period: float = 1e-3,
+    ) -> None:
+        if law not in (Law.PIDC, Law.IDC):
+            raise InvalidValue(f"a motion controller has the law PIDC or IDC, got {law.name}")
+        _refuse_passive(model)
+        super().__init__(model, gains, period, law)
+
+
+class ForceController(Controller):
+    """Hybrid: PIDC on the coordinates, PI on the multipliers; either error obeys its own equation.
+
+    Args:
+        model: The arm, its constraint and its coordinates.
+        gains: On the coordinates.
+        force_gains: On λ; refused where the sampled loop would diverge.
+        period: Of the loop [s].
+    """
+
+    force: ForceMemory
+
+    def __init__(
+        self,
+        model: ConstrainedArm,
+        gains: MotionGains,
+        force_gains: ForceGains,
+        period: float = 1e-3,
+    ) -> None:
+        _refuse_passive(model)
+        super().__init__(model, gains, period, Law.HYBRID)
+        self.force = ForceMemory(force_gains, self._terms, self.period)
+
+
+class PassiveJointController(Controller):
+    """(I + H) f∥, and a force loop on what is left where gains for one are given.
+
+    Args:
+        model: The arm with passive joints, its constraint and its coordinates.
+        gains: On the coordinates.
+        force_gains: On λ, or None for motion only.
+        period: Of the loop [s].
+    """
+
+    def __init__(
+        self,
+        model: ConstrainedArm,
+        gains: MotionGains,
+        force_gains: ForceGains | None = None,
+        period: float = 1e-3,
+    ) -> None:
+        if not model.arm.passive:
+            raise InvalidValue(
+                "no joint is passive; use a motion or force controller, or name passive joints"
+            )
+        law = Law.PASSIVE if force_gains is None else Law.PASSIVE_FORCE
+        super().__init__(model, gains, period, law)
+        if force_gains is not None:
+            self.force = ForceMemory(force_gains, self._terms, self.period)
+
+    @property
+    def controllable(self) -> bool:
+        """Whether the motors reached all free motions at the last tick."""
+        return bool(self.margins[1] > CONTROLLABILITY_TOLERANCE)
+
+    def require_controllable(self, q: ArrayLike) -> None:
+        """Refuse a configuration in which some free motion is out of the motors' reach."""
+        place = check.finite_array("position", q, (self.model.n,))
+        self.stop(place, np.zeros(self.model.n), self.model.time)
+        if not self.controllable:
+            raise Uncontrollable(
+                f"with {sorted(self.model.arm.passive)} passive the motors cannot move the arm in "
+                f"all its {self.model.free_directions} free directions at q = "
+                f"{np.round(place, 6).tolist()}: the controllability margin is "
+                f"{self.margins[1]:.3g}, needed is more than {CONTROLLABILITY_TOLERANCE:g}; "
+                "actuate more joints or start elsewhere"
+            )
+
+
+def _refuse_passive(model: ConstrainedArm) -> None:
+    if model.arm.passive:
+        raise InvalidValue(
+            f"joints {sorted(model.arm.passive)} are passive, and this law would ask them for "
+            "torque; use the passive-joint controller"
+        )

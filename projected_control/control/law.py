@@ -1,0 +1,67 @@
+"""The laws behind one door, so that a whole tick is one compiled call."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from projected_control.compiled import compiled
+from projected_control.control.force import hybrid_law
+from projected_control.control.motion import motion_law
+from projected_control.control.passive import passive_law
+from projected_control.control.terms import ControlTerms, unpack_control
+from projected_control.model import Arguments, Terms, evaluate_model
+
+Array = NDArray[np.float64]
+
+
+class Law(IntEnum):
+    """The control laws."""
+
+    PIDC = 0
+    """Projected inverse dynamics: the least torque for the motion."""
+    IDC = 1
+    """Inverse dynamics, the baseline: stiff in the constrained directions too."""
+    HYBRID = 2
+    """PIDC and the PI loop on the constraint force."""
+    PASSIVE = 3
+    """(I + H) f∥ for arms with passive joints."""
+    PASSIVE_FORCE = 4
+    """The same, with a force loop on what freedom is left."""
+
+
+_IDC, _HYBRID, _PASSIVE, _PASSIVE_FORCE = (int(law) for law in list(Law)[1:])
+
+
+@compiled
+def apply_law(law: int, stop: bool, passive: NDArray[np.int64], t: Terms, c: ControlTerms) -> None:
+    """Fill the effort's rows tangent, normal and total, in joint units, from an evaluated model."""
+    if law == _HYBRID:
+        hybrid_law(stop, t, c)
+    elif law in (_PASSIVE, _PASSIVE_FORCE):
+        passive_law(stop, law == _PASSIVE_FORCE, passive, t, c)
+    else:
+        motion_law(law == _IDC, stop, t, c)
+    for i in range(t.h.size):
+        c.effort[0, i] = c.tangent[i] * t.root[i]
+        c.effort[1, i] = c.normal[i] * t.root[i]
+        c.effort[2, i] = c.effort[0, i] + c.effort[1, i]
+    for r in range(passive.size):
+        c.effort[2, passive[r]] = 0.0
+
+
+@compiled
+def compute(
+    law: int,
+    stop: bool,
+    q: Array,
+    v: Array,
+    passive: NDArray[np.int64],
+    model: Arguments,
+    own: Array,
+) -> None:
+    """Evaluate a prepared model and apply a law."""
+    t = evaluate_model(q, v, *model)
+    apply_law(law, stop, passive, t, unpack_control(own, t))
