@@ -10,6 +10,7 @@ answers what should not be, and says in its report what it did. It never raises.
 | state not finite, or its time goes back | last effort held, zero after the hold time |
 | state frozen, or none for too long | zero |
 | reference jumps | damped stop, until the reference is back or replaced |
+| measured force missing where it is needed | damped stop, until it is back |
 | controllability of passive joints lost | zero, until it is back |
 | effort not finite | zero |
 """
@@ -48,6 +49,7 @@ class Event(IntFlag):
     REFERENCE_JUMPED = 512
     CONTROL_LOST = 1024
     RANK_CHANGED = 2048
+    FORCE_STALE = 4096
 
     @property
     def phrase(self) -> str:
@@ -73,7 +75,9 @@ class Action(IntEnum):
     """Nothing."""
 
 
-_STOP = int(Event.POSITION_LIMIT | Event.VELOCITY_LIMIT | Event.REFERENCE_JUMPED)
+_STOP = int(
+    Event.POSITION_LIMIT | Event.VELOCITY_LIMIT | Event.REFERENCE_JUMPED | Event.FORCE_STALE
+)
 _HOLD = int(Event.STATE_NOT_FINITE | Event.TIME_WENT_BACK)
 _ZERO = int(Event.STATE_FROZEN | Event.STATE_STALE | Event.EFFORT_NOT_FINITE | Event.CONTROL_LOST)
 _ANSWER_FOLLOW, _ANSWER_STOP, _ANSWER_HOLD, _ANSWER_ZERO = (int(action) for action in Action)
@@ -97,7 +101,7 @@ class Limits:
             own rate explains, plus this [m or rad].
         hold_time: For which the last effort is held on bad states [s].
         frozen_time: After which a state that does not change while it should is frozen [s].
-        stale_time: After which a missing state is stale [s].
+        stale_time: After which a state that is read again and again is stale [s].
     """
 
     effort: Array
@@ -148,10 +152,10 @@ class Limits:
             check.positive("stale time", stale_time),
         )
         for name in ("effort", "effort_rate", "velocity"):
-            if not (getattr(limits, name) > 0.0).all():
-                raise InvalidValue(
-                    f"{name} limits must be positive, got {getattr(limits, name).tolist()}"
-                )
+            values = getattr(limits, name)
+            without_motor = (arm.actuated == 0.0) & (values == 0.0) & (name == "effort")
+            if not ((values > 0.0) | without_motor).all():
+                raise InvalidValue(f"{name} limits must be positive, got {values.tolist()}")
         if not (limits.lower < limits.upper).all():
             raise InvalidValue(
                 f"position limits are inconsistent: lower {limits.lower.tolist()} is not below "
@@ -181,7 +185,7 @@ class GuardReport(NamedTuple):
 
 # Events as the kernels know them.
 _EFFORT, _RATE, _POSITION, _VELOCITY = 1, 2, 4, 8
-_BAD_STATE, _BAD_EFFORT, _BACK, _FROZEN, _JUMP = 16, 32, 64, 128, 512
+_BAD_STATE, _BAD_EFFORT, _BACK, _FROZEN, _STALE, _JUMP = 16, 32, 64, 128, 256, 512
 
 
 class GuardTerms(NamedTuple):
@@ -189,11 +193,12 @@ class GuardTerms(NamedTuple):
 
     Attributes:
         effort, step, velocity, lower, upper: Bounds, n each; step is of the effort in one tick.
-        jump, period, hold_time, frozen_time: See `Limits`; arrays of one.
+        jump, period, hold_time, frozen_time, stale_time: See `Limits`; arrays of one.
         stamp: Of the last state, NaN before the first.
-        unchanged, held: Time for which the state was the same, and the effort held [s].
+        unchanged, held, waited: Time for which the positions were the same, the effort was held,
+            and the stamp did not go on [s].
         rank: Of the constraint at the last tick, NaN before the first.
-        q, theta, theta_rate: Of the last tick: positions and reference.
+        q, theta, theta_rate: Of the last tick: positions and reference, NaN before the first.
         sent: The effort last released.
     """
 
@@ -206,9 +211,11 @@ class GuardTerms(NamedTuple):
     period: Array
     hold_time: Array
     frozen_time: Array
+    stale_time: Array
     stamp: Array
     unchanged: Array
     held: Array
+    waited: Array
     rank: Array
     q: Array
     theta: Array
@@ -218,8 +225,8 @@ class GuardTerms(NamedTuple):
 
 @compiled
 def unpack_guard(work: Array, n: int, k: int) -> GuardTerms:
-    """Name the parts of a guard's array (8 + 7n + 2k numbers); views, nothing is copied."""
-    b, o = work[8:], 7 * n
+    """Name the parts of a guard's array (10 + 7n + 2k numbers); views, nothing is copied."""
+    b, o = work[10:], 7 * n
     return GuardTerms(
         b[:n],
         b[n : 2 * n],
@@ -234,6 +241,8 @@ def unpack_guard(work: Array, n: int, k: int) -> GuardTerms:
         work[5:6],
         work[6:7],
         work[7:8],
+        work[8:9],
+        work[9:10],
         b[5 * n : 6 * n],
         b[o : o + k],
         b[o + k : o + 2 * k],
@@ -247,10 +256,16 @@ def inspect_tick(q: Array, v: Array, stamp: float, motion: Array, g: GuardTerms)
     for i in range(q.size):
         if not (np.isfinite(q[i]) and np.isfinite(v[i])):
             return _BAD_STATE
+    if not np.isfinite(stamp):
+        return _BAD_STATE
     if stamp < g.stamp[0]:
         return _BACK
     first = np.isnan(g.stamp[0])
+    elapsed = 0.0 if first else stamp - g.stamp[0]
+    g.waited[0] = 0.0 if first or elapsed > 0.0 else g.waited[0] + g.period[0]
     events, changed, moving, jumped = 0, first, False, False
+    if g.waited[0] > g.stale_time[0]:
+        events |= _STALE
     for i in range(q.size):
         if q[i] < g.lower[i] or q[i] > g.upper[i]:
             events |= _POSITION
@@ -260,7 +275,8 @@ def inspect_tick(q: Array, v: Array, stamp: float, motion: Array, g: GuardTerms)
         moving = moving or v[i] != 0.0
         g.q[i] = q[i]
     for c in range(motion.shape[1]):
-        explained = 2.0 * g.period[0] * max(abs(motion[1, c]), abs(g.theta_rate[c]))
+        rate = max(abs(motion[1, c]), abs(g.theta_rate[c]))
+        explained = 2.0 * max(elapsed, g.period[0]) * rate
         finite = np.isfinite(motion[0, c] + motion[1, c] + motion[2, c])
         step = 0.0 if first else abs(motion[0, c] - g.theta[c])
         jumped = jumped or not finite or step > g.jump[0] + explained
@@ -273,7 +289,7 @@ def inspect_tick(q: Array, v: Array, stamp: float, motion: Array, g: GuardTerms)
     if changed or not moving:
         g.unchanged[0] = 0.0
     else:
-        g.unchanged[0] += stamp - g.stamp[0]
+        g.unchanged[0] += elapsed
         if g.unchanged[0] > g.frozen_time[0]:
             events |= _FROZEN
     g.stamp[0] = stamp
@@ -349,22 +365,28 @@ class Guard:
 
     def __init__(self, limits: Limits, coordinates: int, period: float) -> None:
         n = limits.effort.size
-        self.limits = limits
         self.period = check.positive("period", period)
-        self.work: Array = np.zeros(8 + 7 * n + 2 * coordinates)
-        self._terms = g = interpreted(unpack_guard)(self.work, n, coordinates)
-        g.effort[:], g.step[:] = limits.effort, limits.effort_rate * period
-        g.velocity[:], g.lower[:], g.upper[:] = limits.velocity, limits.lower, limits.upper
-        g.jump[0], g.period[0] = limits.reference_jump, period
-        g.hold_time[0], g.frozen_time[0] = limits.hold_time, limits.frozen_time
-        self.sent: Array = g.sent
+        self.work: Array = np.zeros(10 + 7 * n + 2 * coordinates)
+        self._terms = interpreted(unpack_guard)(self.work, n, coordinates)
+        self.sent: Array = self._terms.sent
+        self.set_limits(limits)
         self.reset()
+
+    def set_limits(self, limits: Limits) -> None:
+        """Change what the arm is held to, from the next tick on."""
+        g = self._terms
+        g.effort[:], g.step[:] = limits.effort, limits.effort_rate * self.period
+        g.velocity[:], g.lower[:], g.upper[:] = limits.velocity, limits.lower, limits.upper
+        g.jump[0], g.period[0] = limits.reference_jump, self.period
+        g.hold_time[0], g.frozen_time[0] = limits.hold_time, limits.frozen_time
+        self.limits = limits
 
     def reset(self) -> None:
         """Start anew: nothing was sent, no state was seen."""
         self.sent[:] = 0.0
         self._terms.stamp[0] = self._terms.rank[0] = np.nan
-        self._terms.unchanged[0] = self._terms.held[0] = 0.0
+        self._terms.theta[:] = np.nan
+        self._terms.unchanged[0] = self._terms.held[0] = self._terms.waited[0] = 0.0
 
     def accept_reference(self, motion: Array) -> None:
         """Take a reference as it is, however far from the last: its rows θ_d, θ̇_d, θ̈_d."""

@@ -44,6 +44,7 @@ _STOP, _HOLD = int(Action.STOP), int(Action.HOLD)
 @compiled
 def tick(
     law: int,
+    noticed: int,
     stamp: float,
     q: Array,
     v: Array,
@@ -60,6 +61,7 @@ def tick(
 
     Args:
         law: Number of the control law.
+        noticed: Events that were noticed before.
         stamp: Of the state [s].
         q, v: The state.
         theta, theta_rate, theta_acceleration: The reference.
@@ -79,7 +81,7 @@ def tick(
     copy(theta_rate, c.motion[1])
     copy(theta_acceleration, c.motion[2])
     copy(multipliers, c.measured)
-    events = inspect_tick(q, v, stamp, c.motion, g)
+    events = noticed | inspect_tick(q, v, stamp, c.motion, g)
     answer = severity(events)
     if answer < _HOLD:
         apply_law(law, answer == _STOP, passive, t, c)
@@ -143,6 +145,10 @@ class Statistics:
         self.ticks += 1
         self.busy_ns = busy_ns
         self.longest_ns = max(self.longest_ns, busy_ns)
+        self.note(report)
+
+    def note(self, report: GuardReport) -> None:
+        """What the guard did."""
         self.actions[report.action] = self.actions.get(report.action, 0) + 1
         if report.events:
             for event in events_in(report.events):
@@ -161,6 +167,9 @@ class ControlLoop:
         reference: Of the coordinates; may be replaced while running.
         force_reference: Of λ, for controllers that have a force loop.
         observer: Estimates λ where the arm does not measure it.
+
+    Attributes:
+        report: Of the last tick.
     """
 
     def __init__(
@@ -177,9 +186,13 @@ class ControlLoop:
         self.set_reference(reference)
         self.set_force_reference(force_reference)
         self.statistics = Statistics()
+        self.report = GuardReport(guard.sent, Action.FOLLOW, 0)
 
     def set_reference(self, reference: Reference) -> None:
-        """Follow another reference from the next tick on."""
+        """Follow another reference from the next tick on.
+
+        One that begins where the arm is may differ from the last one: it ends a stop after a jump.
+        """
         if reference.size != self.controller.model.k:
             names = self.controller.model.coordinates
             raise InvalidValue(
@@ -187,6 +200,12 @@ class ControlLoop:
                 f"{self.controller.model.k}: {', '.join(names.names) if names else ''}"
             )
         self.reference = reference
+        model = self.controller.model
+        point = reference.at(model.time)
+        if model.coordinates is not None:
+            away = np.abs(model.coordinates.difference(point.value, model.theta))
+            if (away <= self.guard.limits.reference_jump).all():
+                self.guard.accept_reference(np.array(point))
 
     def set_force_reference(self, reference: Reference | None) -> None:
         """λ_d from the next tick on; None for zero."""
@@ -217,12 +236,22 @@ class ControlLoop:
         if self.observer is not None:
             self.observer.reset()
 
-    def update(self, state: ArmState) -> GuardReport:
-        """What to send in answer to a state. Never raises for what an arm or a planner may do."""
+    def update(self, state: ArmState, noticed: int = 0) -> GuardReport:
+        """What to send in answer to a state. Never raises for what an arm or a planner may do.
+
+        Args:
+            state: Of the arm.
+            noticed: `Event`s that whoever read it noticed about it.
+        """
         q, v, multipliers, stamp = state
         controller, guard = self.controller, self.guard
         if multipliers is None:
             multipliers = self._observe(state)
+        elif multipliers.shape != self._unmeasured.shape:
+            raise InvalidValue(
+                f"the arm measures {multipliers.size} multipliers, the constraint has "
+                f"{self._unmeasured.size} rows"
+            )
         if self.force_reference is not None and controller.force is not None:
             controller.force.wanted[:] = self.force_reference.at(stamp).value
         if controller.blending:
@@ -230,6 +259,7 @@ class ControlLoop:
         controller.model.prepare(q, v, stamp)
         action, events = tick(
             controller.law_number,
+            noticed,
             stamp,
             q,
             v,
@@ -238,8 +268,8 @@ class ControlLoop:
             guard.work,
             *controller.arguments,
         )
-        report = GuardReport(guard.sent, ACTIONS[action], events)
-        if action or events & _LIMITED or self._was_limited:
+        self.report = report = GuardReport(guard.sent, ACTIONS[action], events)
+        if events & _LIMITED or self._was_limited:
             self._tell(report)
         return report
 
@@ -253,7 +283,7 @@ class ControlLoop:
     def _tell(self, report: GuardReport) -> None:
         """Anti-windup: tell the force loop what the guard did to the effort, seen as a force."""
         force, model = self.controller.force, self.controller.model
-        self._was_limited = bool(report.action or report.events & _LIMITED)
+        self._was_limited = report.action is Action.FOLLOW and bool(report.events & _LIMITED)
         if force is None:
             return
         if self._was_limited:

@@ -227,10 +227,14 @@ class SetPoint(Reference):
             raise InvalidValue(f"no smooth motion to the set-point {self.goal.tolist()}: {result}")
         self.begin = check.finite("begin", begin)
         self.end = self.begin + float(self._trajectory.duration)
+        self._start, self._rest = start.value.copy(), np.zeros(self.size)
 
     def at(self, time: float) -> ReferencePoint:
-        moment = min(max(time - self.begin, 0.0), self._trajectory.duration)
-        value, rate, acceleration = self._trajectory.at_time(moment)
+        if not time >= self.begin:  # nor a time that is not a number, on which Ruckig crashes
+            return ReferencePoint(self._start, self._rest, self._rest)
+        if time > self.end:
+            return ReferencePoint(self.goal, self._rest, self._rest)
+        value, rate, acceleration = self._trajectory.at_time(time - self.begin)
         return ReferencePoint(np.array(value), np.array(rate), np.array(acceleration))
 
 

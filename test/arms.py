@@ -7,7 +7,11 @@ from pathlib import Path
 import numpy as np
 
 from projected_control.arm import Arm
-from projected_control.constraints import PointOnLine
+from projected_control.constraints import PointAtPoint, PointOnLine
+from projected_control.coordinates import Coordinate, Coordinates
+from projected_control.model import ConstrainedArm
+from projected_control.projection import Metric
+from projected_control.simulation import assemble
 
 URDF = Path(__file__).parents[1] / "urdf"
 
@@ -95,3 +99,61 @@ def random_state(arm: Arm, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Positions and velocities of order one."""
     random = np.random.default_rng(seed)
     return random.uniform(-1.5, 1.5, arm.n), random.uniform(-1.5, 1.5, arm.n)
+
+
+def slider_model(
+    place: float = -0.27, metric: Metric | None = None, passive: tuple[str, ...] = ()
+) -> ConstrainedArm:
+    """The 3R arm of Aghili IX on its slider, moved by the tip's place on it and its heading."""
+    arm = Arm.from_urdf(URDF / "three_link_slider.urdf.xacro", passive=passive)
+    slider = PointOnLine("tip", [0.0, place, 0.0], [1.0, 0.0, 0.0], plane_normal=[0.0, 0.0, 1.0])
+    tip = [Coordinate.position("tip", "x"), Coordinate.heading("tip", [0.0, 0.0, 1.0])]
+    return ConstrainedArm(arm, slider, Coordinates(tip), metric=metric)
+
+
+def spatial_model(metric: Metric | None = None, passive: tuple[str, ...] = ()) -> ConstrainedArm:
+    """Seven joints under gravity, the end held at a point: three rows, four free directions."""
+    arm = Arm.from_urdf(random_urdf(3, 7), passive=passive)
+    place = arm.update(np.full(7, 0.4), np.zeros(7)).frame("end_7").position
+    coordinates = Coordinates(
+        [
+            Coordinate.position("end_6", "z"),
+            Coordinate.joint("joint_2"),
+            Coordinate.joint("joint_6"),
+            Coordinate.heading("end_7", [0.1, 0.2, 1.0]),
+        ]
+    )
+    return ConstrainedArm(arm, PointAtPoint("end_7", place), coordinates, metric=metric)
+
+
+def planar_chain_model(passive: tuple[str, ...] = ()) -> ConstrainedArm:
+    """Four equal links in the horizontal plane, the tip hinged at a point: two rows."""
+    parts = ['<robot name="chain"><link name="link_0"/>']
+    for i in range(1, 5):
+        parts.append(
+            f'<joint name="joint_{i}" type="revolute"><parent link="link_{i - 1}"/>'
+            f'<child link="link_{i}"/><origin xyz="{0.3 if i > 1 else 0.0} 0 0"/>'
+            '<axis xyz="0 0 1"/><limit lower="-6" upper="6" effort="50" velocity="20"/></joint>'
+            f'<link name="link_{i}"><inertial><origin xyz="0.15 0 0"/><mass value="1"/>'
+            '<inertia ixx="1e-5" iyy="0.0075" izz="0.0075" ixy="0" ixz="0" iyz="0"/>'
+            "</inertial></link>"
+        )
+    parts.append(
+        '<link name="tip"/><joint name="tip_joint" type="fixed"><parent link="link_4"/>'
+        '<child link="tip"/><origin xyz="0.3 0 0"/></joint></robot>'
+    )
+    arm = Arm.from_urdf("".join(parts), passive=passive)
+    hinge = PointAtPoint("tip", [0.6, 0.2, 0.0], plane_normal=[0.0, 0.0, 1.0])
+    return ConstrainedArm(arm, hinge, Coordinates.of_joints(["joint_1", "joint_2"]))
+
+
+def state_on(
+    model: ConstrainedArm, seed: int, near: float | np.ndarray = 0.0, spread: float = 0.8
+) -> tuple[np.ndarray, np.ndarray]:
+    """A random state that the constraint permits, not far from a configuration."""
+    random = np.random.default_rng(seed)
+    guess = near + spread * random.uniform(-1.0, 1.0, model.n)
+    q = assemble(model.arm, model.constraint, guess)
+    v = random.uniform(-1.5, 1.5, model.n)
+    model.evaluate(q, v)
+    return q, model.P @ (v * model.root) / model.root

@@ -107,7 +107,7 @@ def test_crank_force_is_smooth_where_the_multiplier_is_not(crank):
 
 def test_crossings_backwards():
     """Turned the other way, the crank passes downwards."""
-    case = replace(slider_crank.describe(Options(seconds=6.0)), law=ConstantEffort((-1.0, 0.0)))
+    case = replace(slider_crank.describe(Options(seconds=6.0)), drive=ConstantEffort((-1.0, 0.0)))
     times = slider_crank.crossings(simulate(case))
     assert len(times) >= 2
     assert times == sorted(times)

@@ -26,10 +26,13 @@ from projected_control.control.motion import motion_effort
 from projected_control.control.stability import ForceLoop
 from projected_control.control.terms import ControlTerms
 from projected_control.dynamics import acceleration_kernel
-from projected_control.errors import InvalidValue
+from projected_control.errors import InvalidValue, UnstableForceLoop
 from projected_control.model import Terms
 
 Array = NDArray[np.float64]
+
+WAY_POINTS = 12
+"""At how many points on the way to new gains the loop must be stable."""
 
 
 class AntiWindup(Enum):
@@ -81,17 +84,23 @@ class ForceGains:
 
 
 @compiled
-def force_feedback(c: ControlTerms) -> None:
-    """u_λ from the filtered error; a measurement that is not finite is skipped."""
+def force_feedback(wait: bool, c: ControlTerms) -> None:
+    """u_λ from the filtered error; a measurement that is not finite is skipped.
+
+    Args:
+        wait: Leave the integral as it is: the effort will not be that of this law.
+        c: Reference, measurement, gains and memory, and what is computed.
+    """
     proportional, integral_step, pole, limit = c.force_gains
     for j in range(c.wanted.size):
-        if np.isfinite(c.measured[j]):
+        known = np.isfinite(c.measured[j])
+        if known:
             if np.isfinite(c.memory[0, j]):
                 c.memory[0, j] += (1.0 - pole) * (c.measured[j] - c.memory[0, j])
             else:
                 c.memory[0, j] = c.measured[j]
         e = c.wanted[j] - c.memory[0, j] if np.isfinite(c.memory[0, j]) else 0.0
-        if c.integrate[0] != 0.0:
+        if known and c.integrate[0] != 0.0 and not wait:
             c.memory[1, j] = min(max(c.memory[1, j] + integral_step * e, -limit), limit)
         c.memory[2, j] = e
         c.command[j] = c.wanted[j] + proportional * e + c.memory[1, j]
@@ -126,7 +135,7 @@ def normal_effort(t: Terms, c: ControlTerms) -> None:
 def hybrid_law(stop: bool, t: Terms, c: ControlTerms) -> None:
     """f = f∥ + f⊥ (Aghili 52)."""
     motion_effort(stop, False, t, c)
-    force_feedback(c)
+    force_feedback(stop, c)
     if stop:
         c.normal[:] = 0.0
     else:
@@ -168,9 +177,28 @@ class ForceMemory:
         return self._memory[2]
 
     def set_gains(self, gains: ForceGains, seconds: float = BLEND_SECONDS) -> None:
-        """Change the gains while running; unstable ones are refused and the old ones stay."""
-        self._blend.towards(gains.array(self.period), seconds)
+        """Change the gains while running; unstable ones are refused and the old ones stay.
+
+        So are those on the way to which the blended loop would be unstable.
+        """
+        target = gains.array(self.period)
+        if seconds > 0.0:
+            self._refuse_unstable_way(target, max(gains.delay, self.gains.delay))
+        self._blend.towards(target, seconds)
         self.gains = gains
+
+    def _refuse_unstable_way(self, target: Array, delay: int) -> None:
+        start = self._blend.values
+        for weight in np.linspace(0.0, 1.0, WAY_POINTS)[1:-1]:
+            proportional, integral_step, pole, _ = start + weight * (target - start)
+            cutoff = None if pole <= 0.0 else -np.log(pole) / (2.0 * np.pi * self.period)
+            way = ForceLoop(proportional, integral_step / self.period, self.period, cutoff, delay)
+            if not way.stable:
+                raise UnstableForceLoop(
+                    "the force loop would diverge on the way to these gains, at G_F = "
+                    f"{proportional:.3g} with a {cutoff or np.inf:.3g} Hz filter; lower G_F alone "
+                    "first, then change the filter, then raise G_F"
+                )
 
     def set_reference(self, multipliers: ArrayLike) -> None:
         """λ_d, one number a constraint row."""

@@ -73,8 +73,8 @@ class Blend:
 
     def towards(self, target: Array, seconds: float = BLEND_SECONDS) -> None:
         """Start moving to a target; zero seconds sets it at once."""
-        self._start, self._target = self.values.copy(), target.copy()
         self._elapsed, self._duration = 0.0, check.not_negative("blend time", seconds)
+        self._start, self._target = self.values.copy(), target.copy()
         self.active = True
         if self._duration == 0.0:
             self.advance(0.0)

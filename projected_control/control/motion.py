@@ -27,6 +27,9 @@ Array = NDArray[np.float64]
 INDEPENDENCE_TOLERANCE = 1e-6
 """Singular values of J_θ P below this: a coordinate the constraint does not let move."""
 
+STOP_DAMPING = 10.0
+"""Of all free motions in a stop, unless the gains damp more [1/s]."""
+
 
 @compiled
 def motion_effort(stop: bool, stiff: bool, t: Terms, c: ControlTerms) -> None:
@@ -57,10 +60,11 @@ def motion_effort(stop: bool, stiff: bool, t: Terms, c: ControlTerms) -> None:
                 c.J_free[r, i] += t.J_theta[r, j] * t.P[j, i]
     c.margins[0] = pseudo_inverse(c.J_free, INDEPENDENCE_TOLERANCE, c.J_pinv, t.memory)
     wanted, along = c.scratch[1], c.scratch[2]
+    damping = max(c.gains[2, 0], STOP_DAMPING) if stop else c.gains[2, 0]
     for i in range(n):
         wanted[i] = 0.0
         for j in range(n):
-            wanted[i] -= c.gains[2, 0] * t.P[i, j] * t.v[j]
+            wanted[i] -= damping * t.P[i, j] * t.v[j]
     copy(wanted, along)
     for r in range(k):
         e = c.motion[0, r] - t.theta[r]

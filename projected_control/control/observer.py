@@ -96,12 +96,14 @@ class MomentumObserver:
         C = pinocchio.computeCoriolisMatrix(self._pinocchio, self._data, arm.q, arm.v)
         momentum = arm.M @ arm.v
         flow = C.T @ arm.v - (arm.h - C @ arm.v)  # Cᵀq̇ − g
-        if self._momentum is not None:
+        good = bool(np.isfinite(momentum + flow).all())
+        if good and self._momentum is not None:
             expected = self.period * (effort + 0.5 * (flow + self._flow))
             change = momentum - self._momentum - expected
             decay = np.exp(-self._gain * self.period)
             self._estimate = decay * self._estimate + (1.0 - decay) * change / self.period
-        self._momentum, self._flow = momentum, flow
+        # After a bad state go on from the next good one, with the estimate so far.
+        self._momentum, self._flow = (momentum if good else None), flow
         force = -self._estimate
         normal = force - model.P @ force
         return ForceEstimate(model.A_pinv.T @ normal, normal, self.method)

@@ -42,6 +42,28 @@ def passive_rows(P: Array, passive: NDArray[np.int64], Q: Array) -> None:
 
 
 @compiled
+def drop_refused_integral(Q: Array, Q_pinv: Array, t: Terms, c: ControlTerms) -> None:
+    """Take from the integral what passive joints refuse: y ← y − A⁺ᵀ Q_p⁺ Q_p Aᵀ y.
+
+    It could only grow, and would come through where the arm moves on to other directions.
+    """
+    n, m, p = t.h.size, t.b.size, Q.shape[0]
+    pressed, refused = c.scratch[0], c.scratch[1]
+    for i in range(n):
+        pressed[i] = 0.0
+        for j in range(m):
+            pressed[i] += t.A[j, i] * c.memory[1, j]
+    for r in range(p):
+        refused[r] = 0.0
+        for i in range(n):
+            refused[r] += Q[r, i] * pressed[i]
+    for j in range(m):
+        for i in range(n):
+            for r in range(p):
+                c.memory[1, j] -= t.A_pinv[i, j] * Q_pinv[i, r] * refused[r]
+
+
+@compiled
 def passive_law(
     stop: bool, with_force: bool, passive: NDArray[np.int64], t: Terms, c: ControlTerms
 ) -> None:
@@ -53,13 +75,15 @@ def passive_law(
     Q_pinv = t.memory[last + p * n :].reshape((n, p))
     passive_rows(t.P, passive, Q)
     c.margins[1] = pseudo_inverse(Q, CONTROLLABILITY_TOLERANCE, Q_pinv, t.memory)
+    lost = c.margins[1] <= CONTROLLABILITY_TOLERANCE
     if with_force:
-        force_feedback(c)
-    if c.margins[1] <= CONTROLLABILITY_TOLERANCE:
+        force_feedback(stop or lost, c)
+    if lost:
         c.tangent[:] = 0.0
         c.normal[:] = 0.0
         return
     if with_force and not stop:
+        drop_refused_integral(Q, Q_pinv, t, c)
         normal_effort(t, c)
     else:
         c.normal[:] = 0.0

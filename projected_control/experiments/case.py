@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,21 +13,18 @@ from numpy.typing import NDArray
 from projected_control import check
 from projected_control.arm import Arm
 from projected_control.constraints import Constraint
-from projected_control.coordinates import Coordinates
 from projected_control.errors import InvalidValue
+from projected_control.hardware import Hardware
 from projected_control.model import ConstrainedArm
 from projected_control.resources import share_file
 from projected_control.simulation import (
     FRICTIONLESS,
     TABLEAUX,
     JointFriction,
-    PlantState,
     assemble,
 )
 
 Array = NDArray[np.float64]
-Command = Callable[[PlantState], Array]
-"""Joint efforts [N·m or N] for a state, whose λ is that under the effort last applied."""
 
 NEAR = 1e-3
 """How far off the constraint a start may be typed, to be put on it [m]."""
@@ -69,11 +66,33 @@ def _expanded(spec: ArmSpec) -> Arm:
     )
 
 
-class Law(Protocol):
-    """What drives the arm: data until it is bound to a model of it."""
+class Sent(NamedTuple):
+    """What was sent to the arm in one tick.
 
-    def bind(self, model: ConstrainedArm, period: float) -> Command:
-        """A command for one run, asked once a period [s]; the model is its own to evaluate."""
+    Attributes:
+        effort: Joint efforts, n [N·m or N].
+        events: What a guard noticed, a sum of its events; zero where there is none.
+    """
+
+    effort: Array
+    events: int
+
+
+Step = Callable[[Hardware], Sent]
+"""One tick: read the arm, write to it."""
+
+
+class Drive(Protocol):
+    """What drives the arm: data until it is bound to an arm."""
+
+    def bind(self, arm: Arm, constraint: Constraint, period: float) -> Step:
+        """Ready for one run.
+
+        Args:
+            arm: The arm, its own to evaluate.
+            constraint: What really holds the arm.
+            period: Between two ticks [s].
+        """
         ...
 
 
@@ -87,10 +106,16 @@ class ConstantEffort:
 
     values: tuple[float, ...]
 
-    def bind(self, model: ConstrainedArm, period: float) -> Command:
-        """See `Law`."""
-        effort = check.finite_array("constant effort", self.values, (model.n,))
-        return lambda state: effort
+    def bind(self, arm: Arm, constraint: Constraint, period: float) -> Step:
+        """See `Drive`."""
+        effort = check.finite_array("constant effort", self.values, (arm.n,))
+
+        def step(hardware: Hardware) -> Sent:
+            hardware.read()
+            hardware.write(effort)
+            return Sent(effort, 0)
+
+        return step
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,23 +126,21 @@ class Case:
         name: For progress and messages.
         arm: Which arm.
         constraint: What really holds it.
-        law: What drives it.
+        drive: What drives it.
         q0: Initial joint positions [rad or m]; on the constraint.
         v0: Initial joint velocities [rad/s or m/s]; at rest unless given.
         seconds: Simulated time [s].
-        sample: Time between two samples, for the law and the recording [s].
+        sample: Time between two samples, for the drive and the recording [s].
         steps_per_sample: Integration steps in that time.
         tableau: Integration method, ``rk4`` or ``dormand-prince``.
-        friction: Of the joints; the law does not know of it.
+        friction: Of the joints; the drive does not know of it.
         correct_velocity: Put q̇ back in the constraint's tangent after each step.
-        coordinates: What the law moves.
-        assumed_constraint: What the law takes the constraint to be; the real one unless given.
     """
 
     name: str
     arm: ArmSpec
     constraint: Constraint
-    law: Law
+    drive: Drive
     q0: tuple[float, ...]
     v0: tuple[float, ...] | None = None
     seconds: float
@@ -126,8 +149,6 @@ class Case:
     tableau: str = "rk4"
     friction: JointFriction = FRICTIONLESS
     correct_velocity: bool = True
-    coordinates: Coordinates | None = None
-    assumed_constraint: Constraint | None = None
 
     def __post_init__(self) -> None:
         check.positive("seconds", self.seconds)

@@ -47,7 +47,7 @@ def describe(options: Options) -> Case:
         name="free fall",
         arm=spec,
         constraint=slider,
-        law=ConstantEffort((0.0,) * arm.n),
+        drive=ConstantEffort((0.0,) * arm.n),
         q0=tuple(q0.tolist()),
         seconds=options.seconds or SECONDS,
         tableau="dormand-prince",

@@ -78,9 +78,19 @@ EXPERIMENTS = {
         "a crank runs through its singularities (Aghili, Fig. 4)",
         ("q0", "seconds", "gravity", "seed"),
     ),
+    "table1": Entry(
+        "table1",
+        "the slider-crank controlled with two motors and with one (Aghili, Table I)",
+        ("seconds", "gravity"),
+    ),
+    "table2": Entry(
+        "table2",
+        "three controllers on an arm with its tip on a slider (Aghili, Table II)",
+        ("seconds",),
+    ),
 }
 
-ALIASES = {"fig4": "slider-crank"}
+ALIASES = {"fig4": "slider-crank", "fig5": "table1", "fig6": "table1", "fig8": "table2"}
 """Other names by which a paper's figure may be asked for."""
 
 ALL = "all"

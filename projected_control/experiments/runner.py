@@ -9,12 +9,17 @@ from numpy.typing import NDArray
 
 from projected_control.dynamics import Problem, projected
 from projected_control.errors import SimulationFailed
-from projected_control.experiments.case import Case
+from projected_control.experiments.case import Case, Sent
 from projected_control.experiments.progress import Progress, silent
+from projected_control.hardware import SimulatedArm
 from projected_control.model import ConstrainedArm
 from projected_control.simulation import TABLEAUX, Plant, PlantState
 
 Array = NDArray[np.float64]
+
+PLANT_TOLERANCE = 1e-6
+"""Singular values below which the simulated constraint loses a row. Smaller than a controller's,
+so that no stage of an integration step falls into the gap that this tears."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +37,7 @@ class Recording:
         energy: Kinetic and potential, N [J].
         work: Done on the arm since the start, N [J].
         rank: Of A, N.
+        events: What a guard noticed, N sums of its events; zeros where there is none.
         failure: Why the run ended early; None if it did not.
     """
 
@@ -47,6 +53,7 @@ class Recording:
     energy: Array
     work: Array
     rank: NDArray[np.int64]
+    events: NDArray[np.int64]
     failure: str | None = None
 
     @property
@@ -82,34 +89,36 @@ def attempt(case: Case, progress: Progress = silent) -> Recording:
     """Run a case as far as it goes; the recording says why it ended if it ended early."""
     arm = case.arm.load()
     plant = Plant(
-        ConstrainedArm(arm, case.constraint),
+        ConstrainedArm(arm, case.constraint, tolerance=PLANT_TOLERANCE),
         case.sample / case.steps_per_sample,
         friction=case.friction,
         tableau=TABLEAUX[case.tableau],
         correct_velocity=case.correct_velocity,
     )
-    assumed = case.assumed_constraint or case.constraint
-    command = case.law.bind(ConstrainedArm(arm.twin(), assumed, case.coordinates), case.sample)
+    hardware = SimulatedArm(plant, case.q0, case.v0, period=case.sample)
+    step = case.drive.bind(arm.twin(), case.constraint, case.sample)
     progress(case.name, 0.0)
-    state = plant.reset(case.q0, case.v0)
-    effort = np.array(command(state))
-    states, efforts = [_under(plant, state, effort)], [effort]
+    hardware.configure()
+    hardware.activate()
+    states: list[PlantState] = []
+    sent: list[Sent] = []
     failure = None
-    for k in range(case.samples):
+    for k in range(case.samples + 1):
         try:
-            for _ in range(case.steps_per_sample):
-                plant.step(effort)
+            sent.append(step(hardware))
         except SimulationFailed as error:
             failure = f"{case.name}: {error}"
             break
-        state = plant.state
-        effort = np.array(command(state))
-        states.append(state)
-        efforts.append(effort)
+        states.append(hardware.truth)
         if k % max(1, case.samples // 100) == 0:
-            progress(case.name, (k + 1) / case.samples)
+            progress(case.name, k / case.samples)
+    hardware.deactivate()
     progress(case.name, 1.0)
-    return _recording(case, states, efforts, failure)
+    if not states:
+        raise SimulationFailed(failure)
+    plant.reset(case.q0, case.v0)
+    states[0] = _under(plant, states[0], sent[0].effort)
+    return _recording(case, states, sent, failure)
 
 
 def _under(plant: Plant, state: PlantState, effort: Array) -> PlantState:
@@ -124,10 +133,11 @@ def _under(plant: Plant, state: PlantState, effort: Array) -> PlantState:
 
 
 def _recording(
-    case: Case, states: list[PlantState], efforts: list[Array], failure: str | None
+    case: Case, states: list[PlantState], sent: list[Sent], failure: str | None
 ) -> Recording:
     columns = {
         name: np.array([getattr(state, name) for state in states]) for name in PlantState._fields
     }
     columns["time"] = np.arange(len(states)) * case.sample  # without the rounding of a running sum
-    return Recording(case=case, effort=np.array(efforts), failure=failure, **columns)
+    effort, events = (np.array(column) for column in zip(*sent, strict=True))
+    return Recording(case=case, effort=effort, events=events, failure=failure, **columns)

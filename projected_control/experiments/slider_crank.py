@@ -46,7 +46,7 @@ def describe(options: Options) -> Case:
         name="slider-crank",
         arm=spec,
         constraint=constraint,
-        law=ConstantEffort(EFFORT),
+        drive=ConstantEffort(EFFORT),
         q0=start_on(spec.load(), constraint, q0),
         seconds=options.seconds or SECONDS,
     )

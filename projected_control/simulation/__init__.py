@@ -1,6 +1,6 @@
 """The simulated arm: integration on the constraint, friction, sensors, assembly."""
 
-from projected_control.simulation.assembly import assemble
+from projected_control.simulation.assembly import Start, assemble, start_of
 from projected_control.simulation.friction import FRICTIONLESS, JointFriction
 from projected_control.simulation.integrators import DORMAND_PRINCE, RK4, TABLEAUX, Tableau
 from projected_control.simulation.plant import Plant, PlantState
@@ -15,6 +15,8 @@ __all__ = [
     "JointFriction",
     "Plant",
     "PlantState",
+    "Start",
     "Tableau",
     "assemble",
+    "start_of",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,6 +14,8 @@ from projected_control.arm import Arm
 from projected_control.constraints import Constraint
 from projected_control.coordinates import Coordinates
 from projected_control.errors import InvalidValue, Unreachable
+from projected_control.model import ConstrainedArm
+from projected_control.reference import Reference
 
 Array = NDArray[np.float64]
 Equations = Callable[[Array], tuple[Array, Array]]
@@ -78,6 +81,38 @@ def assemble(
     if solution is None:
         solution = _least_squares(equations, start, arm, tolerance)
     return solution
+
+
+class Start(NamedTuple):
+    """A state in which a run may begin.
+
+    Attributes:
+        q, v: Joint positions and velocities, n [rad or m, and per second].
+    """
+
+    q: Array
+    v: Array
+
+
+def start_of(
+    model: ConstrainedArm, reference: Reference, guess: ArrayLike, *, time: float = 0.0
+) -> Start:
+    """The state nearest a guess that is on the constraint and on a reference, position and rate.
+
+    Args:
+        model: The arm, its constraint and the coordinates of the reference.
+        reference: Where to begin, and how fast.
+        guess: n joint positions [rad or m].
+        time: When [s].
+    """
+    if model.coordinates is None:
+        raise InvalidValue("a start on a reference needs coordinates: give the model some")
+    point = reference.at(time)
+    q = assemble(model.arm, model.constraint, guess, model.coordinates, point.value, time=time)
+    at = model.evaluate(q, np.zeros(model.n), time)
+    imposed = np.asarray(at.A @ at.normal_rate)
+    equations, rates = np.vstack([at.A, at.J_theta]), np.concatenate([imposed, point.rate])
+    return Start(q, np.linalg.pinv(equations, rcond=1e-9) @ rates / model.root)
 
 
 def _nearest(equations: Equations, start: Array, tolerance: float) -> Array | None:

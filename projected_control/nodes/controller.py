@@ -1,0 +1,272 @@
+"""The controller nodes: one class, three names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import rclpy
+from std_msgs.msg import Float64MultiArray
+from trajectory_msgs.msg import JointTrajectory
+
+from projected_control import configuration
+from projected_control.control import PassiveJointController
+from projected_control.dynamics import condition_numbers
+from projected_control.errors import ProjectedControlError
+from projected_control.loop import ControlLoop
+from projected_control.nodes.loop_thread import LoopThread
+from projected_control.nodes.managed import ERROR, OK, WARN, ManagedNode, Status
+from projected_control.nodes.references import reference_from_trajectory
+from projected_control.parameters import PASSIVE
+from projected_control.reference import Constant, ReferencePoint
+
+FIRST_STATE_SECONDS = 1.0
+"""How long an activation waits for the arm [s]."""
+
+
+class ControllerNode(ManagedNode):
+    """Joint states in, efforts out: parameters, lifecycle and topics around a `ControlLoop`."""
+
+    def __init__(self, kind: str) -> None:
+        self._loop: ControlLoop | None = None
+        self._thread: LoopThread | None = None
+        super().__init__(kind)
+        self._loop_node = rclpy.create_node(
+            f"{self.get_name()}_loop",
+            namespace=self.get_namespace(),
+            use_global_arguments=True,
+            cli_args=["--ros-args", "-r", f"__node:={self.get_name()}_loop"],
+            start_parameter_services=False,
+            enable_rosout=False,
+        )
+        self.create_subscription(JointTrajectory, "~/reference", self._on_reference, 10)
+        if "force.reference" in self.settings:
+            self.create_subscription(
+                Float64MultiArray, "~/force_reference", self._on_force_reference, 10
+            )
+
+    # Lifecycle
+
+    def configure(self) -> None:
+        loop = configuration.build_loop(self.kind, self.settings)
+        model = loop.controller.model
+        rest = ReferencePoint(*np.zeros((3, model.k)))
+        configuration.build_reference(self.settings, rest, 0.0)
+        self.get_logger().info("compiling the control law; the first time takes half a minute")
+        loop.warm_up()
+        self._loop = loop
+
+    def activate(self) -> None:
+        loop = self._require_loop()
+        self._refuse_other_publishers()
+        thread = LoopThread(self._loop_node, self.get_name(), loop, self.settings)
+        try:
+            state = thread.first_state(FIRST_STATE_SECONDS)
+            self._check_start(loop, state.q)
+            loop.reset()
+            loop.controller.hold(state.q, state.v)
+            here = ReferencePoint(
+                loop.controller.model.theta.copy(), *np.zeros((2, loop.controller.model.k))
+            )
+            loop.set_reference(configuration.build_reference(self.settings, here, 0.0))
+        except ProjectedControlError:
+            thread.destroy()
+            raise
+        self._thread = thread
+        thread.start()
+        names = loop.controller.model.coordinates
+        self.get_logger().info(
+            f"active: {loop.controller.law.name} on {', '.join(names.names if names else ())}, "
+            f"{loop.controller.model.rank} of {loop.controller.model.n} directions constrained"
+        )
+
+    def deactivate(self) -> None:
+        if self._thread is not None:
+            self._thread.stop()
+            self._thread.destroy()
+            self._thread = None
+
+    def cleanup(self) -> None:
+        self._loop = None
+
+    def destroy_node(self) -> None:
+        self._loop_node.destroy_node()
+        super().destroy_node()
+
+    def failure(self) -> str:
+        thread = self._thread
+        if thread is not None and thread.lost:
+            return thread.lost
+        try:
+            self._refuse_other_publishers()
+        except ProjectedControlError as error:
+            return str(error)
+        return ""
+
+    def _require_loop(self) -> ControlLoop:
+        if self._loop is None:
+            raise ProjectedControlError("the controller is not configured")
+        return self._loop
+
+    def _refuse_other_publishers(self) -> None:
+        topic = self._loop_node.resolve_topic_name("effort_controller/commands")
+        others = {
+            info.node_name
+            for info in self._loop_node.get_publishers_info_by_topic(topic)
+            if info.node_name != self._loop_node.get_name() and "watchdog" not in info.node_name
+        }
+        if others:
+            raise ProjectedControlError(
+                f"{', '.join(sorted(others))} also commands this arm on {topic}; stop it first"
+            )
+
+    def _check_start(self, loop: ControlLoop, q: Any) -> None:
+        controller, model = loop.controller, loop.controller.model
+        model.evaluate(q, np.zeros(model.n))
+        residual = float(np.linalg.norm(model.residual))
+        tolerance = self.settings["constraint.residual_tolerance"]
+        if residual > tolerance:
+            raise ProjectedControlError(
+                f"the arm is not on its constraint: ‖Φ‖ = {residual:.4g} m, allowed are "
+                f"{tolerance:g} m (constraint.residual_tolerance); at q = {np.round(q, 4).tolist()}"
+            )
+        limits = loop.guard.limits
+        outside = [
+            name
+            for name, x, low, high in zip(
+                model.arm.joint_names, q, limits.lower, limits.upper, strict=True
+            )
+            if not low <= x <= high
+        ]
+        if outside:
+            raise ProjectedControlError(f"joints {', '.join(outside)} are outside their limits")
+        if isinstance(controller, PassiveJointController):
+            controller.require_controllable(q)
+
+    # Changes while running
+
+    def accept(self, settings: dict[str, Any], changed: Sequence[str]) -> None:
+        loop = self._loop
+        if loop is None:
+            return
+        controller, model = loop.controller, loop.controller.model
+        changes = []
+        groups = {name.split(".")[0] for name in changed}
+        if "gains" in groups:
+            gains, seconds = (
+                configuration.build_gains(settings, model.k),
+                settings["gains.blend_time"],
+            )
+            changes.append(lambda running, time: running.controller.set_gains(gains, seconds))
+        force = controller.force
+        if "force" in groups and force is not None:
+            force_gains = configuration.build_force_gains(settings)
+            wanted = configuration.build_force_reference(settings, model.m)
+            blend = settings["gains.blend_time"]
+            changes.append(lambda running, time: force.set_gains(force_gains, blend))
+            if "force.reference" in changed:
+                changes.append(lambda running, time: running.set_force_reference(wanted))
+        if "limits" in groups:
+            limits = configuration.build_limits(settings, model.arm)
+            changes.append(lambda running, time: running.guard.set_limits(limits))
+        if "reference" in groups:
+            rest = ReferencePoint(*np.zeros((3, model.k)))
+            configuration.build_reference(settings, rest, 0.0)
+
+            def replan(running: ControlLoop, time: float) -> None:
+                smooth = {**settings, "reference.approach": True}
+                running.set_reference(
+                    configuration.build_reference(smooth, running.reference.at(time), time)
+                )
+
+            changes.append(replan)
+        self._hand_over(changes)
+
+    def _hand_over(self, changes: list[Any]) -> None:
+        thread, loop = self._thread, self._loop
+        for change in changes:
+            if thread is not None:
+                thread.hand_over(change)
+            elif loop is not None:
+                change(loop, 0.0)
+
+    def _on_reference(self, message: JointTrajectory) -> None:
+        loop, thread = self._loop, self._thread
+        if loop is None or thread is None:
+            self.get_logger().warning("a reference came while inactive; it is ignored")
+            return
+        settings, model = self.settings, loop.controller.model
+        names = model.coordinates.names if model.coordinates is not None else ()
+        try:
+            plan = reference_from_trajectory(message, names)
+            limits = configuration.motion_limits(settings, model.k)
+
+            def follow(running: ControlLoop, time: float) -> None:
+                here = running.reference.at(time)
+                running.set_reference(plan(here, limits, time))
+
+            plan(loop.reference.at(thread.elapsed), limits, thread.elapsed)
+        except ProjectedControlError as error:
+            self.get_logger().error(f"reference refused: {error}")
+            return
+        thread.hand_over(follow)
+
+    def _on_force_reference(self, message: Float64MultiArray) -> None:
+        loop = self._loop
+        if loop is None:
+            return
+        values = np.asarray(message.data, dtype=np.float64)
+        m = loop.controller.model.m
+        if loop.controller.force is None or values.shape != (m,) or not np.isfinite(values).all():
+            self.get_logger().error(
+                f"force reference refused: {m} finite numbers are expected, got {values.tolist()}"
+            )
+            return
+        reference = Constant(values)
+        self._hand_over([lambda running, time: running.set_force_reference(reference)])
+
+    # Diagnostics
+
+    def status(self) -> Status:
+        loop, thread = self._loop, self._thread
+        if loop is None:
+            return OK, "", {}
+        controller, model = loop.controller, loop.controller.model
+        values: dict[str, Any] = {"law": controller.law.name}
+        if controller.force is not None:
+            gains = controller.force.gains
+            values["force loop gain margin"] = gains.loop(controller.period).gain_margin
+        if thread is None:
+            return OK, "", values
+        period, latency = thread.period.values, thread.latency.summary()
+        statistics = thread.statistics
+        counted = {event.phrase: n for event, n in sorted(statistics.events.items())}
+        values |= {
+            "ticks": statistics.ticks,
+            "rate (Hz)": 1e9 / float(period.mean()) if period.size else 0.0,
+            "jitter (us)": float(period.std()) / 1e3 if period.size else 0.0,
+            "latency p50 (us)": latency["p50"],
+            "latency p99 (us)": latency["p99"],
+            "latency max (us)": latency["max"],
+            "deadlines missed": thread.deadline_misses,
+            "states skipped": thread.skipped,
+            "messages malformed": thread.malformed,
+            "residual (m)": float(np.linalg.norm(model.residual)),
+            "rank": model.rank,
+            "condition number of M_c": condition_numbers(model.M.copy(), model.P.copy())["R2"],
+            "coordinate independence": float(controller.margins[0]),
+            "force from": "none"
+            if controller.force is None
+            else getattr(loop.observer, "method", "sensor"),
+            **counted,
+        }
+        if self.kind == PASSIVE:
+            values["controllability"] = float(controller.margins[1])
+        troubled = {a.name.lower(): n for a, n in statistics.actions.items() if a}
+        values |= {f"answers: {name}": n for name, n in troubled.items()}
+        if thread.lost:
+            return ERROR, thread.lost, values
+        if loop.report.events:
+            return WARN, ", ".join(loop.report.reasons), values
+        return OK, "following", values

@@ -1,0 +1,289 @@
+"""The thread in which a controller lives: waits for states, answers each, counts everything."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable
+from time import monotonic, perf_counter_ns
+from typing import Any
+
+import numpy as np
+from geometry_msgs.msg import WrenchStamped
+from rclpy.node import Node
+from rclpy.qos import QoSProfile
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray, Header
+
+from projected_control.errors import ProjectedControlError
+from projected_control.guard import Event
+from projected_control.hardware.base import ArmState
+from projected_control.loop import ControlLoop, Statistics
+from projected_control.nodes.messages import (
+    EffortWriter,
+    StateReader,
+    WrenchReader,
+    stamp_ns,
+    tag_of,
+)
+from projected_control.nodes.realtime import quiet_interpreter
+from projected_control.nodes.statistics import Timing
+from projected_control.nodes.waiting import Inbox
+
+QUEUE = QoSProfile(depth=10)
+"""Reliable, ten deep: lost nothing at 1 kHz."""
+
+LOCKSTEP_PATIENCE = 2.0
+"""Without a state in lockstep, after which the controller gives up [s]."""
+
+_FORCE_STALE, _STALE = int(Event.FORCE_STALE), int(Event.STATE_STALE)
+
+
+class LoopThread:
+    """Joint states in, efforts out.
+
+    Everything here happens in one thread, but for `first_state` (before it starts), `hand_over`
+    and `stop`.
+
+    Args:
+        node: In no executor; gets the loop's topics.
+        name: Of the controller, for its own topics.
+        loop: What answers.
+        settings: Of the controller node.
+    """
+
+    def __init__(self, node: Node, name: str, loop: ControlLoop, settings: dict[str, Any]) -> None:
+        self.loop, self._node, self._settings = loop, node, settings
+        model = loop.controller.model
+        self._model = model
+        self.needs_wrench = loop.controller.force is not None and loop.observer is None
+        self._states = node.create_subscription(JointState, "joint_states", _unused, QUEUE)
+        subscriptions = [self._states]
+        self._wrench_reader: WrenchReader | None = None
+        if self.needs_wrench and model.constraint is not None:
+            subscriptions.append(node.create_subscription(WrenchStamped, "wrench", _unused, QUEUE))
+            frame = settings["constraint.frame"]
+            self._wrench_reader = WrenchReader(model.arm, model.constraint, frame)
+        self._commands = node.create_publisher(
+            Float64MultiArray, "effort_controller/commands", QUEUE
+        )
+        self._beats = node.create_publisher(Header, f"{name}/heartbeat", QUEUE)
+        self._report_topic = node.create_publisher(JointState, f"{name}/state", QUEUE)
+        self._inbox = Inbox(node, subscriptions)
+        self._reader = StateReader(model.arm.joint_names)
+        self._writer = EffortWriter(model.n)
+        self._q, self._v = np.zeros(model.n), np.zeros(model.n)
+        self._lambda = np.full(model.m, np.nan)
+        self._wrench_stamp: int | None = None
+        self._start_ns: int | None = None
+        self._last_ns = -1
+        self._beat_every = max(round(settings["rate"] / settings["heartbeat_rate"]), 1)
+        state_rate = settings["state_rate"]
+        self._report_every = max(round(settings["rate"] / state_rate), 1) if state_rate else 0
+        self._named = NamedState(loop)
+        self._changes: deque[Callable[[ControlLoop, float], None]] = deque()
+        self._thread = threading.Thread(target=self._run, name="control loop", daemon=True)
+        self.statistics = Statistics()
+        self.latency, self.period = Timing(), Timing()
+        self.skipped = self.malformed = self.deadline_misses = 0
+        self.lost = ""
+
+    @property
+    def elapsed(self) -> float:
+        """Time of the last state since the first [s]."""
+        return 0.0 if self._start_ns is None else (self._last_ns - self._start_ns) * 1e-9
+
+    def first_state(self, seconds: float) -> ArmState:
+        """A state (and a wrench, if one is needed) to start from; raises where none comes."""
+        deadline = monotonic() + seconds
+        got_state = False
+        problem = f"no joint state on {self._states.topic_name}"
+        with self._inbox:
+            while monotonic() < deadline:
+                self._inbox.wait(0.05)
+                message, _ = self._inbox.newest(0)
+                if message is not None:
+                    if missing := self._reader.missing(message):
+                        raise ProjectedControlError(
+                            f"the joint states have no {', '.join(missing)}; they have "
+                            f"{', '.join(message.name) or 'no joints at all'}"
+                        )
+                    got_state = self._reader.read(message, self._q, self._v)
+                    if not (
+                        got_state and np.isfinite(self._q).all() and np.isfinite(self._v).all()
+                    ):
+                        got_state = False
+                        problem = "the joint states lack numbers or are not finite"
+                    if got_state:
+                        self._model.evaluate(self._q, self._v)
+                if self._wrench_reader is not None:
+                    self._take_wrenches()
+                    if got_state and self._wrench_stamp is None:
+                        problem = (
+                            "no finite wrench on the topic wrench, and the force loop needs one"
+                        )
+                        continue
+                if got_state:
+                    return ArmState(self._q.copy(), self._v.copy(), None, 0.0)
+        raise ProjectedControlError(problem)
+
+    def start(self) -> None:
+        """Answer from now on."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop answering; the last thing sent is zero."""
+        self._inbox.close()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def hand_over(self, change: Callable[[ControlLoop, float], None]) -> None:
+        """Have a change made between two ticks; it gets the loop and its time [s]."""
+        self._changes.append(change)
+
+    def destroy(self) -> None:
+        """Give back what was made on the node."""
+        node = self._node
+        for subscription in list(node.subscriptions):
+            if subscription.topic_name.rsplit("/", 1)[-1] in ("joint_states", "wrench"):
+                node.destroy_subscription(subscription)
+        for publisher in (self._commands, self._beats, self._report_topic):
+            node.destroy_publisher(publisher)
+
+    # In the thread
+
+    def _run(self) -> None:
+        try:
+            with quiet_interpreter(), self._inbox:
+                self._answer_states()
+        except Exception as error:  # nothing may leave the thread but a reason
+            self.lost = f"the loop failed: {type(error).__name__}: {error}"
+        finally:
+            self.loop.guard.sent[:] = 0.0
+            self._commands.publish(self._writer.fill(self.loop.guard.sent))
+            self._beats.publish(Header(frame_id="inactive"))
+
+    def _answer_states(self) -> None:
+        inbox, lockstep = self._inbox, self._settings["lockstep"]
+        heard = monotonic()
+        while not inbox.closed:
+            limits = self.loop.guard.limits
+            inbox.wait(0.1 if lockstep else limits.stale_time)
+            received = perf_counter_ns()
+            if lockstep:
+                message, skipped = inbox.take(0), 0
+            else:
+                message, skipped = inbox.newest(0)
+            if message is not None:
+                heard = monotonic()
+                self.skipped += skipped
+                self._answer(message, received)
+                continue
+            silent = monotonic() - heard
+            if lockstep:
+                if silent > LOCKSTEP_PATIENCE:
+                    self.lost = f"no joint state for {silent:.1f} s in lockstep"
+                    return
+            elif silent > limits.stale_time:
+                self._fall_silent(silent)
+                if self.lost:
+                    return
+
+    def _fall_silent(self, silent: float) -> None:
+        report = self.loop.guard.release(self.loop.guard.sent, _STALE)
+        self.statistics.note(report)
+        self._commands.publish(self._writer.fill(report.effort))
+        self._beats.publish(Header(frame_id="active"))
+        if silent > self._settings["limits.lost_time"]:
+            self.lost = f"no joint state for {silent:.2f} s: the arm or its driver has stopped"
+
+    def _answer(self, message: JointState, received: int) -> None:
+        now = stamp_ns(message)
+        if now == self._last_ns and self._settings["lockstep"]:
+            self._commands.publish(self._writer.fill(self.loop.guard.sent, tag_of(now)))
+            return
+        if not self._reader.read(message, self._q, self._v):
+            self.malformed += 1
+            return
+        if self._start_ns is None:
+            self._start_ns = now
+        time = (now - self._start_ns) * 1e-9
+        while self._changes:
+            self._changes.popleft()(self.loop, time)
+        noticed, multipliers = self._measure(now)
+        report = self.loop.update(ArmState(self._q, self._v, multipliers, time), noticed)
+        tag = tag_of(now) if self._settings["lockstep"] else 0
+        self._commands.publish(self._writer.fill(report.effort, tag))
+        done = perf_counter_ns()
+        self.latency.add(done - received)
+        self.statistics.count(report, done - received)
+        if self._last_ns >= 0:
+            interval = now - self._last_ns
+            self.period.add(interval)
+            if interval > 1.5e9 / self._settings["rate"]:
+                self.deadline_misses += round(interval * self._settings["rate"] / 1e9) - 1
+        self._last_ns = now
+        ticks = self.statistics.ticks
+        if ticks % self._beat_every == 0:
+            self._beats.publish(Header(frame_id="active"))
+        if self._report_every and ticks % self._report_every == 0:
+            self._report_topic.publish(self._named.fill(message.header.stamp))
+
+    def _measure(self, now: int) -> tuple[int, Any]:
+        if self._wrench_reader is None:
+            return 0, None
+        self._take_wrenches()
+        if self._settings["lockstep"]:
+            give_up = monotonic() + LOCKSTEP_PATIENCE
+            while self._wrench_stamp != now and monotonic() < give_up and not self._inbox.closed:
+                self._inbox.wait(0.01)
+                self._take_wrenches()
+        old = self._wrench_stamp is None or (
+            now - self._wrench_stamp > self._settings["limits.force_time"] * 1e9
+        )
+        return (_FORCE_STALE if old else 0), self._lambda
+
+    def _take_wrenches(self) -> None:
+        message, _ = self._inbox.newest(1)
+        if message is not None and self._wrench_reader is not None:
+            if self._wrench_reader.read(message, self._lambda):
+                self._wrench_stamp = stamp_ns(message)
+            else:
+                self.malformed += 1
+
+
+class NamedState:
+    """What a person plots: a joint state whose names are quantities and positions their values."""
+
+    def __init__(self, loop: ControlLoop) -> None:
+        controller = loop.controller
+        self._controller, self._guard = controller, loop.guard
+        names: list[str] = []
+        coordinates = controller.model.coordinates
+        for name in coordinates.names if coordinates is not None else ():
+            names += [name, f"{name}/desired", f"{name}/error"]
+        for row in range(controller.model.m):
+            names += [f"lambda_{row}", f"lambda_{row}/desired"]
+        for joint in controller.model.arm.joint_names:
+            names += [f"{joint}/tangent", f"{joint}/normal", f"{joint}/effort"]
+        names.append("residual")
+        self._message = JointState(name=names)
+
+    def fill(self, stamp: Any) -> JointState:
+        """The message for the last tick."""
+        controller, model = self._controller, self._controller.model
+        force = controller.force
+        wanted = np.zeros(model.m) if force is None else force.wanted
+        coordinates = np.stack([model.theta, controller.motion[0], controller.error[0]], axis=1)
+        multipliers = np.stack([controller.measured, wanted], axis=1)
+        effort = controller.effort
+        joints = np.stack([effort.tangent, effort.normal, self._guard.sent], axis=1)
+        residual = float(np.linalg.norm(model.residual))
+        values = [*coordinates.ravel(), *multipliers.ravel(), *joints.ravel(), residual]
+        self._message.header.stamp = stamp
+        self._message.position = [float(value) for value in values]
+        return self._message
+
+
+def _unused(_: Any) -> None:
+    """Messages are taken by hand; no executor calls this."""

@@ -1,0 +1,85 @@
+"""Waiting for messages in a thread of one's own.
+
+An executor spends more time on finding out what to call than a control tick takes. A loop that
+waits for one or two topics is better off with its own wait set, which is built once, on a node
+that no executor spins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Any
+
+from rclpy.impl.implementation_singleton import rclpy_implementation as _rclpy
+from rclpy.node import Node
+
+
+class Inbox:
+    """Subscriptions that are waited for and read by hand.
+
+    Args:
+        node: In no executor.
+        subscriptions: Made on that node, with callbacks that are never called.
+    """
+
+    def __init__(self, node: Node, subscriptions: Sequence[Any]) -> None:
+        self._subscriptions = list(subscriptions)
+        self._wake = node.create_guard_condition(lambda: None)
+        self._context = node.context
+        self._entered: list[Any] = []
+        self._wait_set: Any = None
+        self.closed = False
+
+    def __enter__(self) -> Inbox:
+        handles = [
+            *(s.handle for s in self._subscriptions),
+            self._wake.handle,
+            self._context.handle,
+        ]
+        for handle in handles:
+            handle.__enter__()
+            self._entered.append(handle)
+        count = len(self._subscriptions)
+        self._wait_set = _rclpy.WaitSet(count, 1, 0, 0, 0, 0, self._context.handle)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._wait_set = None
+        for handle in reversed(self._entered):
+            handle.__exit__(None, None, None)
+        self._entered.clear()
+
+    def wait(self, seconds: float) -> bool:
+        """Sleep until a message is there, `close` is called, or the time has passed."""
+        wait_set = self._wait_set
+        wait_set.clear_entities()
+        for subscription in self._subscriptions:
+            wait_set.add_subscription(subscription.handle)
+        wait_set.add_guard_condition(self._wake.handle)
+        wait_set.wait(int(seconds * 1e9))
+        return bool(wait_set.get_ready_entities("subscription"))
+
+    def take(self, which: int) -> Any | None:
+        """The oldest message of a subscription that has not been read, or None."""
+        subscription = self._subscriptions[which]
+        taken = subscription.handle.take_message(subscription.msg_type, False)
+        return None if taken is None else taken[0]
+
+    def newest(self, which: int) -> tuple[Any | None, int]:
+        """The newest unread message of a subscription, and how many were skipped."""
+        message, count = None, 0
+        while (taken := self.take(which)) is not None:
+            message = taken
+            count += 1
+        return message, max(count - 1, 0)
+
+    def close(self) -> None:
+        """Wake a waiting thread for the last time; from any thread."""
+        self.closed = True
+        self._wake.trigger()
