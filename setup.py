@@ -84,6 +84,7 @@ setup(
         "pin>=3.0",  # Pinocchio
         "numba",
         "matplotlib",
+        "pyyaml",
         "xacro",
         "rich",
         "ruckig",

@@ -1,3 +1,115 @@
-"""Projected inverse dynamics control of constrained arms."""
+"""Projected inverse dynamics control of constrained arms.
+
+The names of daily use can be imported from here, ``from projected_control import Arm, PointOnLine``.
+Each is loaded when it is first asked for, so that importing the package itself costs nothing.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from projected_control.arm import Arm
+    from projected_control.constraints import (
+        Constraint,
+        LoopClosure,
+        Moving,
+        PointAtPoint,
+        PointOnLine,
+        PointOnPlane,
+        Stack,
+    )
+    from projected_control.control import (
+        Controller,
+        ForceController,
+        ForceGains,
+        Law,
+        MotionController,
+        MotionGains,
+        PassiveJointController,
+    )
+    from projected_control.coordinates import Coordinate, Coordinates
+    from projected_control.errors import ProjectedControlError
+    from projected_control.guard import Guard, Limits
+    from projected_control.hardware import ArmState, Hardware, SimulatedArm
+    from projected_control.loop import ControlLoop, Tick
+    from projected_control.model import ConstrainedArm
+    from projected_control.projection import Metric
+    from projected_control.reference import (
+        Constant,
+        MotionLimits,
+        Reference,
+        SetPoint,
+        Sine,
+        Sines,
+        Waypoints,
+    )
+    from projected_control.resources import share_file
+    from projected_control.simulation import (
+        ForceSensor,
+        JointFriction,
+        Plant,
+        assemble,
+        start_of,
+    )
 
 __version__ = "0.1.0"
+
+__all__ = [
+    "Arm",
+    "ArmState",
+    "Constant",
+    "ConstrainedArm",
+    "Constraint",
+    "ControlLoop",
+    "Controller",
+    "Coordinate",
+    "Coordinates",
+    "ForceController",
+    "ForceGains",
+    "ForceSensor",
+    "Guard",
+    "Hardware",
+    "JointFriction",
+    "Law",
+    "Limits",
+    "LoopClosure",
+    "Metric",
+    "MotionController",
+    "MotionGains",
+    "MotionLimits",
+    "Moving",
+    "PassiveJointController",
+    "Plant",
+    "PointAtPoint",
+    "PointOnLine",
+    "PointOnPlane",
+    "ProjectedControlError",
+    "Reference",
+    "SetPoint",
+    "SimulatedArm",
+    "Sine",
+    "Sines",
+    "Stack",
+    "Tick",
+    "Waypoints",
+    "__version__",
+    "assemble",
+    "share_file",
+    "start_of",
+]
+
+_HOMES = (
+    "arm",
+    "constraints",
+    "control",
+    "coordinates",
+    "errors",
+    "guard",
+    "hardware",
+    "loop",
+    "model",
+    "projection",
+    "reference",
+    "resources",
+    "simulation",
+)

@@ -100,7 +100,8 @@ class Limits:
         reference_jump: Largest step of the reference from tick to tick, in multiples of what its
             own rate explains, plus this [m or rad].
         hold_time: For which the last effort is held on bad states [s].
-        frozen_time: After which a state that does not change while it should is frozen [s].
+        frozen_time: After which a state that does not change while it should (see
+            `FROZEN_DISTANCE`) is frozen [s].
         stale_time: After which a state that is read again and again is stale [s].
     """
 
@@ -183,6 +184,10 @@ class GuardReport(NamedTuple):
         return [event.phrase for event in events_in(self.events)]
 
 
+FROZEN_DISTANCE = 5e-3
+"""What velocity or reference must have described before positions that do not change at all count
+as frozen [rad or m]. Less would also befall an arm that stands still or sticks."""
+
 # Events as the kernels know them.
 _EFFORT, _RATE, _POSITION, _VELOCITY = 1, 2, 4, 8
 _BAD_STATE, _BAD_EFFORT, _BACK, _FROZEN, _STALE, _JUMP = 16, 32, 64, 128, 256, 512
@@ -197,6 +202,7 @@ class GuardTerms(NamedTuple):
         stamp: Of the last state, NaN before the first.
         unchanged, held, waited: Time for which the positions were the same, the effort was held,
             and the stamp did not go on [s].
+        missing: Way described by velocity or reference while the positions were the same.
         rank: Of the constraint at the last tick, NaN before the first.
         q, theta, theta_rate: Of the last tick: positions and reference, NaN before the first.
         sent: The effort last released.
@@ -216,6 +222,7 @@ class GuardTerms(NamedTuple):
     unchanged: Array
     held: Array
     waited: Array
+    missing: Array
     rank: Array
     q: Array
     theta: Array
@@ -225,8 +232,8 @@ class GuardTerms(NamedTuple):
 
 @compiled
 def unpack_guard(work: Array, n: int, k: int) -> GuardTerms:
-    """Name the parts of a guard's array (10 + 7n + 2k numbers); views, nothing is copied."""
-    b, o = work[10:], 7 * n
+    """Name the parts of a guard's array (11 + 7n + 2k numbers); views, nothing is copied."""
+    b, o = work[11:], 7 * n
     return GuardTerms(
         b[:n],
         b[n : 2 * n],
@@ -243,6 +250,7 @@ def unpack_guard(work: Array, n: int, k: int) -> GuardTerms:
         work[7:8],
         work[8:9],
         work[9:10],
+        work[10:11],
         b[5 * n : 6 * n],
         b[o : o + k],
         b[o + k : o + 2 * k],
@@ -263,7 +271,7 @@ def inspect_tick(q: Array, v: Array, stamp: float, motion: Array, g: GuardTerms)
     first = np.isnan(g.stamp[0])
     elapsed = 0.0 if first else stamp - g.stamp[0]
     g.waited[0] = 0.0 if first or elapsed > 0.0 else g.waited[0] + g.period[0]
-    events, changed, moving, jumped = 0, first, False, False
+    events, changed, fastest, jumped = 0, first, 0.0, False
     if g.waited[0] > g.stale_time[0]:
         events |= _STALE
     for i in range(q.size):
@@ -272,7 +280,7 @@ def inspect_tick(q: Array, v: Array, stamp: float, motion: Array, g: GuardTerms)
         if abs(v[i]) > g.velocity[i]:
             events |= _VELOCITY
         changed = changed or q[i] != g.q[i]
-        moving = moving or v[i] != 0.0
+        fastest = max(fastest, abs(v[i]))
         g.q[i] = q[i]
     for c in range(motion.shape[1]):
         rate = max(abs(motion[1, c]), abs(g.theta_rate[c]))
@@ -280,17 +288,18 @@ def inspect_tick(q: Array, v: Array, stamp: float, motion: Array, g: GuardTerms)
         finite = np.isfinite(motion[0, c] + motion[1, c] + motion[2, c])
         step = 0.0 if first else abs(motion[0, c] - g.theta[c])
         jumped = jumped or not finite or step > g.jump[0] + explained
-        moving = moving or motion[1, c] != 0.0
+        fastest = max(fastest, abs(motion[1, c]))
     if jumped:
         events |= _JUMP
     else:
         copy(motion[0], g.theta)
         copy(motion[1], g.theta_rate)
-    if changed or not moving:
-        g.unchanged[0] = 0.0
+    if changed:
+        g.unchanged[0] = g.missing[0] = 0.0
     else:
         g.unchanged[0] += elapsed
-        if g.unchanged[0] > g.frozen_time[0]:
+        g.missing[0] += elapsed * fastest
+        if g.unchanged[0] > g.frozen_time[0] and g.missing[0] > FROZEN_DISTANCE:
             events |= _FROZEN
     g.stamp[0] = stamp
     return events
@@ -366,7 +375,7 @@ class Guard:
     def __init__(self, limits: Limits, coordinates: int, period: float) -> None:
         n = limits.effort.size
         self.period = check.positive("period", period)
-        self.work: Array = np.zeros(10 + 7 * n + 2 * coordinates)
+        self.work: Array = np.zeros(11 + 7 * n + 2 * coordinates)
         self._terms = interpreted(unpack_guard)(self.work, n, coordinates)
         self.sent: Array = self._terms.sent
         self.set_limits(limits)
@@ -386,7 +395,8 @@ class Guard:
         self.sent[:] = 0.0
         self._terms.stamp[0] = self._terms.rank[0] = np.nan
         self._terms.theta[:] = np.nan
-        self._terms.unchanged[0] = self._terms.held[0] = self._terms.waited[0] = 0.0
+        g = self._terms
+        g.unchanged[0] = g.held[0] = g.waited[0] = g.missing[0] = 0.0
 
     def accept_reference(self, motion: Array) -> None:
         """Take a reference as it is, however far from the last: its rows θ_d, θ̇_d, θ̈_d."""

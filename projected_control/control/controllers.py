@@ -72,6 +72,11 @@ class Controller:
         self.motion[1:] = 0.0
 
     @property
+    def inverse_dynamics(self) -> Array:
+        """h + M u_p of the last tick, what IDC would send, in the metric's coordinates, n."""
+        return self._terms.full
+
+    @property
     def measured(self) -> Array:
         """λ as it was given to the last tick, m."""
         return self._terms.measured

@@ -227,7 +227,9 @@ class ForceMemory:
         strategy = self.gains.anti_windup
         self._integrate[0] = float(strategy is not AntiWindup.CONDITIONAL)
         if strategy is AntiWindup.BACK_CALCULATION:
-            self._memory[1] += (self.period / self.gains.tracking_time) * shortfall
+            led_back = self.integral + (self.period / self.gains.tracking_time) * shortfall
+            limit = self.gains.integral_limit
+            self._memory[1] = np.clip(led_back, -limit, limit)
 
     def reset(self) -> None:
         """Forget filter and integral."""

@@ -47,7 +47,7 @@ def motion_effort(stop: bool, stiff: bool, t: Terms, c: ControlTerms) -> None:
     for j in range(m):
         right = t.b[j]
         if stiff:
-            rate = 0.0
+            rate = -t.target[1, j]
             for i in range(n):
                 rate += t.A[j, i] * t.v[i]
             right -= c.gains[1, 0] * rate + c.gains[0, 0] * t.residual[j]

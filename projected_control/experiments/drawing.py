@@ -49,6 +49,7 @@ def stroboscope(
     instants: Sequence[int],
     slider_direction: ArrayLike,
     last: int | None = None,
+    margin: float = SLIDER_MARGIN,
 ) -> None:
     """The arm at several instants, dark to light, with the line its tip runs on.
 
@@ -58,13 +59,14 @@ def stroboscope(
         instants: Indices of samples.
         slider_direction: Of the line, in the drawing plane.
         last: Sample up to which the tip's travel is shown; all of it unless given.
+        margin: By how much the line is drawn beyond that travel [m].
     """
     tips = chain_points(recording.case.arm, recording.q[: None if last is None else last + 1])[
         :, -1
     ]
     along = np.asarray(slider_direction, dtype=np.float64)
     places = (tips - tips[0]) @ along
-    ends = np.array([places.min() - SLIDER_MARGIN, places.max() + SLIDER_MARGIN])
+    ends = np.array([places.min() - margin, places.max() + margin])
     line = tips[0] + ends[:, None] * along
     ax.plot(*line.T, color=GREY, linewidth=6.0, alpha=0.3, zorder=0)
     arms = chain_points(recording.case.arm, recording.q[list(instants)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from html import escape
@@ -30,6 +31,7 @@ a { color: var(--accent); }
 figure { margin: .5rem 0 1.5rem; }
 figure img { display: block; width: 100%; height: auto; background: #fff; padding: .5rem;
   border: 1px solid var(--line); border-radius: 6px; }
+sub { line-height: 0; font-size: .75em; }
 figcaption { margin-top: .5rem; }
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; font-size: .93rem; min-width: 60%;
@@ -37,7 +39,8 @@ table { border-collapse: collapse; font-size: .93rem; min-width: 60%;
 th, td { text-align: right; padding: .3rem .8rem; border-bottom: 1px solid var(--line);
   vertical-align: top; }
 th:first-child, td:first-child { text-align: left; padding-left: .2rem; }
-td:first-child { min-width: 10rem; }
+td:first-child { min-width: 8rem; }
+td:not(:first-child) { white-space: nowrap; }
 thead th { border-bottom: 2px solid var(--soft); }
 li { margin: .4rem 0; }
 footer { margin-top: 3rem; border-top: 1px solid var(--line); padding-top: .8rem; }
@@ -47,6 +50,10 @@ INTRODUCTION = (
     "What the papers print, what this package computes, and every place where the two differ. "
     "All numbers come from the simulations behind the figures on this page."
 )
+
+
+SUBSCRIPT = re.compile(r"(?<![\w.])([A-Za-zλ])_([A-Za-z])(?!\w)")
+"""A letter with a letter below it, as in G_P or λ_d."""
 
 
 def page(outcomes: Sequence[Outcome], images: Mapping[str, bytes]) -> str:
@@ -71,17 +78,22 @@ def page(outcomes: Sequence[Outcome], images: Mapping[str, bytes]) -> str:
     )
 
 
+def _text(plain: str) -> str:
+    """A sentence as HTML."""
+    return SUBSCRIPT.sub(r"\1<sub>\2</sub>", escape(plain))
+
+
 def _section(outcome: Outcome, images: Mapping[str, bytes], alone: bool) -> str:
     heading = "" if alone else f'<h2 id="{outcome.name}">{escape(outcome.title)}</h2>\n'
     parts = [
         f'{heading}<p class="source">{escape(outcome.source)}</p>',
-        f"<p>{escape(outcome.introduction)}</p>",
-        f'<p class="result">{escape(outcome.summary)}</p>',
+        f"<p>{_text(outcome.introduction)}</p>",
+        f'<p class="result">{_text(outcome.summary)}</p>',
         *(_table(table) for table in outcome.tables),
         *(_figure(picture, images[picture.name]) for picture in outcome.pictures),
     ]
     if outcome.differences:
-        items = "\n".join(f"<li>{escape(text)}</li>" for text in outcome.differences)
+        items = "\n".join(f"<li>{_text(text)}</li>" for text in outcome.differences)
         parts.append(f"<h3>Where print and result differ</h3>\n<ul>\n{items}\n</ul>")
     return "<section>\n" + "\n".join(parts) + "\n</section>"
 
@@ -89,9 +101,9 @@ def _section(outcome: Outcome, images: Mapping[str, bytes], alone: bool) -> str:
 def _table(table: Table) -> str:
     head = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in table.header)
     rows = "\n".join(
-        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in table.rows
+        "<tr>" + "".join(f"<td>{_text(cell)}</td>" for cell in row) + "</tr>" for row in table.rows
     )
-    note = f'\n<p class="note">{escape(table.note)}</p>' if table.note else ""
+    note = f'\n<p class="note">{_text(table.note)}</p>' if table.note else ""
     return (
         f'<h3>{escape(table.title)}</h3>\n<div class="scroll"><table>\n'
         f"<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}\n</tbody></table></div>{note}"
@@ -103,5 +115,5 @@ def _figure(picture: Picture, svg: bytes) -> str:
     return (
         f"<h3>{escape(picture.title)}</h3>\n<figure>\n"
         f'<img src="{source}" alt="{escape(picture.title, quote=True)}">\n'
-        f"<figcaption>{escape(picture.caption)}</figcaption>\n</figure>"
+        f"<figcaption>{_text(picture.caption)}</figcaption>\n</figure>"
     )

@@ -47,7 +47,7 @@ def _positions(ax: Axes, recordings: dict[str, Recording], goal: float) -> None:
     ax.set_title("(A) position")
     ax.set_ylabel("q₁ [rad]")
     ax.set_yticks([np.pi / 6.0, np.pi / 4.0, np.pi / 3.0], ["π/6", "π/4", "π/3"])
-    legend_above(ax, 3)
+    ax.legend(loc="lower right", bbox_to_anchor=(1.0, 0.05))
 
 
 def draw_two_motors(motion: Recording, hybrid: Recording, goal: float) -> Figure:

@@ -9,18 +9,29 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from projected_control.experiments.drawing import fit_beside, mark_instants, stroboscope
+from projected_control.experiments.drawing import (
+    chain_points,
+    fit_beside,
+    mark_instants,
+    stroboscope,
+)
 from projected_control.experiments.runner import Recording
-from projected_control.experiments.style import BLACK, BLUE, GREEN, VERMILION, canvas, legend_above
+from projected_control.experiments.style import BLACK, BLUE, GREEN, VERMILION, canvas
 
 Array = NDArray[np.float64]
 
 THINNING = 4
 """Every how many samples a curve has a point."""
 
+SETTLING = 0.05
+"""In which the force filter finds the force; left out of the range of its axis [s]."""
+
+REACH = 0.06
+"""By how much the slider is drawn beyond the travel of the tip [m]."""
+
 
 class Followed(Protocol):
-    """What is drawn of a run: see `table2.Run`."""
+    """What is drawn of a run: see `table2_cases.Run`."""
 
     @property
     def recording(self) -> Recording: ...
@@ -68,6 +79,12 @@ def draw_controllers(runs: Mapping[str, Followed]) -> Figure:
         ax.margins(x=0.0)
     spread = max(0.5, 1.1 * float(np.abs(np.degrees([r.theta[:, 1] for r in runs.values()])).max()))
     axes[1].set_ylim(-spread, spread)
+    settled = np.concatenate(
+        [r.recording.multipliers[r.recording.time >= SETTLING] for r in runs.values()]
+    )
+    if settled.size:
+        margin = 0.06 * float(np.ptp(settled)) + 1e-9
+        axes[2].set_ylim(settled.min() - margin, settled.max() + margin)
     axes[3].set_ylim(bottom=0.0)
     for ax in axes[2:]:
         ax.set_xlabel("time [s]")
@@ -77,11 +94,12 @@ def draw_controllers(runs: Mapping[str, Followed]) -> Figure:
 
 
 def draw_arm(recording: Recording) -> Figure:
-    """The arm at five instants of its first second, and the joint angles."""
-    last = int(np.searchsorted(recording.time, min(1.0, recording.time[-1])))
-    instants = np.linspace(0, last, 5).round().astype(int).tolist()
-    figure, (left, right) = canvas(1, 2, 3.4)
-    stroboscope(left, recording, instants, (1.0, 0.0), last)
+    """The arm at five instants from its rightmost to its leftmost place, and the joint angles."""
+    tips = chain_points(recording.case.arm, recording.q)[:, -1, 0]
+    first, last = sorted((int(tips.argmax()), int(tips.argmin())))
+    instants = np.linspace(first, last, 5).round().astype(int).tolist()
+    figure, (left, right) = canvas(1, 2, 3.0)
+    stroboscope(left, recording, instants, (1.0, 0.0), margin=REACH)
     fit_beside(figure, left)
     left.set_title("(a) configurations")
     part = slice(None, None, THINNING)
@@ -92,5 +110,5 @@ def draw_arm(recording: Recording) -> Figure:
     right.set_ylabel("joint angle [°]")
     right.set_title("(b) joint angles")
     right.margins(x=0.02)
-    legend_above(right, 3)
+    right.legend(loc="center right", ncols=3)
     return figure

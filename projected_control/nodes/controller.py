@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import rclpy
 from std_msgs.msg import Float64MultiArray
+from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
 
 from projected_control import configuration
@@ -41,6 +43,7 @@ class ControllerNode(ManagedNode):
             enable_rosout=False,
         )
         self.create_subscription(JointTrajectory, "~/reference", self._on_reference, 10)
+        self.create_service(Trigger, "~/summary", self._on_summary)
         if "force.reference" in self.settings:
             self.create_subscription(
                 Float64MultiArray, "~/force_reference", self._on_force_reference, 10
@@ -53,7 +56,9 @@ class ControllerNode(ManagedNode):
         model = loop.controller.model
         rest = ReferencePoint(*np.zeros((3, model.k)))
         configuration.build_reference(self.settings, rest, 0.0)
-        self.get_logger().info("compiling the control law; the first time takes half a minute")
+        self.get_logger().info(
+            "preparing the control law; compiling it the first time takes half a minute"
+        )
         loop.warm_up()
         self._loop = loop
 
@@ -226,6 +231,13 @@ class ControllerNode(ManagedNode):
         reference = Constant(values)
         self._hand_over([lambda running, time: running.set_force_reference(reference)])
 
+    def _on_summary(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        """The numbers of the present run as JSON."""
+        thread = self._thread
+        response.success = thread is not None
+        response.message = json.dumps(thread.summary()) if thread is not None else "not active"
+        return response
+
     # Diagnostics
 
     def status(self) -> Status:
@@ -239,13 +251,12 @@ class ControllerNode(ManagedNode):
             values["force loop gain margin"] = gains.loop(controller.period).gain_margin
         if thread is None:
             return OK, "", values
-        period, latency = thread.period.values, thread.latency.summary()
-        statistics = thread.statistics
-        counted = {event.phrase: n for event, n in sorted(statistics.events.items())}
+        summary, statistics = thread.summary(), thread.statistics
+        latency = summary["latency_us"]
         values |= {
-            "ticks": statistics.ticks,
-            "rate (Hz)": 1e9 / float(period.mean()) if period.size else 0.0,
-            "jitter (us)": float(period.std()) / 1e3 if period.size else 0.0,
+            "ticks": summary["ticks"],
+            "rate (Hz)": summary["rate_hz"],
+            "jitter (us)": summary["jitter_us"],
             "latency p50 (us)": latency["p50"],
             "latency p99 (us)": latency["p99"],
             "latency max (us)": latency["max"],
@@ -259,7 +270,7 @@ class ControllerNode(ManagedNode):
             "force from": "none"
             if controller.force is None
             else getattr(loop.observer, "method", "sensor"),
-            **counted,
+            **summary["events"],
         }
         if self.kind == PASSIVE:
             values["controllability"] = float(controller.margins[1])

@@ -29,6 +29,7 @@ from projected_control.nodes.messages import (
 from projected_control.nodes.realtime import quiet_interpreter
 from projected_control.nodes.statistics import Timing
 from projected_control.nodes.waiting import Inbox
+from projected_control.totals import Totals
 
 QUEUE = QoSProfile(depth=10)
 """Reliable, ten deep: lost nothing at 1 kHz."""
@@ -60,7 +61,7 @@ class LoopThread:
         self._states = node.create_subscription(JointState, "joint_states", _unused, QUEUE)
         subscriptions = [self._states]
         self._wrench_reader: WrenchReader | None = None
-        if self.needs_wrench and model.constraint is not None:
+        if model.constraint is not None:
             subscriptions.append(node.create_subscription(WrenchStamped, "wrench", _unused, QUEUE))
             frame = settings["constraint.frame"]
             self._wrench_reader = WrenchReader(model.arm, model.constraint, frame)
@@ -83,7 +84,7 @@ class LoopThread:
         self._named = NamedState(loop)
         self._changes: deque[Callable[[ControlLoop, float], None]] = deque()
         self._thread = threading.Thread(target=self._run, name="control loop", daemon=True)
-        self.statistics = Statistics()
+        self.statistics, self.totals = Statistics(), Totals(loop.controller)
         self.latency, self.period = Timing(), Timing()
         self.skipped = self.malformed = self.deadline_misses = 0
         self.lost = ""
@@ -118,7 +119,7 @@ class LoopThread:
                         self._model.evaluate(self._q, self._v)
                 if self._wrench_reader is not None:
                     self._take_wrenches()
-                    if got_state and self._wrench_stamp is None:
+                    if self.needs_wrench and got_state and self._wrench_stamp is None:
                         problem = (
                             "no finite wrench on the topic wrench, and the force loop needs one"
                         )
@@ -130,6 +131,20 @@ class LoopThread:
     def start(self) -> None:
         """Answer from now on."""
         self._thread.start()
+
+    def summary(self) -> dict[str, Any]:
+        """What the run amounts to so far, and how steadily it went."""
+        period = self.period.values
+        return {
+            **self.totals.summary(),
+            "rate_hz": 1e9 / float(period.mean()) if period.size else 0.0,
+            "jitter_us": float(period.std()) / 1e3 if period.size else 0.0,
+            "latency_us": self.latency.summary(),
+            "deadline_misses": self.deadline_misses,
+            "states_skipped": self.skipped,
+            "malformed": self.malformed,
+            "events": {event.phrase: n for event, n in self.statistics.events.items()},
+        }
 
     def stop(self) -> None:
         """Stop answering; the last thing sent is zero."""
@@ -215,6 +230,7 @@ class LoopThread:
         tag = tag_of(now) if self._settings["lockstep"] else 0
         self._commands.publish(self._writer.fill(report.effort, tag))
         done = perf_counter_ns()
+        self.totals.add(report.effort)
         self.latency.add(done - received)
         self.statistics.count(report, done - received)
         if self._last_ns >= 0:
@@ -233,6 +249,8 @@ class LoopThread:
         if self._wrench_reader is None:
             return 0, None
         self._take_wrenches()
+        if self._wrench_stamp is None and not self.needs_wrench:
+            return 0, None
         if self._settings["lockstep"]:
             give_up = monotonic() + LOCKSTEP_PATIENCE
             while self._wrench_stamp != now and monotonic() < give_up and not self._inbox.closed:
@@ -241,7 +259,7 @@ class LoopThread:
         old = self._wrench_stamp is None or (
             now - self._wrench_stamp > self._settings["limits.force_time"] * 1e9
         )
-        return (_FORCE_STALE if old else 0), self._lambda
+        return (_FORCE_STALE if old and self.needs_wrench else 0), self._lambda
 
     def _take_wrenches(self) -> None:
         message, _ = self._inbox.newest(1)
@@ -266,7 +284,7 @@ class NamedState:
             names += [f"lambda_{row}", f"lambda_{row}/desired"]
         for joint in controller.model.arm.joint_names:
             names += [f"{joint}/tangent", f"{joint}/normal", f"{joint}/effort"]
-        names.append("residual")
+        names += ["residual", "torque_norm", "torque_norm/idc"]
         self._message = JointState(name=names)
 
     def fill(self, stamp: Any) -> JointState:
@@ -278,8 +296,12 @@ class NamedState:
         multipliers = np.stack([controller.measured, wanted], axis=1)
         effort = controller.effort
         joints = np.stack([effort.tangent, effort.normal, self._guard.sent], axis=1)
-        residual = float(np.linalg.norm(model.residual))
-        values = [*coordinates.ravel(), *multipliers.ravel(), *joints.ravel(), residual]
+        norms = [
+            np.linalg.norm(model.residual),
+            np.linalg.norm(self._guard.sent),
+            np.linalg.norm(controller.inverse_dynamics * model.root),
+        ]
+        values = [*coordinates.ravel(), *multipliers.ravel(), *joints.ravel(), *norms]
         self._message.header.stamp = stamp
         self._message.position = [float(value) for value in values]
         return self._message
