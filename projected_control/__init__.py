@@ -1,7 +1,7 @@
 """Projected inverse dynamics control of constrained arms.
 
-The names of daily use can be imported from here, ``from projected_control import Arm, PointOnLine``.
-Each is loaded when it is first asked for, so that importing the package itself costs nothing.
+The names of daily use can be imported from here: ``from projected_control import Arm``. Each is
+loaded when it is first asked for, so that importing the package itself costs nothing.
 """
 
 from importlib import import_module
@@ -98,18 +98,35 @@ __all__ = [
     "start_of",
 ]
 
-_HOMES = (
-    "arm",
-    "constraints",
-    "control",
-    "coordinates",
-    "errors",
-    "guard",
-    "hardware",
-    "loop",
-    "model",
-    "projection",
-    "reference",
-    "resources",
-    "simulation",
-)
+_HOMES = {
+    "arm": "Arm",
+    "constraints": ("Constraint LoopClosure Moving PointAtPoint PointOnLine PointOnPlane Stack"),
+    "control": (
+        "Controller ForceController ForceGains Law MotionController MotionGains "
+        "PassiveJointController"
+    ),
+    "coordinates": "Coordinate Coordinates",
+    "errors": "ProjectedControlError",
+    "guard": "Guard Limits",
+    "hardware": "ArmState Hardware SimulatedArm",
+    "loop": "ControlLoop Tick",
+    "model": "ConstrainedArm",
+    "projection": "Metric",
+    "reference": "Constant MotionLimits Reference SetPoint Sine Sines Waypoints",
+    "resources": "share_file",
+    "simulation": "ForceSensor JointFriction Plant assemble start_of",
+}
+_HOME = {name: module for module, names in _HOMES.items() for name in names.split()}
+
+
+def __getattr__(name: str) -> Any:
+    """Load a name from its module the first time it is asked for."""
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -133,9 +133,15 @@ def _run_nodes(
     fleet, interrupted = Fleet(folder, environment), False
     monitor = Monitor(settings.case.node)
     try:
-        for node in (ARM, WATCHDOG, settings.case.node):
-            fleet.start(node, ["--params-file", str(parameters.resolve())])
         say("Waiting for the nodes to come up …")
+        arguments = ["--params-file", str(parameters.resolve())]
+        for node in (settings.case.node, WATCHDOG):
+            fleet.start(node, arguments)
+        began = monotonic()
+        while not monitor.connected() and monotonic() - began < START_SECONDS:
+            monitor.spin(0.05)
+            fleet.check()
+        fleet.start(ARM, arguments)
         with live_display(sys.stderr, settings.case.title, quiet) as show:
             try:
                 _watch(settings, fleet, monitor, show)

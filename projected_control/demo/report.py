@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from projected_control.demo.case import DemoSettings
 from projected_control.experiments.outcome import Outcome, Picture, Table
-from projected_control.experiments.style import BLUE, GREEN, GREY, VERMILION, canvas
+from projected_control.experiments.style import BLUE, GREEN, GREY, VERMILION, canvas, legend_above
 
 Array = NDArray[np.float64]
 
@@ -101,7 +101,7 @@ def _motion(times: Array, state: Mapping[str, Array]) -> Figure:
         above.plot(times, state[f"{name}/desired"], color=GREY, linestyle="--", label="wanted")
         above.plot(times, state[name], color=BLUE, label=name)
         above.set_ylabel(name)
-        above.legend(loc="upper right", ncols=2)
+        legend_above(above, 2)
         below.plot(times, 1e3 * state[f"{name}/error"], color=VERMILION)
         below.set_ylabel(f"{name} error\n(10⁻³)")
     axes[-1].set_xlabel("time (s)")
@@ -123,5 +123,5 @@ def _effort(times: Array, state: Mapping[str, Array]) -> Figure:
     axes[2].set_xlabel("time (s)")
     for axis in axes:
         if axis.get_legend_handles_labels()[0]:
-            axis.legend(loc="upper right", ncols=3)
+            legend_above(axis, 3)
     return figure

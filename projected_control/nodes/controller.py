@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 import rclpy
-from std_msgs.msg import Float64MultiArray
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray, Header
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
 
@@ -17,7 +18,7 @@ from projected_control.control import PassiveJointController
 from projected_control.dynamics import condition_numbers
 from projected_control.errors import ProjectedControlError
 from projected_control.loop import ControlLoop
-from projected_control.nodes.loop_thread import LoopThread
+from projected_control.nodes.loop_thread import QUEUE, LoopThread
 from projected_control.nodes.managed import ERROR, OK, WARN, ManagedNode, Status
 from projected_control.nodes.references import reference_from_trajectory
 from projected_control.parameters import PASSIVE
@@ -42,6 +43,11 @@ class ControllerNode(ManagedNode):
             start_parameter_services=False,
             enable_rosout=False,
         )
+        name = self.get_name()
+        self._voice = (
+            self._loop_node.create_publisher(Header, f"{name}/heartbeat", QUEUE),
+            self._loop_node.create_publisher(JointState, f"{name}/state", QUEUE),
+        )
         self.create_subscription(JointTrajectory, "~/reference", self._on_reference, 10)
         self.create_service(Trigger, "~/summary", self._on_summary)
         if "force.reference" in self.settings:
@@ -65,7 +71,7 @@ class ControllerNode(ManagedNode):
     def activate(self) -> None:
         loop = self._require_loop()
         self._refuse_other_publishers()
-        thread = LoopThread(self._loop_node, self.get_name(), loop, self.settings)
+        thread = LoopThread(self._loop_node, self._voice, loop, self.settings)
         try:
             state = thread.first_state(FIRST_STATE_SECONDS)
             self._check_start(loop, state.q)

@@ -48,12 +48,15 @@ class LoopThread:
 
     Args:
         node: In no executor; gets the loop's topics.
-        name: Of the controller, for its own topics.
+        voice: Publishers of its heartbeat and its state, which live longer than one activation,
+            so that listeners have found them when it starts.
         loop: What answers.
         settings: Of the controller node.
     """
 
-    def __init__(self, node: Node, name: str, loop: ControlLoop, settings: dict[str, Any]) -> None:
+    def __init__(
+        self, node: Node, voice: tuple[Any, Any], loop: ControlLoop, settings: dict[str, Any]
+    ) -> None:
         self.loop, self._node, self._settings = loop, node, settings
         model = loop.controller.model
         self._model = model
@@ -68,8 +71,7 @@ class LoopThread:
         self._commands = node.create_publisher(
             Float64MultiArray, "effort_controller/commands", QUEUE
         )
-        self._beats = node.create_publisher(Header, f"{name}/heartbeat", QUEUE)
-        self._report_topic = node.create_publisher(JointState, f"{name}/state", QUEUE)
+        self._beats, self._report_topic = voice
         self._inbox = Inbox(node, subscriptions)
         self._reader = StateReader(model.arm.joint_names)
         self._writer = EffortWriter(model.n)
@@ -162,8 +164,7 @@ class LoopThread:
         for subscription in list(node.subscriptions):
             if subscription.topic_name.rsplit("/", 1)[-1] in ("joint_states", "wrench"):
                 node.destroy_subscription(subscription)
-        for publisher in (self._commands, self._beats, self._report_topic):
-            node.destroy_publisher(publisher)
+        node.destroy_publisher(self._commands)
 
     # In the thread
 
@@ -256,10 +257,11 @@ class LoopThread:
             while self._wrench_stamp != now and monotonic() < give_up and not self._inbox.closed:
                 self._inbox.wait(0.01)
                 self._take_wrenches()
-        old = self._wrench_stamp is None or (
-            now - self._wrench_stamp > self._settings["limits.force_time"] * 1e9
-        )
-        return (_FORCE_STALE if old and self.needs_wrench else 0), self._lambda
+        if not self.needs_wrench:
+            return 0, self._lambda
+        patience = self._settings["limits.force_time"] * 1e9
+        old = self._wrench_stamp is None or now - self._wrench_stamp > patience
+        return (_FORCE_STALE if old else 0), self._lambda
 
     def _take_wrenches(self) -> None:
         message, _ = self._inbox.newest(1)

@@ -1,0 +1,188 @@
+"""A controller on the simulated arm, with its watchdog: `projected-control demo` without an end.
+
+ros2 launch projected_control simulation.launch.py controller:=force preset:=gentle
+ros2 launch projected_control simulation.launch.py --show-args
+"""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+from launch.action import Action
+from launch.actions import (
+    DeclareLaunchArgument,
+    EmitEvent,
+    OpaqueFunction,
+    RegisterEventHandler,
+    SetEnvironmentVariable,
+    Shutdown,
+    TimerAction,
+)
+from launch.events import Shutdown as ShutdownEvent
+from launch.launch_context import LaunchContext
+from launch.launch_description import LaunchDescription
+from launch.substitutions import EnvironmentVariable
+from launch_ros.actions import LifecycleNode
+from launch_ros.event_handlers import OnStateTransition
+
+from projected_control.demo.case import CASES, read_parameter_file
+from projected_control.errors import InvalidValue, ProjectedControlError
+from projected_control.parameters import ARM, PASSIVE, WATCHDOG, checked, parameters_of
+from projected_control.resources import share_file
+
+BOOLEANS = {"true": True, "false": False}
+FRICTION = {"friction.coulomb": [0.3], "friction.viscous": [0.05]}
+"""As in the report on the papers' second table [N·m, N·m·s/rad]."""
+
+LONGEST_STEP = 1e-3
+"""Of the integration [s]."""
+
+PATIENT = 5.0
+"""The watchdog's timeout in lockstep, where time does not press [s]."""
+
+ARGUMENTS = [
+    DeclareLaunchArgument(
+        "controller",
+        default_value="force",
+        choices=list(CASES),
+        description="motion: least torque (PIDC). force: the same, and the constraint force held. "
+        "passive: joints without a motor. idc: inverse dynamics, the baseline.",
+    ),
+    DeclareLaunchArgument(
+        "arm",
+        default_value="auto",
+        description="A file in config/ without its ending (three_link_slider, slider_crank), or "
+        "the path of a parameter file; auto is slider_crank for passive, else three_link_slider.",
+    ),
+    DeclareLaunchArgument(
+        "preset",
+        default_value="paper",
+        choices=["gentle", "paper", "stiff"],
+        description="Gains and limits, a file in config/presets/.",
+    ),
+    DeclareLaunchArgument(
+        "lockstep",
+        default_value="false",
+        choices=list(BOOLEANS),
+        description="Each state waits for its answer: as fast as it goes, the same every time.",
+    ),
+    DeclareLaunchArgument("rate", default_value="1000", description="Of the loop, 1 to 10000 Hz."),
+    DeclareLaunchArgument(
+        "seconds",
+        default_value="0",
+        description="End after this much simulated time under control; 0 for never.",
+    ),
+    DeclareLaunchArgument(
+        "friction",
+        default_value="false",
+        choices=list(BOOLEANS),
+        description="Joint friction in the simulation: Coulomb 0.3 N·m, viscous 0.05 N·m·s/rad.",
+    ),
+]
+
+
+def generate_launch_description() -> LaunchDescription:
+    """What `ros2 launch` runs."""
+    return LaunchDescription(
+        [
+            *ARGUMENTS,
+            SetEnvironmentVariable(
+                "ROS_AUTOMATIC_DISCOVERY_RANGE",
+                EnvironmentVariable("ROS_AUTOMATIC_DISCOVERY_RANGE", default_value="LOCALHOST"),
+            ),
+            OpaqueFunction(function=start),
+        ]
+    )
+
+
+def start(context: LaunchContext) -> list[Action]:
+    """Check the arguments as a whole, then start the three nodes."""
+    given = context.launch_configurations
+    case = CASES[given["controller"]]
+    rate, seconds = number(given, "rate"), number(given, "seconds")
+    lockstep = BOOLEANS[given["lockstep"]]
+    files = [
+        arm_file(given["arm"], case.arm),
+        share_file("config", "presets", f"{given['preset']}.yaml"),
+    ]
+    shared = {"rate": rate, "lockstep": lockstep}
+    own: dict[str, dict[str, Any]] = {
+        case.node: {**shared, **case.own},
+        ARM: {**shared, **(FRICTION if BOOLEANS[given["friction"]] else {})},
+        WATCHDOG: {"controller": case.node, **({"timeout": PATIENT} if lockstep else {})},
+    }
+    settings = {name: value for path in files for name, value in read_parameter_file(path).items()}
+    passive = settings.get("passive_joints", [])
+    if case.node == PASSIVE and not passive:
+        raise InvalidValue(
+            f"controller:=passive needs an arm with passive_joints, and {files[0]} names none"
+        )
+    if case.node != PASSIVE and passive:
+        own[ARM]["passive_joints"] = [""]  # this controller moves all joints: give all a motor
+    if rate > 0.0:
+        own[ARM]["simulation.step"] = 1.0 / rate / math.ceil(1.0 / rate / LONGEST_STEP - 1e-9)
+    if lockstep:
+        own[ARM]["simulation.duration"] = seconds
+    for node, values in own.items():
+        mine = {**settings, **values}
+        checked(node, {name: mine[name] for name in mine if name in parameters_of(node)})
+
+    nodes = {
+        name: LifecycleNode(
+            package="projected_control",
+            executable=name,
+            name=name,
+            namespace="",
+            parameters=[*map(str, files), values],
+            output="screen",
+            emulate_tty=True,
+            on_exit=Shutdown(reason=f"{name} ended"),
+        )
+        for name, values in own.items()
+    }
+    return [*nodes.values(), *(ending(nodes[case.node], seconds, lockstep) if seconds else [])]
+
+
+def ending(controller: LifecycleNode, seconds: float, lockstep: bool) -> list[Action]:
+    """Shut down when the time is over; in lockstep the controller then goes inactive by itself."""
+    over = EmitEvent(event=ShutdownEvent(reason=f"{seconds:g} s are over"))
+    goal = "inactive" if lockstep else "active"
+    begin = "deactivating" if lockstep else "activating"
+    return [
+        RegisterEventHandler(
+            OnStateTransition(
+                target_lifecycle_node=controller,
+                start_state=begin,
+                goal_state=goal,
+                entities=[over if lockstep else TimerAction(period=seconds, actions=[over])],
+            )
+        )
+    ]
+
+
+def number(given: dict[str, str], name: str) -> float:
+    """An argument as a number that is not negative."""
+    try:
+        value = float(given[name])
+    except ValueError:
+        value = math.nan
+    if not (math.isfinite(value) and value >= 0.0):
+        raise InvalidValue(f"{name}:= must be a number from zero on, got {given[name]!r}")
+    return value
+
+
+def arm_file(name: str, default: str) -> Path:
+    """The parameter file of an arm: by name from config/, or by path."""
+    if Path(name).suffix in (".yaml", ".yml"):
+        return Path(name).expanduser()
+    try:
+        return share_file("config", f"{default if name == 'auto' else name}.yaml")
+    except ProjectedControlError:
+        there = sorted(
+            path.stem for path in share_file("config", f"{default}.yaml").parent.glob("*.yaml")
+        )
+        raise InvalidValue(
+            f"arm:={name} is neither a path to a .yaml file nor one of {', '.join(there)}"
+        ) from None
