@@ -138,7 +138,7 @@ def start(context: LaunchContext) -> list[Action]:
             parameters=[*map(str, files), values],
             output="screen",
             emulate_tty=True,
-            on_exit=Shutdown(reason=f"{name} ended"),
+            on_exit=[OpaqueFunction(function=end_together, args=[name])],
         )
         for name, values in own.items()
     }
@@ -160,6 +160,11 @@ def ending(controller: LifecycleNode, seconds: float, lockstep: bool) -> list[Ac
             )
         )
     ]
+
+
+def end_together(context: LaunchContext, name: str) -> list[Action]:
+    """When one node has ended, end the others; once."""
+    return [] if context.is_shutdown else [Shutdown(reason=f"{name} ended")]
 
 
 def number(given: dict[str, str], name: str) -> float:

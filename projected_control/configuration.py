@@ -195,11 +195,11 @@ def build_controller(node: str, settings: Settings) -> Controller:
     raise InvalidValue(f"{node} is no controller")
 
 
-def spread(settings: Settings, name: str, k: int) -> Array:
+def spread(settings: Settings, name: str, k: int, of: str = "coordinate") -> Array:
     """A list of one number, or of one a coordinate, as k numbers."""
     values = np.asarray(settings[name], dtype=np.float64)
     if values.size not in (1, k):
-        raise InvalidValue(f"{name} must be one number or {k}, one a coordinate, got {values.size}")
+        raise InvalidValue(f"{name} must be one number or {k}, one a {of}, got {values.size}")
     return np.array(np.broadcast_to(values, (k,)))
 
 
@@ -288,17 +288,14 @@ def build_plant(settings: Settings) -> tuple[SimulatedArm, Constraint | None]:
         model.evaluate(start, velocity)
         along = model.J_theta @ model.P
         velocity = np.linalg.pinv(along) @ np.asarray(settings["simulation.rates"])
-    friction = build_friction(settings)
+    friction = build_friction(settings, arm.n)
     plant = Plant(model, settings["simulation.step"], friction=friction)
     sensor = ForceSensor(settings["sensor.noise"], settings["sensor.delay"])
     hardware = SimulatedArm(plant, start, velocity, period=1.0 / settings["rate"], sensor=sensor)
     return hardware, constraint
 
 
-def build_friction(settings: Settings) -> JointFriction:
-    """Joint friction of the simulated arm."""
-    coulomb, viscous = (
-        np.asarray(settings[f"friction.{kind}"], dtype=np.float64)
-        for kind in ("coulomb", "viscous")
-    )
-    return JointFriction(coulomb, viscous)
+def build_friction(settings: Settings, n: int) -> JointFriction:
+    """Joint friction of a simulated arm with n joints."""
+    names = ("friction.coulomb", "friction.viscous")
+    return JointFriction(*(spread(settings, name, n, "joint") for name in names))

@@ -94,21 +94,23 @@ class Sines(Reference):
         if len(sines) != self.size:
             raise InvalidValue(f"sines must be given for {self.size} coordinates, got {len(sines)}")
         parts = [(i, s) for i, members in enumerate(sines) for s in members]
-        self._of = np.array([i for i, _ in parts], dtype=np.int64)
+        self._share = np.zeros((self.size, len(parts)))  # which coordinate a sine belongs to
+        for column, (row, _) in enumerate(parts):
+            self._share[row, column] = 1.0
         self._amplitude = np.array([check.finite("amplitude", s.amplitude) for _, s in parts])
         self._omega = (
             2.0 * np.pi * np.array([check.not_negative("frequency", s.frequency) for _, s in parts])
         )
         self._phase = np.array([check.finite("phase", s.phase) for _, s in parts])
+        self._rates = self._share * self._omega
+        self._accelerations = -self._share * self._omega**2
 
     def at(self, time: float) -> ReferencePoint:
         angle = self._omega * time + self._phase
         sine, cosine = self._amplitude * np.sin(angle), self._amplitude * np.cos(angle)
-        value, rate, acceleration = self._offset.copy(), np.zeros(self.size), np.zeros(self.size)
-        np.add.at(value, self._of, sine)
-        np.add.at(rate, self._of, self._omega * cosine)
-        np.add.at(acceleration, self._of, -(self._omega**2) * sine)
-        return ReferencePoint(value, rate, acceleration)
+        return ReferencePoint(
+            self._offset + self._share @ sine, self._rates @ cosine, self._accelerations @ sine
+        )
 
 
 class Waypoints(Reference):

@@ -246,9 +246,9 @@ def test_through_the_singularity_control_is_lost_said_and_found_again(gravity):
     lost, errors, efforts = turn_over(np.pi / 2 - 0.15, np.pi / 2 + 0.15, 2.0, gravity)
     assert 1 <= len(lost) <= 6
     assert lost[-1] - lost[0] == len(lost) - 1  # once, not again and again
-    assert max(efforts) < 3.0
-    assert max(errors) < 1e-3
-    assert errors[-1] < 1e-5
+    assert max(efforts) < 5.0
+    assert max(errors) < 1e-4
+    assert errors[-1] < 1e-7
 
 
 def test_past_the_singularity_between_two_ticks():

@@ -5,5 +5,5 @@ A measurement is a module here, named in `MEASUREMENTS`, with the two functions 
 top is imported for every ``--help``: leave heavy imports to `run`.
 """
 
-MEASUREMENTS = ("tick",)
+MEASUREMENTS = ("tick", "faults")
 """Modules of this package that are measurements, as they stand in the help."""

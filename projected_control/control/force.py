@@ -181,11 +181,16 @@ class ForceMemory:
 
         So are those on the way to which the blended loop would be unstable.
         """
+        target = self.check_gains(gains, seconds)
+        self._blend.towards(target, seconds)
+        self.gains = gains
+
+    def check_gains(self, gains: ForceGains, seconds: float = BLEND_SECONDS) -> Array:
+        """What `set_gains` would blend to; raises where it would refuse them."""
         target = gains.array(self.period)
         if seconds > 0.0:
             self._refuse_unstable_way(target, max(gains.delay, self.gains.delay))
-        self._blend.towards(target, seconds)
-        self.gains = gains
+        return target
 
     def _refuse_unstable_way(self, target: Array, delay: int) -> None:
         start = self._blend.values

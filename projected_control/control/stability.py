@@ -25,6 +25,9 @@ from projected_control.errors import InvalidValue, UnstableForceLoop
 
 MAX_DELAY = 100
 
+NEGLIGIBLE = 1e-9
+"""G_I T below which the integral's own root is at one to rounding; it is left out then."""
+
 
 @dataclass(frozen=True)
 class ForceLoop:
@@ -69,10 +72,8 @@ class ForceLoop:
         polynomial: NDArray[Any] = np.zeros(self.delay + 2)
         polynomial[:3] = 1.0, -(1.0 + a), a
         polynomial[-2:] += feedback
-        if self.integral == 0.0:
-            polynomial = np.polydiv(polynomial, [1.0, -1.0])[
-                0
-            ]  # without an integral no root at one
+        if self.integral * self.period < NEGLIGIBLE:
+            polynomial = np.polydiv(polynomial, [1.0, -1.0])[0]
         return float(np.abs(np.roots(polynomial)).max(initial=0.0))
 
     @property
@@ -111,20 +112,27 @@ class ForceLoop:
         hertz = self.cutoff_bound
         filtered = "no filter" if self.cutoff is None else f"a {self.cutoff:g} Hz filter"
         samples = f"{self.delay} sample{'s' if self.delay > 1 else ''}"
-        advice = [f"lower G_F to {0.8 * bound:.3g}"] if bound > 0.0 else []
+        if bound > 0.0:
+            reason = f"G_F must stay below {bound:.4g}, got {self.proportional:g}"
+            advice = [f"lower G_F to {0.8 * bound:.3g}"]
+        else:
+            less = 0.8 * self.gain_margin
+            reason = "G_I is too much by itself"
+            advice = [
+                f"lower G_F to {less * self.proportional:.3g} and "
+                f"G_I to {less * self.integral:.3g} 1/s"
+            ]
         if hertz > 0.0:
             advice.append(f"lower the filter cut-off to {0.8 * hertz:.3g} Hz")
-        advice = advice or [f"lower G_I below {self.integral:g} 1/s too"]
         raise UnstableForceLoop(
             f"the force loop would diverge: with G_I = {self.integral:g} 1/s, {filtered} and "
-            f"{samples} of delay at {1.0 / self.period:g} Hz, "
-            f"G_F must stay below {bound:.4g}, got {self.proportional:g}; {' or '.join(advice)}"
+            f"{samples} of delay at {1.0 / self.period:g} Hz, {reason}; {' or '.join(advice)}"
         )
 
 
 def _largest(stable: Callable[[float], bool], limit: float = 1e6) -> float:
     """Where stability ends: a bisection from the first power of two that is not stable."""
-    high = 2.0**-20
+    high = 2.0**-10
     if not stable(high):
         return 0.0
     while stable(high):

@@ -56,10 +56,11 @@ def run(options: Options, progress: Progress) -> Outcome:
             "swing to and fro, x_d = −0.075 + 0.225 sin(πt + π/9) m, and to keep its heading, for "
             f"{numbers['seconds']:g} s, with G_P = 480, G_D = 45, G_F = 3, G_I = 0.1 and λ_d = 0, "
             "at 1 kHz. Inverse dynamics control (IDC), its projection (PIDC) and the projection "
-            "with force control (hybrid) do it: on an ideal arm, on one with friction in its joints "
-            "(Coulomb 0.3 N·m, viscous 0.05 N·m·s/rad) that no controller knows of, and with "
-            "controllers that take the slider to be 10 mm from where it is. All runs go through the same "
-            "loop as on an arm; the limits of its guard are so wide that it does nothing."
+            "with force control (hybrid) do it: on an ideal arm, on one with friction in its "
+            "joints (Coulomb 0.3 N·m, viscous 0.05 N·m·s/rad) that no controller knows of, and "
+            "with controllers that take the slider to be 10 mm from where it is. All runs go "
+            "through the same loop as on an arm; the limits of its guard are so wide that it does "
+            "nothing."
         ),
         summary=(
             "RMS torque with friction: "

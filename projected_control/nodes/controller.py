@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from time import monotonic
 from typing import Any
 
 import numpy as np
@@ -21,11 +22,21 @@ from projected_control.loop import ControlLoop
 from projected_control.nodes.loop_thread import QUEUE, LoopThread
 from projected_control.nodes.managed import ERROR, OK, WARN, ManagedNode, Status
 from projected_control.nodes.references import reference_from_trajectory
-from projected_control.parameters import PASSIVE
-from projected_control.reference import Constant, ReferencePoint
+from projected_control.nodes.waiting import Inbox
+from projected_control.parameters import PASSIVE, parameters_of
+from projected_control.reference import Constant, Reference, ReferencePoint
 
 FIRST_STATE_SECONDS = 1.0
 """How long an activation waits for the arm [s]."""
+
+NAMESAKE_SECONDS = 0.5
+"""How long it listens for a controller of the same name where there may be one [s]."""
+
+LARGEST_FORCE = 1e6
+"""Of a force reference from the topic [N]: what the parameter force.reference takes too."""
+
+Change = Callable[[ControlLoop, float], None]
+"""Made between two ticks, with the loop and its time [s]."""
 
 
 class ControllerNode(ManagedNode):
@@ -34,6 +45,7 @@ class ControllerNode(ManagedNode):
     def __init__(self, kind: str) -> None:
         self._loop: ControlLoop | None = None
         self._thread: LoopThread | None = None
+        self._last_run: dict[str, Any] | None = None
         super().__init__(kind)
         self._loop_node = rclpy.create_node(
             f"{self.get_name()}_loop",
@@ -58,19 +70,21 @@ class ControllerNode(ManagedNode):
     # Lifecycle
 
     def configure(self) -> None:
-        loop = configuration.build_loop(self.kind, self.settings)
-        model = loop.controller.model
-        rest = ReferencePoint(*np.zeros((3, model.k)))
-        configuration.build_reference(self.settings, rest, 0.0)
         self.get_logger().info(
             "preparing the control law; compiling it the first time takes half a minute"
         )
+        self._loop = self._build(self.settings)
+
+    def _build(self, settings: dict[str, Any]) -> ControlLoop:
+        loop = configuration.build_loop(self.kind, settings)
+        _check_reference(settings, loop.controller.model.k)
         loop.warm_up()
-        self._loop = loop
+        return loop
 
     def activate(self) -> None:
         loop = self._require_loop()
         self._refuse_other_publishers()
+        self._refuse_namesake()
         thread = LoopThread(self._loop_node, self._voice, loop, self.settings)
         try:
             state = thread.first_state(FIRST_STATE_SECONDS)
@@ -80,8 +94,10 @@ class ControllerNode(ManagedNode):
             here = ReferencePoint(
                 loop.controller.model.theta.copy(), *np.zeros((2, loop.controller.model.k))
             )
-            loop.set_reference(configuration.build_reference(self.settings, here, 0.0))
-        except ProjectedControlError:
+            reference = configuration.build_reference(self.settings, here, 0.0)
+            self._refuse_far(loop, reference)
+            loop.set_reference(reference)
+        except Exception:
             thread.destroy()
             raise
         self._thread = thread
@@ -95,6 +111,7 @@ class ControllerNode(ManagedNode):
     def deactivate(self) -> None:
         if self._thread is not None:
             self._thread.stop()
+            self._last_run = self._thread.summary()
             self._thread.destroy()
             self._thread = None
 
@@ -132,6 +149,37 @@ class ControllerNode(ManagedNode):
                 f"{', '.join(sorted(others))} also commands this arm on {topic}; stop it first"
             )
 
+    def _refuse_namesake(self) -> None:
+        """Refuse to start beside an active controller of the same name; a dead one keeps silent."""
+        node, topic = self._loop_node, f"{self.get_name()}/heartbeat"
+        if node.count_publishers(topic) < 2:
+            return
+        beats = node.create_subscription(Header, topic, lambda _: None, QUEUE)
+        try:
+            with Inbox(node, [beats]) as inbox:
+                give_up = monotonic() + NAMESAKE_SECONDS
+                while monotonic() < give_up:
+                    inbox.wait(NAMESAKE_SECONDS)
+                    if any(beat.frame_id == "active" for beat in inbox.unread(0)):
+                        raise ProjectedControlError(
+                            f"another {self.get_fully_qualified_name()} is active; stop it first"
+                        )
+        finally:
+            node.destroy_subscription(beats)
+
+    def _refuse_far(self, loop: ControlLoop, reference: Reference) -> None:
+        """Refuse a reference that begins elsewhere: the arm would jump there."""
+        model = loop.controller.model
+        if model.coordinates is None:
+            return
+        away = np.abs(model.coordinates.difference(reference.at(0.0).value, model.theta))
+        if (away > loop.guard.limits.reference_jump).any():
+            raise ProjectedControlError(
+                f"the reference begins {np.round(away, 4).tolist()} from where the arm is, allowed "
+                f"are {loop.guard.limits.reference_jump:g} (limits.reference_jump); set "
+                "reference.approach to go there smoothly first"
+            )
+
     def _check_start(self, loop: ControlLoop, q: Any) -> None:
         controller, model = loop.controller, loop.controller.model
         model.evaluate(q, np.zeros(model.n))
@@ -158,49 +206,51 @@ class ControllerNode(ManagedNode):
     # Changes while running
 
     def accept(self, settings: dict[str, Any], changed: Sequence[str]) -> None:
-        loop = self._loop
+        loop, thread = self._loop, self._thread
         if loop is None:
             return
-        controller, model = loop.controller, loop.controller.model
-        changes = []
+        table = parameters_of(self.kind)
+        if not all(table[name].live for name in changed):
+            self._loop = self._build(settings)
+            return
+        change = self._prepare_change(loop, settings, changed)
+        if thread is not None:
+            thread.settings = settings
+            thread.hand_over(change)
+        else:
+            change(loop, 0.0)
+
+    def _prepare_change(
+        self, loop: ControlLoop, settings: dict[str, Any], changed: Sequence[str]
+    ) -> Change:
+        """Validate a change of live settings; all of it comes into force between two ticks."""
+        model, force = loop.controller.model, loop.controller.force
         groups = {name.split(".")[0] for name in changed}
+        seconds = settings["gains.blend_time"] if self.active else 0.0
+        changes: list[Change] = []
         if "gains" in groups:
-            gains, seconds = (
-                configuration.build_gains(settings, model.k),
-                settings["gains.blend_time"],
-            )
+            gains = configuration.build_gains(settings, model.k)
             changes.append(lambda running, time: running.controller.set_gains(gains, seconds))
-        force = controller.force
         if "force" in groups and force is not None:
             force_gains = configuration.build_force_gains(settings)
+            force.check_gains(force_gains, seconds)
+            changes.append(lambda running, time: force.set_gains(force_gains, seconds))
+        if "force.reference" in changed and force is not None:
             wanted = configuration.build_force_reference(settings, model.m)
-            blend = settings["gains.blend_time"]
-            changes.append(lambda running, time: force.set_gains(force_gains, blend))
-            if "force.reference" in changed:
-                changes.append(lambda running, time: running.set_force_reference(wanted))
+            changes.append(lambda running, time: running.set_force_reference(wanted))
         if "limits" in groups:
             limits = configuration.build_limits(settings, model.arm)
             changes.append(lambda running, time: running.guard.set_limits(limits))
         if "reference" in groups:
-            rest = ReferencePoint(*np.zeros((3, model.k)))
-            configuration.build_reference(settings, rest, 0.0)
+            _check_reference(settings, model.k)
+            if self.active:
+                changes.append(lambda running, time: _replan(running, settings, time))
 
-            def replan(running: ControlLoop, time: float) -> None:
-                smooth = {**settings, "reference.approach": True}
-                running.set_reference(
-                    configuration.build_reference(smooth, running.reference.at(time), time)
-                )
+        def change(running: ControlLoop, time: float) -> None:
+            for each in changes:
+                each(running, time)
 
-            changes.append(replan)
-        self._hand_over(changes)
-
-    def _hand_over(self, changes: list[Any]) -> None:
-        thread, loop = self._thread, self._loop
-        for change in changes:
-            if thread is not None:
-                thread.hand_over(change)
-            elif loop is not None:
-                change(loop, 0.0)
+        return change
 
     def _on_reference(self, message: JointTrajectory) -> None:
         loop, thread = self._loop, self._thread
@@ -224,24 +274,27 @@ class ControllerNode(ManagedNode):
         thread.hand_over(follow)
 
     def _on_force_reference(self, message: Float64MultiArray) -> None:
-        loop = self._loop
+        loop, thread = self._loop, self._thread
         if loop is None:
             return
-        values = np.asarray(message.data, dtype=np.float64)
-        m = loop.controller.model.m
-        if loop.controller.force is None or values.shape != (m,) or not np.isfinite(values).all():
+        if loop.controller.force is None or thread is None:
+            self.get_logger().warning("a force reference came while no force loop is active")
+            return
+        values, m = np.asarray(message.data, dtype=np.float64), loop.controller.model.m
+        if values.shape != (m,) or not (np.abs(values) <= LARGEST_FORCE).all():
             self.get_logger().error(
-                f"force reference refused: {m} finite numbers are expected, got {values.tolist()}"
+                f"force reference refused: {m} numbers up to {LARGEST_FORCE:g} N are expected, "
+                f"got {values.tolist()}"
             )
             return
         reference = Constant(values)
-        self._hand_over([lambda running, time: running.set_force_reference(reference)])
+        thread.hand_over(lambda running, time: running.set_force_reference(reference))
 
     def _on_summary(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        """The numbers of the present run as JSON."""
-        thread = self._thread
-        response.success = thread is not None
-        response.message = json.dumps(thread.summary()) if thread is not None else "not active"
+        """The numbers of the present run as JSON, or of the last one."""
+        numbers = self._last_run if self._thread is None else self._thread.summary()
+        response.success = numbers is not None
+        response.message = "it has not run" if numbers is None else json.dumps(numbers)
         return response
 
     # Diagnostics
@@ -271,7 +324,7 @@ class ControllerNode(ManagedNode):
             "messages malformed": thread.malformed,
             "residual (m)": float(np.linalg.norm(model.residual)),
             "rank": model.rank,
-            "condition number of M_c": condition_numbers(model.M.copy(), model.P.copy())["R2"],
+            "condition number of M_c": _condition_number(model.M.copy(), model.P.copy()),
             "coordinate independence": float(controller.margins[0]),
             "force from": "none"
             if controller.force is None
@@ -280,10 +333,30 @@ class ControllerNode(ManagedNode):
         }
         if self.kind == PASSIVE:
             values["controllability"] = float(controller.margins[1])
-        troubled = {a.name.lower(): n for a, n in statistics.actions.items() if a}
+        troubled = {a.name.lower(): n for a, n in statistics.actions.copy().items() if a}
         values |= {f"answers: {name}": n for name, n in troubled.items()}
         if thread.lost:
             return ERROR, thread.lost, values
+        if thread.refused:
+            return WARN, f"a change could not be made: {thread.refused}", values
         if loop.report.events:
             return WARN, ", ".join(loop.report.reasons), values
         return OK, "following", values
+
+
+def _check_reference(settings: dict[str, Any], k: int) -> None:
+    """Raise where the settings make no reference for k coordinates."""
+    configuration.build_reference(settings, ReferencePoint(*np.zeros((3, k))), 0.0)
+
+
+def _replan(running: ControlLoop, settings: dict[str, Any], time: float) -> None:
+    """Go over smoothly to the reference of new settings."""
+    smooth = {**settings, "reference.approach": True}
+    running.set_reference(configuration.build_reference(smooth, running.reference.at(time), time))
+
+
+def _condition_number(M: Any, P: Any) -> float:
+    """κ(M_c); NaN for a state that was not finite."""
+    if not (np.isfinite(M).all() and np.isfinite(P).all()):
+        return float("nan")
+    return float(condition_numbers(M, P)["R2"])

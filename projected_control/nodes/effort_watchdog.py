@@ -70,15 +70,15 @@ class Watch:
         with self._inbox:
             while not self._inbox.closed:
                 self._inbox.wait(self._patience(last))
-                message, _ = self._inbox.newest(0)
+                messages = self._inbox.unread(0)
                 now = monotonic()
                 self.silence = now - last
-                if message is not None:
-                    self.beats += 1
+                if messages:
+                    self.beats += len(messages)
                     if self.watching:
                         self.longest = max(self.longest, self.silence)
                     last = now
-                    self.watching = message.frame_id == "active"
+                    self.watching = messages[0].frame_id == "active"
                     self.tripped = False
                 elif self.watching and self.silence >= self.timeout:
                     if not self.tripped:

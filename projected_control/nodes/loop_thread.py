@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from geometry_msgs.msg import WrenchStamped
+from rclpy.duration import Duration
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
 from sensor_msgs.msg import JointState
@@ -37,6 +38,9 @@ QUEUE = QoSProfile(depth=10)
 LOCKSTEP_PATIENCE = 2.0
 """Without a state in lockstep, after which the controller gives up [s]."""
 
+FAREWELL_SECONDS = 0.2
+"""How long the last words of a loop may take to arrive [s]."""
+
 _FORCE_STALE, _STALE = int(Event.FORCE_STALE), int(Event.STATE_STALE)
 
 
@@ -52,12 +56,19 @@ class LoopThread:
             so that listeners have found them when it starts.
         loop: What answers.
         settings: Of the controller node.
+
+    Attributes:
+        settings: As given; those that may change live are looked up at every tick.
+        skipped: States that a newer one overtook.
+        malformed: States and wrenches that could not be read.
+        refused: Why the last change that was handed over could not be made; empty if it could.
+        lost: Why the loop has ended by itself; empty if it has not.
     """
 
     def __init__(
         self, node: Node, voice: tuple[Any, Any], loop: ControlLoop, settings: dict[str, Any]
     ) -> None:
-        self.loop, self._node, self._settings = loop, node, settings
+        self.loop, self._node, self.settings = loop, node, settings
         model = loop.controller.model
         self._model = model
         self.needs_wrench = loop.controller.force is not None and loop.observer is None
@@ -78,6 +89,7 @@ class LoopThread:
         self._q, self._v = np.zeros(model.n), np.zeros(model.n)
         self._lambda = np.full(model.m, np.nan)
         self._wrench_stamp: int | None = None
+        self._wrench_is_coming = self.needs_wrench
         self._start_ns: int | None = None
         self._last_ns = -1
         self._beat_every = max(round(settings["rate"] / settings["heartbeat_rate"]), 1)
@@ -89,7 +101,7 @@ class LoopThread:
         self.statistics, self.totals = Statistics(), Totals(loop.controller)
         self.latency, self.period = Timing(), Timing()
         self.skipped = self.malformed = self.deadline_misses = 0
-        self.lost = ""
+        self.lost = self.refused = ""
 
     @property
     def elapsed(self) -> float:
@@ -104,34 +116,38 @@ class LoopThread:
         with self._inbox:
             while monotonic() < deadline:
                 self._inbox.wait(0.05)
-                message, _ = self._inbox.newest(0)
-                if message is not None:
-                    if missing := self._reader.missing(message):
-                        raise ProjectedControlError(
-                            f"the joint states have no {', '.join(missing)}; they have "
-                            f"{', '.join(message.name) or 'no joints at all'}"
-                        )
-                    got_state = self._reader.read(message, self._q, self._v)
-                    if not (
-                        got_state and np.isfinite(self._q).all() and np.isfinite(self._v).all()
-                    ):
-                        got_state = False
-                        problem = "the joint states lack numbers or are not finite"
-                    if got_state:
-                        self._model.evaluate(self._q, self._v)
-                if self._wrench_reader is not None:
-                    self._take_wrenches()
-                    if self.needs_wrench and got_state and self._wrench_stamp is None:
-                        problem = (
-                            "no finite wrench on the topic wrench, and the force loop needs one"
-                        )
+                for message in self._inbox.unread(0):
+                    if wrong := self._wrong_with(message):
+                        problem = problem if got_state else wrong
                         continue
-                if got_state:
+                    got_state = True
+                    self._model.evaluate(self._q, self._v)
+                    break
+                self._take_wrenches()
+                if self.needs_wrench and got_state and self._wrench_stamp is None:
+                    problem = "no finite wrench on the topic wrench, and the force loop needs one"
+                elif got_state and not self._commands.get_subscription_count():
+                    problem = f"nobody takes efforts on {self._commands.topic_name}"
+                elif got_state:
                     return ArmState(self._q.copy(), self._v.copy(), None, 0.0)
         raise ProjectedControlError(problem)
 
+    def _wrong_with(self, message: JointState) -> str:
+        """Read a state to start from; why it is none, or nothing."""
+        if missing := self._reader.missing(message):
+            return (
+                f"the joint states have no {', '.join(missing)}; they have "
+                f"{', '.join(message.name) or 'no joints at all'}"
+            )
+        q, v = np.empty_like(self._q), np.empty_like(self._v)
+        if not (self._reader.read(message, q, v) and np.isfinite(q + v).all()):
+            return "the joint states lack numbers or are not finite"
+        self._q[:], self._v[:] = q, v
+        return ""
+
     def start(self) -> None:
         """Answer from now on."""
+        self._wrench_is_coming = self.needs_wrench or bool(self._node.count_publishers("wrench"))
         self._thread.start()
 
     def summary(self) -> dict[str, Any]:
@@ -145,7 +161,7 @@ class LoopThread:
             "deadline_misses": self.deadline_misses,
             "states_skipped": self.skipped,
             "malformed": self.malformed,
-            "events": {event.phrase: n for event, n in self.statistics.events.items()},
+            "events": {event.phrase: n for event, n in self.statistics.events.copy().items()},
         }
 
     def stop(self) -> None:
@@ -178,22 +194,18 @@ class LoopThread:
             self.loop.guard.sent[:] = 0.0
             self._commands.publish(self._writer.fill(self.loop.guard.sent))
             self._beats.publish(Header(frame_id="inactive"))
+            for publisher in (self._commands, self._beats):
+                publisher.wait_for_all_acked(Duration(seconds=FAREWELL_SECONDS))
 
     def _answer_states(self) -> None:
-        inbox, lockstep = self._inbox, self._settings["lockstep"]
+        inbox, lockstep = self._inbox, self.settings["lockstep"]
         heard = monotonic()
         while not inbox.closed:
             limits = self.loop.guard.limits
             inbox.wait(0.1 if lockstep else limits.stale_time)
             received = perf_counter_ns()
-            if lockstep:
-                message, skipped = inbox.take(0), 0
-            else:
-                message, skipped = inbox.newest(0)
-            if message is not None:
+            if self._answer_one(received) if lockstep else self._answer_newest(received):
                 heard = monotonic()
-                self.skipped += skipped
-                self._answer(message, received)
                 continue
             silent = monotonic() - heard
             if lockstep:
@@ -210,25 +222,53 @@ class LoopThread:
         self.statistics.note(report)
         self._commands.publish(self._writer.fill(report.effort))
         self._beats.publish(Header(frame_id="active"))
-        if silent > self._settings["limits.lost_time"]:
+        if silent > self.settings["limits.lost_time"]:
             self.lost = f"no joint state for {silent:.2f} s: the arm or its driver has stopped"
+
+    def _answer_newest(self, received: int) -> bool:
+        """Answer the newest state that can be read, if any; the others are skipped."""
+        messages = self._inbox.unread(0)
+        for age, message in enumerate(messages):
+            if self._reader.read(message, self._q, self._v):
+                self.skipped += len(messages) - age - 1
+                self._answer(message, received)
+                return True
+            self.malformed += 1
+        return False
+
+    def _answer_one(self, received: int) -> bool:
+        """Answer the oldest state; one that is said again gets the same answer again."""
+        message = self._inbox.take(0)
+        if message is None:
+            return False
+        now = stamp_ns(message)
+        if now == self._last_ns:
+            self._commands.publish(self._writer.fill(self.loop.guard.sent, tag_of(now)))
+            self._beats.publish(Header(frame_id="active"))
+            return True
+        if not self._reader.read(message, self._q, self._v):
+            self.malformed += 1
+            return False
+        self._answer(message, received)
+        return True
+
+    def _make_changes(self, time: float) -> None:
+        while self._changes:
+            try:
+                self._changes.popleft()(self.loop, time)
+                self.refused = ""
+            except Exception as error:  # a change that cannot be made must not stop the arm
+                self.refused = str(error)
 
     def _answer(self, message: JointState, received: int) -> None:
         now = stamp_ns(message)
-        if now == self._last_ns and self._settings["lockstep"]:
-            self._commands.publish(self._writer.fill(self.loop.guard.sent, tag_of(now)))
-            return
-        if not self._reader.read(message, self._q, self._v):
-            self.malformed += 1
-            return
         if self._start_ns is None:
             self._start_ns = now
         time = (now - self._start_ns) * 1e-9
-        while self._changes:
-            self._changes.popleft()(self.loop, time)
+        self._make_changes(time)
         noticed, multipliers = self._measure(now)
         report = self.loop.update(ArmState(self._q, self._v, multipliers, time), noticed)
-        tag = tag_of(now) if self._settings["lockstep"] else 0
+        tag = tag_of(now) if self.settings["lockstep"] else 0
         self._commands.publish(self._writer.fill(report.effort, tag))
         done = perf_counter_ns()
         self.totals.add(report.effort)
@@ -237,8 +277,8 @@ class LoopThread:
         if self._last_ns >= 0:
             interval = now - self._last_ns
             self.period.add(interval)
-            if interval > 1.5e9 / self._settings["rate"]:
-                self.deadline_misses += round(interval * self._settings["rate"] / 1e9) - 1
+            if interval > 1.5e9 / self.settings["rate"]:
+                self.deadline_misses += round(interval * self.settings["rate"] / 1e9) - 1
         self._last_ns = now
         ticks = self.statistics.ticks
         if ticks % self._beat_every == 0:
@@ -250,26 +290,26 @@ class LoopThread:
         if self._wrench_reader is None:
             return 0, None
         self._take_wrenches()
-        if self._wrench_stamp is None and not self.needs_wrench:
-            return 0, None
-        if self._settings["lockstep"]:
+        if self.settings["lockstep"] and self._wrench_is_coming:
             give_up = monotonic() + LOCKSTEP_PATIENCE
             while self._wrench_stamp != now and monotonic() < give_up and not self._inbox.closed:
                 self._inbox.wait(0.01)
                 self._take_wrenches()
+            self._wrench_is_coming = self.needs_wrench or self._wrench_stamp == now
         if not self.needs_wrench:
-            return 0, self._lambda
-        patience = self._settings["limits.force_time"] * 1e9
+            return 0, self._lambda if self._wrench_stamp is not None else None
+        patience = self.settings["limits.force_time"] * 1e9
         old = self._wrench_stamp is None or now - self._wrench_stamp > patience
         return (_FORCE_STALE if old else 0), self._lambda
 
     def _take_wrenches(self) -> None:
-        message, _ = self._inbox.newest(1)
-        if message is not None and self._wrench_reader is not None:
+        if self._wrench_reader is None:
+            return
+        for message in self._inbox.unread(1):
             if self._wrench_reader.read(message, self._lambda):
                 self._wrench_stamp = stamp_ns(message)
-            else:
-                self.malformed += 1
+                return
+            self.malformed += 1
 
 
 class NamedState:

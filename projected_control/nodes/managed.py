@@ -33,7 +33,10 @@ class ManagedNode(LifecycleNode):
     """A lifecycle node that declares its parameters from the table and may start itself.
 
     Subclasses implement `configure`, `activate`, `deactivate`, `cleanup` and `status`; whatever
-    `ProjectedControlError` these raise becomes a refused transition with the reason in the log.
+    these raise becomes a refused transition with the reason in the log and on /diagnostics.
+
+    A node that starts itself does so once: deactivated by somebody, or by itself for a reason, it
+    stays inactive until it is told to start.
 
     Args:
         kind: Its name in the table of parameters, and its own unless remapped.
@@ -45,6 +48,7 @@ class ManagedNode(LifecycleNode):
         self.active = False
         self.stopped_by_itself = ""
         self._reason = ""
+        self._to_be_started = True
         self._declared = DeclaredParameters(self, kind, self._accept)
         self._diagnostics = self.create_publisher(DiagnosticArray, "/diagnostics", 10)
         period = 1.0 / self.settings["diagnostics_rate"]
@@ -91,6 +95,7 @@ class ManagedNode(LifecycleNode):
         self.active = result == TransitionCallbackReturn.SUCCESS
         if self.active:
             self.stopped_by_itself = ""
+            self._to_be_started = False
             super().on_activate(state)
         return result
 
@@ -119,10 +124,12 @@ class ManagedNode(LifecycleNode):
     def _attempt(self, what: str, action: Callable[[], None]) -> TransitionCallbackReturn:
         try:
             action()
-        except ProjectedControlError as error:
-            if str(error) != self._reason:
-                self.get_logger().error(f"cannot {what}: {error}")
-            self._reason = str(error)
+        except Exception as error:  # else the middleware would swallow it without a word
+            known = isinstance(error, ProjectedControlError)
+            reason = str(error) if known else f"{type(error).__name__}: {error}"
+            if reason != self._reason:
+                self.get_logger().error(f"cannot {what}: {reason}")
+            self._reason = reason
             return TransitionCallbackReturn.FAILURE
         self._reason = ""
         return TransitionCallbackReturn.SUCCESS
@@ -140,7 +147,7 @@ class ManagedNode(LifecycleNode):
                 self.trigger_deactivate()
                 self.publish_diagnostics()
             return
-        if not self.settings["autostart"] or self.stopped_by_itself:
+        if not (self.settings["autostart"] and self._to_be_started):
             return
         if self._state_machine.current_state[1] == "unconfigured":
             self.trigger_configure()

@@ -25,8 +25,11 @@ def stamp_ns(message: JointState | WrenchStamped) -> int:
 
 
 def tag_of(nanoseconds: int) -> int:
-    """What a command carries in lockstep to name the state it answers: its microsecond."""
-    return (nanoseconds // 1000) % (1 << 32)
+    """What a command carries in lockstep to name the state it answers: its microsecond, from one.
+
+    Zero is what commands carry that answer no state.
+    """
+    return (nanoseconds // 1000) % 0xFFFFFFFF + 1
 
 
 class StateReader:
@@ -101,7 +104,7 @@ class WrenchReader:
             ).T.copy()
 
     def read(self, message: WrenchStamped, multipliers: Array) -> bool:
-        """Fill λ; False for a wrench that is not finite."""
+        """Fill λ; False for a wrench that is not finite, which changes nothing."""
         force, torque = message.wrench.force, message.wrench.torque
         f = np.array([force.x, force.y, force.z])
         tau = np.array([torque.x, torque.y, torque.z])
@@ -109,7 +112,10 @@ class WrenchReader:
             rotation = self._local.joint_rotation @ self._local.rotation
             f, tau = rotation @ f, rotation @ tau
         if self._map is not None:
-            multipliers[:] = self._map @ f
+            found = self._map @ f
         else:
-            multipliers[:] = self._constraint.multipliers(self._arm, self._frame, f, tau)
-        return bool(np.isfinite(multipliers).all())
+            found = self._constraint.multipliers(self._arm, self._frame, f, tau)
+        if not np.isfinite(found).all():
+            return False
+        multipliers[:] = found
+        return True

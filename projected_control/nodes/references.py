@@ -10,6 +10,9 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 from projected_control.errors import InvalidValue, UnknownName
 from projected_control.reference import MotionLimits, Reference, ReferencePoint, SetPoint, Waypoints
 
+LARGEST = 1e6
+"""Of any number of a trajectory [SI]: beyond, curves through the points overflow."""
+
 Plan = Callable[[ReferencePoint, MotionLimits, float], Reference]
 """A reference, given where the present one is, the limits on the way, and the time [s]."""
 
@@ -81,6 +84,6 @@ def _numbers(rows: Sequence[Sequence[float]], width: int, what: str) -> np.ndarr
     if any(len(row) != width for row in rows):
         raise InvalidValue(f"each point needs {width} {what}, got {[len(row) for row in rows]}")
     numbers = np.array([list(row) for row in rows], dtype=np.float64)
-    if not np.isfinite(numbers).all():
-        raise InvalidValue(f"the {what} of a trajectory must be finite")
+    if not (np.abs(numbers) <= LARGEST).all():
+        raise InvalidValue(f"the {what} of a trajectory must be finite and at most {LARGEST:g}")
     return numbers

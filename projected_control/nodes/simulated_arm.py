@@ -34,12 +34,15 @@ from projected_control.nodes.managed import OK, WARN, ManagedNode, Status, run
 from projected_control.nodes.messages import tag_of
 from projected_control.nodes.realtime import quiet_interpreter
 from projected_control.nodes.waiting import Inbox
-from projected_control.parameters import ARM
+from projected_control.parameters import ARM, parameters_of
 from projected_control.rows import PointRow
 from projected_control.simulation import ForceSensor
 
 REPEAT_SECONDS = 0.1
-"""After which a state is said again in lockstep where no answer came [s]."""
+"""After which a state is said again in lockstep where no answer came, or while paused [s]."""
+
+NAP_SECONDS = 0.05
+"""How long the arm sleeps at most before it looks whether it is to stop or to change [s]."""
 
 
 class Physics:
@@ -82,6 +85,7 @@ class Physics:
         self.paused, self._steps = False, 0
         self.failure = ""
         self._origin: tuple[float, int] = (0.0, 0)
+        self._factor = 0.0
         self._changes: deque[Callable[[], None]] = deque()
         self._thread = threading.Thread(target=self._run, name="physics", daemon=True)
 
@@ -133,9 +137,11 @@ class Physics:
         except Exception as error:  # nothing may leave the thread but a reason
             self.failure = f"the simulation failed: {type(error).__name__}: {error}"
 
-    def _finished(self) -> bool:
+    @property
+    def finished(self) -> bool:
+        """Whether the duration asked for is over."""
         duration = self._settings["simulation.duration"]
-        return self._inbox.closed or bool(duration and self.time >= duration - 1e-9)
+        return bool(duration and self.time >= duration - 1e-9)
 
     def _make_changes(self) -> None:
         while self._changes:
@@ -150,22 +156,25 @@ class Physics:
         return False
 
     def _run_in_lockstep(self) -> None:
-        while not self._finished():
+        while not self._inbox.closed and not self.finished:
             self._make_changes()
             tag = tag_of(self.ticks * self.period_ns)
             self._publish()
-            said = monotonic()
-            while not self._inbox.closed and not self._answered(tag):
-                self._inbox.wait(REPEAT_SECONDS)
-                self._make_changes()
-                if monotonic() - said > REPEAT_SECONDS:
-                    self._publish()
-                    said = monotonic()
-            while not self._may_step() and not self._inbox.closed:
-                sleep(0.01)
-                self._make_changes()
+            self._repeat_until(lambda tag=tag: self._answered(tag))
+            self._repeat_until(self._may_step)
             if not self._inbox.closed:
                 self._step()
+        self._repeat_until(lambda: False)
+
+    def _repeat_until(self, done: Callable[[], bool]) -> None:
+        """Say the last state again and again, so that its listener knows that the arm is there."""
+        said = monotonic()
+        while not self._inbox.closed and not done():
+            self._inbox.wait(NAP_SECONDS)
+            self._make_changes()
+            if monotonic() - said > REPEAT_SECONDS:
+                self._say()
+                said = monotonic()
 
     def _answered(self, tag: int) -> bool:
         while (message := self._inbox.take(0)) is not None:
@@ -174,8 +183,7 @@ class Physics:
         return False
 
     def _run_by_the_clock(self) -> None:
-        self._origin = (monotonic(), 0)
-        while not self._finished():
+        while not self._inbox.closed and not self.finished:
             self._make_changes()
             self._publish()
             self._sleep_until_next()
@@ -183,22 +191,26 @@ class Physics:
                 self._accept(message)
             if self._may_step():
                 self._step()
-            else:
-                self._origin = (monotonic(), self._origin[1])
 
     def _sleep_until_next(self) -> None:
         factor = self._settings["simulation.factor"]
+        if factor != self._factor:
+            self._factor, self._origin = factor, (monotonic(), 0)
         if factor <= 0.0:
+            if self.paused:
+                sleep(self.period_ns * 1e-9)
             return
         began, ticks = self._origin
         due = began + (ticks + 1) * self.period_ns * 1e-9 / factor
         self._origin = (began, ticks + 1)
-        ahead = due - monotonic()
-        if ahead > 0.0:
-            sleep(ahead)
-        elif ahead < -0.1:  # hopelessly late: do not try to catch up all at once
+        if due - monotonic() < -0.1:  # hopelessly late: do not try to catch up all at once
             self.late += 1
             self._origin = (monotonic(), 0)
+        while (ahead := due - monotonic()) > 0.0 and not self._inbox.closed:
+            sleep(min(ahead, NAP_SECONDS))
+            self._make_changes()
+            if self._settings["simulation.factor"] != factor:
+                return
 
     def _accept(self, message: Float64MultiArray) -> bool:
         """Take an effort of the right size, finite, for joints that have a motor."""
@@ -226,12 +238,18 @@ class Physics:
         if fault == "back":
             now = max(now - 5 * self.period_ns * (self.ticks % 2), 0)
         stamp = Time(sec=now // 1_000_000_000, nanosec=now % 1_000_000_000)
-        if self._settings["simulation.clock"]:
-            self._clock.publish(Clock(clock=stamp))
-        if self._constraint is not None and fault != "no_wrench":
-            self._fill_wrench(stamp)
-            self._wrenches.publish(self._wrench)
+        self._fill_wrench(stamp)
         self._fill_state(stamp, fault)
+        self._say()
+
+    def _say(self) -> None:
+        fault = self._settings["fault"]
+        if fault == "silent" or self.failure:
+            return
+        if self._settings["simulation.clock"]:
+            self._clock.publish(Clock(clock=self._state.header.stamp))
+        if self._constraint is not None and fault != "no_wrench":
+            self._wrenches.publish(self._wrench)
         self._states.publish(self._state)
 
     def _fill_state(self, stamp: Time, fault: str) -> None:
@@ -280,10 +298,13 @@ class SimulatedArmNode(ManagedNode):
         self.create_service(Trigger, "~/step", self._on_step)
 
     def configure(self) -> None:
-        self._parts = configuration.build_plant(self.settings)
-        hardware, _ = self._parts
+        self._parts = self._build(self.settings)
+
+    def _build(self, settings: dict[str, Any]) -> tuple[SimulatedArm, Constraint | None]:
+        hardware, constraint = configuration.build_plant(settings)
         hardware.plant.step(np.zeros(hardware.plant.model.n))  # compiles what a step needs
         hardware.activate()
+        return hardware, constraint
 
     def activate(self) -> None:
         if self._parts is None:
@@ -291,7 +312,7 @@ class SimulatedArmNode(ManagedNode):
         hardware, constraint = self._parts
         hardware.activate()
         self._physics = Physics(self._physics_node, hardware, constraint, self.settings)
-        self.accept(self.settings, ["disturbance.effort"])
+        self.accept(self.settings, ["disturbance.effort", "sensor.noise", "sensor.delay"])
         self._physics.start()
 
     def deactivate(self) -> None:
@@ -310,9 +331,12 @@ class SimulatedArmNode(ManagedNode):
     def accept(self, settings: dict[str, Any], changed: Sequence[str]) -> None:
         if self._parts is None:
             return
+        table = parameters_of(self.kind)
+        if not all(table[name].live for name in changed):
+            self._parts = self._build(settings)
+            return
         physics, n = self._physics, self._parts[0].plant.model.n
-        friction = configuration.build_friction(settings)
-        friction.effort(np.zeros(n))
+        friction = configuration.build_friction(settings, n)
         disturbance = np.asarray(settings["disturbance.effort"] or np.zeros(n), dtype=np.float64)
         if disturbance.shape != (n,):
             raise InvalidValue(f"disturbance.effort must have {n} numbers, got {disturbance.size}")
@@ -371,6 +395,8 @@ class SimulatedArmNode(ManagedNode):
         }
         if physics.failure:
             return WARN, physics.failure, values
+        if physics.finished:
+            return OK, "finished", values
         return OK, "running", values
 
 

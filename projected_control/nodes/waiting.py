@@ -71,13 +71,13 @@ class Inbox:
         taken = subscription.handle.take_message(subscription.msg_type, False)
         return None if taken is None else taken[0]
 
-    def newest(self, which: int) -> tuple[Any | None, int]:
-        """The newest unread message of a subscription, and how many were skipped."""
-        message, count = None, 0
+    def unread(self, which: int) -> list[Any]:
+        """All messages of a subscription that have not been read, the newest first."""
+        messages: list[Any] = []
         while (taken := self.take(which)) is not None:
-            message = taken
-            count += 1
-        return message, max(count - 1, 0)
+            messages.append(taken)
+        messages.reverse()
+        return messages
 
     def close(self) -> None:
         """Wake a waiting thread for the last time; from any thread."""
