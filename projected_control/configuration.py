@@ -297,5 +297,7 @@ def build_plant(settings: Settings) -> tuple[SimulatedArm, Constraint | None]:
 
 def build_friction(settings: Settings, n: int) -> JointFriction:
     """Joint friction of a simulated arm with n joints."""
-    names = ("friction.coulomb", "friction.viscous")
-    return JointFriction(*(spread(settings, name, n, "joint") for name in names))
+    coulomb, viscous = (
+        spread(settings, f"friction.{kind}", n, "joint") for kind in ("coulomb", "viscous")
+    )
+    return JointFriction(coulomb, viscous)

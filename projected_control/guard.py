@@ -388,14 +388,14 @@ class Guard:
         g.velocity[:], g.lower[:], g.upper[:] = limits.velocity, limits.lower, limits.upper
         g.jump[0], g.period[0] = limits.reference_jump, self.period
         g.hold_time[0], g.frozen_time[0] = limits.hold_time, limits.frozen_time
+        g.stale_time[0] = limits.stale_time
         self.limits = limits
 
     def reset(self) -> None:
         """Start anew: nothing was sent, no state was seen."""
-        self.sent[:] = 0.0
-        self._terms.stamp[0] = self._terms.rank[0] = np.nan
-        self._terms.theta[:] = np.nan
         g = self._terms
+        g.sent[:] = 0.0
+        g.theta[:] = g.stamp[0] = g.rank[0] = np.nan
         g.unchanged[0] = g.held[0] = g.waited[0] = g.missing[0] = 0.0
 
     def accept_reference(self, motion: Array) -> None:

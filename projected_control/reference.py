@@ -213,6 +213,8 @@ class SetPoint(Reference):
         import ruckig
 
         self.size = start.value.size
+        for name, values in start._asdict().items():
+            check.finite_array(f"{name} at the start of a set-point", values, (self.size,))
         self.goal = check.finite_array("set-point", np.atleast_1d(np.asarray(goal)), (self.size,))
         bounds = (limits or MotionLimits()).array(self.size)
         problem = ruckig.InputParameter(self.size)
@@ -224,7 +226,10 @@ class SetPoint(Reference):
         problem.max_acceleration = np.maximum(bounds[1], np.abs(start.acceleration)).tolist()
         problem.max_jerk = bounds[2].tolist()
         self._trajectory = ruckig.Trajectory(self.size)
-        result = ruckig.Ruckig(self.size).calculate(problem, self._trajectory)
+        try:
+            result = ruckig.Ruckig(self.size).calculate(problem, self._trajectory)
+        except ruckig.RuckigError as error:
+            result = str(error).strip()
         if result not in (ruckig.Result.Working, ruckig.Result.Finished):
             raise InvalidValue(f"no smooth motion to the set-point {self.goal.tolist()}: {result}")
         self.begin = check.finite("begin", begin)

@@ -11,8 +11,11 @@ from pathlib import Path
 
 import pytest
 
+import projected_control
 from projected_control import __version__, cli, commands, resources
+from projected_control.commands import reproduce
 from projected_control.errors import InvalidValue
+from projected_control.experiments import EXPERIMENTS, Options, run_experiment
 from projected_control.experiments.progress import silent, terminal_progress
 
 ROOT = Path(__file__).parents[1]
@@ -33,7 +36,7 @@ def run(capsys, *arguments):
 # Help
 
 
-@pytest.mark.parametrize("arguments", [[], ["demo"], ["reproduce"]])
+@pytest.mark.parametrize("arguments", [[], ["demo"], ["reproduce"], ["bench"], ["bench", "tick"]])
 def test_help(capsys, arguments):
     status, out, err = run(capsys, *arguments, "--help")
     assert (status, err) == (0, "")
@@ -47,6 +50,17 @@ def test_help_teaches(capsys):
     _, reproduce, _ = run(capsys, "reproduce", "--help")
     for word in ("free-fall", "slider-crank", "fig4", "all", "--q0", "--json", "rad", "m/s²"):
         assert word in reproduce
+    for word in ("table1", "table2", "fig5", "fig6", "fig8"):
+        assert word in reproduce
+
+
+def test_public_names():
+    for name in projected_control.__all__:
+        assert getattr(projected_control, name) is not None
+    assert set(projected_control.__all__) <= set(dir(projected_control))
+    assert set(projected_control._HOME) | {"__version__"} == set(projected_control.__all__)
+    with pytest.raises(AttributeError, match="no_such_name"):
+        projected_control.no_such_name  # noqa: B018
 
 
 def test_version(capsys):
@@ -80,6 +94,8 @@ def test_every_command_has_both_functions():
         ),
         ("slider-crank", "crossing_times q1_final residual_max energy_error runs failures"),
         ("fig4", "crossing_times q1_final residual_max energy_error runs failures"),
+        ("table1", "table1"),
+        ("fig8", "table2"),
     ],
 )
 def test_json_is_all_there_is(capsys, tmp_path, monkeypatch, case, keys):
@@ -97,6 +113,20 @@ def test_json_of_condition_numbers(capsys):
     assert set(numbers) == {"mean", "min", "max"}
     for part in numbers.values():
         assert list(part) == ["M", "R1", "R2", "R3", "R4", "Rstar"]
+
+
+def test_json_of_all_is_by_case(capsys):
+    outcomes = [run_experiment(name, Options(seconds=0.02)) for name in EXPERIMENTS]
+    reproduce._print_json("all", outcomes)
+    numbers = json.loads(capsys.readouterr().out)
+    assert set(numbers) == {"free-fall", "slider-crank", "table1", "table2"}
+    for row in ("printed", "ours"):
+        assert set(numbers["table1"][row]) == {"two_active", "one_active", "hybrid"}
+    for row in ("printed", "nominal", "friction", "friction_offset"):
+        assert set(numbers["table2"][row]) == {"idc", "pidc", "hybrid"}
+        for values in numbers["table2"][row].values():
+            assert {"rms", "peak", "lambda_rms"} <= set(values)
+    assert numbers["table2"]["printed"]["pidc"]["lambda_rms"] is None
 
 
 def test_seeds_are_reproducible(capsys):
@@ -127,13 +157,6 @@ def test_reproduce_writes_figures_and_page(capsys, tmp_path):
     assert not [name for name in names if name.startswith(".")]
 
 
-def test_demo_says_where(capsys, tmp_path):
-    status, out, _ = run(capsys, "demo", "--out", tmp_path)
-    assert status == 0
-    named = {line.strip() for line in out.splitlines() if line.startswith("  ")}
-    assert named == {str(path) for path in tmp_path.iterdir()}
-
-
 # Refusals
 
 
@@ -151,6 +174,10 @@ def test_demo_says_where(capsys, tmp_path):
         ("reproduce free-fall --gravity nan", "gravity must be finite"),
         ("reproduce free-fall --seed -1", "seed"),
         ("reproduce all --q0 1 1 1", "--q0"),
+        ("reproduce table1 --seed 1", "takes no --seed"),
+        ("reproduce fig8 --gravity 1", "takes no --gravity"),
+        ("bench tick --seconds 0", "seconds must be positive"),
+        ("bench tick --seconds 1e6", "seconds must be at most"),
     ],
 )
 def test_refused_in_one_line(capsys, arguments, reason):
@@ -163,7 +190,15 @@ def test_refused_in_one_line(capsys, arguments, reason):
 
 @pytest.mark.parametrize(
     "arguments",
-    ["", "reproduce", "reproduce nothing", "reproduce free-fall --q0 a", "reproduce all --seed x"],
+    [
+        "",
+        "bench",
+        "bench nothing",
+        "reproduce",
+        "reproduce nothing",
+        "reproduce free-fall --q0 a",
+        "reproduce all --seed x",
+    ],
 )
 def test_usage_errors(capsys, arguments):
     status, out, err = run(capsys, *arguments.split())

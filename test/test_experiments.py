@@ -8,6 +8,7 @@ from math import pi
 import numpy as np
 import pytest
 
+from projected_control.control import Law
 from projected_control.errors import InvalidValue, ProjectedControlError, SimulationFailed
 from projected_control.experiments import (
     EXPERIMENTS,
@@ -17,13 +18,16 @@ from projected_control.experiments import (
     run_experiment,
     slider_crank,
 )
+from projected_control.experiments import table1 as table1_module
 from projected_control.experiments.case import ConstantEffort
+from projected_control.experiments.control import rms_norm
 from projected_control.experiments.outcome import as_json
 from projected_control.experiments.output import CannotWrite, output_folder, publish, write_files
 from projected_control.experiments.progress import silent
 from projected_control.experiments.random_starts import study_random_starts
 from projected_control.experiments.report import page
 from projected_control.experiments.runner import attempt, simulate
+from projected_control.experiments.style import render
 from projected_control.simulation import JointFriction
 
 
@@ -121,6 +125,108 @@ def test_random_starts_need_the_velocity_correction():
     assert study.position_only.failures >= 4
 
 
+# Control of the slider-crank: Table I
+
+
+@pytest.fixture(scope="module")
+def table1():
+    return run_experiment("table1")
+
+
+def test_table1(table1):
+    numbers = table1.numbers["table1"]
+    assert numbers["printed"] == {"two_active": 1.18, "one_active": 2.44, "hybrid": 2.65}
+    expected = {"two_active": 1.321, "one_active": 2.954, "hybrid": 1.558}
+    for name, value in expected.items():
+        assert numbers["ours"][name] == pytest.approx(value, rel=1e-3)
+        assert numbers["continuous"][name] == pytest.approx(value, rel=1e-3)
+        assert numbers["q1_final"][name] == pytest.approx(pi / 3, abs=1e-8)
+    assert numbers["guard_interventions"] == 0
+
+
+def test_one_motor_needs_root_five_times_the_torque(table1):
+    assert table1.numbers["table1"]["ratio"] == pytest.approx(np.sqrt(5), rel=1e-9)
+    options = Options(gravity=9.81, seconds=0.3)
+    numbers = run_experiment("table1", options).numbers["table1"]
+    assert numbers["ratio"] == pytest.approx(np.sqrt(5), rel=1e-9)
+    for name, value in numbers["continuous"].items():
+        assert numbers["ours"][name] == pytest.approx(value, rel=0.02)
+    assert any("√5" in text and "2.07" in text for text in table1.differences)
+
+
+def test_passive_joint_gets_no_torque_and_hybrid_no_force(table1):
+    cases = table1_module.describe(Options(seconds=0.2))
+    assert not simulate(cases["one_active"]).effort[:, 1].any()
+    force = table1.numbers["table1"]["lambda_rms"]
+    assert force["hybrid"] < 1e-3 * force["two_active"]
+
+
+def test_force_filter_of_table1_does_not_matter():
+    case = table1_module.describe(Options(seconds=0.5))["hybrid"]
+    slow, fast = (
+        replace(case.drive, force_gains=replace(case.drive.force_gains, cutoff=hertz))
+        for hertz in (10.0, 200.0)
+    )
+    torques = [rms_norm(simulate(replace(case, drive=drive))) for drive in (slow, fast)]
+    assert torques[0] == pytest.approx(torques[1], rel=1e-4)
+
+
+# The arm on its slider: Table II
+
+
+@pytest.fixture(scope="module")
+def table2():
+    return run_experiment("table2")
+
+
+@pytest.mark.parametrize(
+    ("row", "controller", "rms", "peak"),
+    [
+        ("nominal", "idc", 2.483, 2.830),
+        ("nominal", "pidc", 1.500, 1.950),
+        ("nominal", "hybrid", 2.483, 2.830),
+        ("friction", "idc", 2.829, 3.687),
+        ("friction", "pidc", 1.623, 2.400),
+        ("friction", "hybrid", 2.598, 3.330),
+        ("friction_offset", "idc", 3.762, 4.652),
+        ("friction_offset", "pidc", 1.623, 2.400),
+        ("friction_offset", "hybrid", 2.598, 3.330),
+    ],
+)
+def test_table2(table2, row, controller, rms, peak):
+    numbers = table2.numbers["table2"][row][controller]
+    assert numbers["rms"] == pytest.approx(rms, abs=1e-3)
+    assert numbers["peak"] == pytest.approx(peak, abs=1e-3)
+
+
+def test_table2_printed(table2):
+    printed = table2.numbers["table2"]["printed"]
+    assert printed["idc"] == {"rms": 3.18, "peak": 4.90, "lambda_rms": None}
+    assert list(printed) == ["idc", "pidc", "hybrid"]
+
+
+def test_table2_forces(table2):
+    numbers = table2.numbers["table2"]
+    assert numbers["guard_interventions"] == 0
+    assert numbers["force_reduction"] == pytest.approx(4.0, rel=0.02)  # 1 + G_F
+    assert numbers["nominal"]["idc"]["lambda_rms"] < 0.01
+    assert numbers["friction"]["pidc"] == numbers["friction_offset"]["pidc"]  # P knows no place
+    for name in ("idc", "pidc", "hybrid"):
+        assert numbers["nominal"][name]["x_error_max"] < 1e-5
+
+
+def test_controlled_outcomes_are_drawn(table1, table2):
+    for outcome in (table1, table2):
+        for picture in outcome.pictures:
+            assert render(picture.draw).png.startswith(b"\x89PNG")
+
+
+def test_hybrid_needs_force_gains():
+    case = table1_module.describe(Options())["two_active"]
+    with pytest.raises(InvalidValue, match="force gains"):
+        simulate(replace(case, drive=replace(case.drive, law=Law.HYBRID)))
+
+
 # Starts that are refused
 
 
@@ -163,6 +269,10 @@ def test_bad_options(values):
 def test_all_takes_no_option_of_a_single_case():
     assert names_of("all", Options(seed=3)) == list(EXPERIMENTS)
     assert names_of("fig4", Options()) == ["slider-crank"]
+    assert names_of("fig5", Options()) == names_of("fig6", Options()) == ["table1"]
+    assert names_of("fig8", Options()) == ["table2"]
+    with pytest.raises(InvalidValue, match="takes no --gravity"):
+        names_of("table2", Options(gravity=1.0))
     with pytest.raises(InvalidValue, match="--gravity"):
         names_of("all", Options(gravity=1.0))
     with pytest.raises(ProjectedControlError, match="free-fall"):
@@ -259,6 +369,14 @@ def test_page_of_several(fall):
     text = page([fall, replace(fall, name="other", title="Less < than & more")], svg)
     assert 'href="#other"' in text
     assert "Less &lt; than &amp; more" in text
+
+
+def test_subscripts_on_the_page(fall):
+    text = page(
+        [replace(fall, pictures=(), summary="G_P = 1, λ_d = 0, joint_1, M_c*, a_bc, x_d(t)")], {}
+    )
+    sub = "<sub>{}</sub>".format
+    assert f"G{sub('P')} = 1, λ{sub('d')} = 0, joint_1, M{sub('c')}*, a_bc, x{sub('d')}(t)" in text
 
 
 def test_nothing_is_written_by_half(tmp_path, monkeypatch):

@@ -23,8 +23,8 @@ MAX_SECONDS = 600.0
 DESCRIPTION = f"""\
 Times one tick, state in, effort out, with everything in it: Pinocchio, constraint, projection, law
 and guard, on the way to a set-point (what a planner adds comes on top). Beside it, in turns with
-it, Pinocchio's computeAllTerms alone. The first takes at most {BOUND:g} times the second, on a computer
-that has nothing else to do.
+it, Pinocchio's computeAllTerms alone. The first takes at most {BOUND:g} times the second, on a
+computer that has nothing else to do.
 """
 
 

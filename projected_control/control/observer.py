@@ -104,7 +104,7 @@ class MomentumObserver:
             self._estimate = decay * self._estimate + (1.0 - decay) * change / self.period
         # After a bad state go on from the next good one, with the estimate so far.
         self._momentum, self._flow = (momentum if good else None), flow
-        force = -self._estimate
+        force = -self._estimate if good else np.full(model.n, np.nan)
         normal = force - model.P @ force
         return ForceEstimate(model.A_pinv.T @ normal, normal, self.method)
 

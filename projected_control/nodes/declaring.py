@@ -35,9 +35,7 @@ class DeclaredParameters:
         self._table, self._kind, self._accept = parameters_of(kind), kind, accept
         given = {}
         for name, parameter in self._table.items():
-            given[name] = node.declare_parameter(
-                name, _ros_value(parameter.default), _descriptor(parameter)
-            ).value
+            given[name] = declare(node, parameter)
         self.settings: dict[str, Any] = checked(
             kind, {k: v for k, v in given.items() if v is not None}
         )
@@ -70,8 +68,10 @@ def require_inactive(kind: str, changed: Sequence[str], active: bool) -> None:
         )
 
 
-def _ros_value(default: Any) -> Any:
-    return default if default != [] else [""]
+def declare(node: Node, parameter: Parameter) -> Any:
+    """Declare a parameter; its value as ROS has it, None for an empty list from a file."""
+    default = parameter.default if parameter.default != [] else [""]
+    return node.declare_parameter(parameter.name, default, _descriptor(parameter)).value
 
 
 def _descriptor(parameter: Parameter) -> ParameterDescriptor:

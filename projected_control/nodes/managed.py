@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -18,7 +19,7 @@ from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackRet
 from rclpy.signals import SignalHandlerOptions
 
 from projected_control.errors import ProjectedControlError
-from projected_control.nodes.declaring import DeclaredParameters, require_inactive
+from projected_control.nodes.declaring import DeclaredParameters, declare, require_inactive
 from projected_control.nodes.realtime import prepare_process
 from projected_control.parameters import parameters_of
 
@@ -137,9 +138,12 @@ class ManagedNode(LifecycleNode):
     def _accept(self, settings: dict[str, Any], changed: list[str]) -> None:
         require_inactive(self.kind, changed, self.active)
         self.accept(settings, changed)
+        if "diagnostics_rate" in changed:
+            self._diagnostics_timer.timer_period_ns = round(1e9 / settings["diagnostics_rate"])
 
     def _keep_house(self) -> None:
         if self.active:
+            gc.collect(1)  # the collector itself is off: sweep up what is young, which is little
             reason = self.failure()
             if reason:
                 self.get_logger().error(f"going inactive: {reason}")
@@ -229,15 +233,10 @@ def _prepare(kind: str, argv: Sequence[str]) -> list[str]:
     context = Context()
     rclpy.init(args=list(argv), context=context, signal_handler_options=SignalHandlerOptions.NO)
     try:
-        probe = rclpy.create_node(
-            kind, context=context, automatically_declare_parameters_from_overrides=True
-        )
+        probe = rclpy.create_node(kind, context=context)
         table = parameters_of(kind)
-        values = {
-            name: table[name].check(probe.get_parameter(name).value)
-            for name in names
-            if probe.has_parameter(name)
-        }
+        given = {name: declare(probe, table[name]) for name in names}
+        values = {name: table[name].check(v) for name, v in given.items() if v is not None}
         probe.destroy_node()
     except ProjectedControlError as error:
         return [str(error)]

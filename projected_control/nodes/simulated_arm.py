@@ -158,9 +158,8 @@ class Physics:
     def _run_in_lockstep(self) -> None:
         while not self._inbox.closed and not self.finished:
             self._make_changes()
-            tag = tag_of(self.ticks * self.period_ns)
             self._publish()
-            self._repeat_until(lambda tag=tag: self._answered(tag))
+            self._repeat_until(self._answered)
             self._repeat_until(self._may_step)
             if not self._inbox.closed:
                 self._step()
@@ -176,7 +175,8 @@ class Physics:
                 self._say()
                 said = monotonic()
 
-    def _answered(self, tag: int) -> bool:
+    def _answered(self) -> bool:
+        tag = tag_of(self.ticks * self.period_ns)
         while (message := self._inbox.take(0)) is not None:
             if message.layout.data_offset == tag and self._accept(message):
                 return True

@@ -1,0 +1,40 @@
+"""Fleets of node processes; see `fleet`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+_SET_BY_FLEETS = ("ROS_AUTOMATIC_DISCOVERY_RANGE", "ROS_PYTHON_CHECK_FIELDS", "ROS_LOG_DIR")
+
+
+def _new_fleet(folder: Any) -> Iterator[Any]:
+    pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
+    from fleet import Fleet
+
+    before = {name: os.environ.get(name) for name in _SET_BY_FLEETS}
+    fleet = Fleet(folder)
+    try:
+        yield fleet
+    finally:
+        fleet.close()
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+@pytest.fixture(scope="module")
+def shared_fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """One for all tests of a file, ended with it."""
+    yield from _new_fleet(tmp_path_factory.mktemp("fleet"))
+
+
+@pytest.fixture
+def fleet(tmp_path: Any) -> Iterator[Any]:
+    """One of a test's own."""
+    yield from _new_fleet(tmp_path)

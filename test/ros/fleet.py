@@ -1,0 +1,408 @@
+"""Nodes as processes, and somebody who talks to them: what the tests of the nodes need.
+
+Everything is real: processes, DDS, services. Nothing here sleeps and hopes: `Fleet.until` waits for
+a condition, and fails with what there was to see when it does not come.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from time import monotonic
+from typing import Any, NamedTuple
+
+import rclpy
+import yaml
+from diagnostic_msgs.msg import DiagnosticArray
+from lifecycle_msgs.srv import ChangeState, GetState
+from rcl_interfaces.msg import SetParametersResult
+from rcl_interfaces.srv import GetParameters, SetParametersAtomically
+from rclpy.context import Context
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.parameter import Parameter, parameter_value_to_python
+from rclpy.qos import QoSProfile
+from rclpy.signals import SignalHandlerOptions
+from std_srvs.srv import SetBool, Trigger
+
+import projected_control
+from projected_control.demo.case import read_parameter_file
+from projected_control.parameters import parameters_of
+
+SOURCE = Path(__file__).resolve().parents[2]
+PATIENCE = 90.0
+"""How long a condition may take [s]. Only a failing test ever waits that long."""
+
+DEEP = QoSProfile(depth=100_000)
+"""For listeners that read late but must not miss anything."""
+
+
+def config(name: str) -> dict[str, Any]:
+    """A file of config/, by parameter name."""
+    return read_parameter_file(SOURCE / "config" / f"{name}.yaml")
+
+
+THREE_LINK = {**config("three_link_slider"), "diagnostics_rate": 20.0}
+CRANK = {**config("slider_crank"), "diagnostics_rate": 20.0}
+STEADY = {
+    "rate": 100.0,
+    "simulation.step": 0.005,
+    "force.proportional": 0.5,
+    "force.cutoff": 5.0,
+    "limits.stale_time": 0.2,
+    "limits.lost_time": 60.0,
+    "limits.force_time": 0.5,
+    "limits.hold_time": 0.05,
+    "limits.frozen_time": 0.2,
+}
+"""Real time that a busy computer keeps up with: a tenth of the usual rate, long timeouts."""
+
+
+def free_domain() -> tuple[int, Any]:
+    """A ROS domain nobody uses, and what keeps it ours: other test runs ask here too."""
+    folder = Path(tempfile.gettempdir(), f"projected_control_domains_{os.getuid()}")
+    folder.mkdir(exist_ok=True)
+    for i in range(100):
+        domain = 1 + (os.getpid() + i) % 100
+        lock = (folder / str(domain)).open("w")
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+                probe.bind(("", 7410 + 250 * domain))  # where the first participant listens
+        except OSError:
+            lock.close()
+            continue
+        return domain, lock
+    raise RuntimeError("no ROS domain is free")
+
+
+class Diagnosis(NamedTuple):
+    """What a node last said of itself.
+
+    Attributes:
+        level: 0 for good, 1 for a warning, 2 for an error.
+        message: Why.
+        values: By key.
+    """
+
+    level: int = -1
+    message: str = ""
+    values: Mapping[str, str] = {}
+
+    def number(self, key: str) -> float:
+        """A value as a number, zero where there is none."""
+        return float(self.values.get(key, 0.0))
+
+
+class Process:
+    """A node in a process of its own.
+
+    Args:
+        kind: Which.
+        arguments: After ``--ros-args``.
+        environment: Complete.
+        log: Where its output goes.
+
+    Attributes:
+        may_end: Whether its end is no surprise.
+    """
+
+    def __init__(
+        self, kind: str, arguments: Sequence[str], environment: Mapping[str, str], log: Path
+    ) -> None:
+        self.kind, self._log = kind, log
+        self.may_end = False
+        command = [sys.executable, "-m", f"projected_control.nodes.{kind}", "--ros-args"]
+        with log.open("wb") as output:
+            self._popen = subprocess.Popen(
+                [*command, *arguments],
+                env=dict(environment),
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+
+    @property
+    def pid(self) -> int:
+        return self._popen.pid
+
+    @property
+    def alive(self) -> bool:
+        return self._popen.poll() is None
+
+    @property
+    def log(self) -> str:
+        """All it has printed."""
+        return self._log.read_text(encoding="utf-8", errors="replace")
+
+    def signal(self, number: int) -> None:
+        """Send it a signal that ends it."""
+        self.may_end = True
+        self._popen.send_signal(number)
+
+    def wait(self, seconds: float = PATIENCE) -> int:
+        """Its exit status."""
+        return self._popen.wait(seconds)
+
+    def kill(self) -> None:
+        """kill -9, and reap it."""
+        self.may_end = True
+        self._popen.kill()
+        self._popen.wait()
+
+    def end(self) -> int:
+        """Ask it to end; its exit status. Killed if it does not listen."""
+        if self.alive:
+            self.signal(signal.SIGINT)
+        try:
+            return self.wait(20.0)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            return -signal.SIGKILL
+
+
+class Recording:
+    """All messages of a topic since it was made, in order; filled by `Fleet.until`."""
+
+    def __init__(self, node: Any, kind: Any, topic: str) -> None:
+        self._subscription = node.create_subscription(kind, topic, lambda _: None, DEEP)
+        self._node = node
+        self.messages: list[Any] = []
+
+    def drain(self) -> list[Any]:
+        """Take what has come; all messages so far."""
+        handle, kind = self._subscription.handle, self._subscription.msg_type
+        while (taken := handle.take_message(kind, False)) is not None:
+            self.messages.append(taken[0])
+        return self.messages
+
+    @property
+    def connected(self) -> int:
+        """How many publishers there are."""
+        return int(self._node.count_publishers(self._subscription.topic_name))
+
+    def close(self) -> None:
+        self._node.destroy_subscription(self._subscription)
+
+
+class Fleet:
+    """Node processes on a ROS domain of their own, and a node that talks to them.
+
+    Args:
+        folder: For parameter files and logs.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.domain, self._lock = free_domain()
+        package = str(Path(projected_control.__file__).resolve().parents[1])
+        path = os.environ.get("PYTHONPATH", "")
+        self.environment = {
+            **os.environ,
+            "ROS_DOMAIN_ID": str(self.domain),
+            "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST",
+            "ROS_PYTHON_CHECK_FIELDS": "1",
+            "ROS_LOG_DIR": str(folder),
+            "PYTHONPATH": f"{package}:{path}" if path else package,
+        }
+        os.environ.update(
+            ROS_AUTOMATIC_DISCOVERY_RANGE="LOCALHOST",
+            ROS_PYTHON_CHECK_FIELDS="1",
+            ROS_LOG_DIR=str(folder),
+        )
+        self.processes: list[Process] = []
+        self._context = Context()
+        rclpy.init(
+            context=self._context,
+            domain_id=self.domain,
+            signal_handler_options=SignalHandlerOptions.NO,
+        )
+        self.node = rclpy.create_node("tester", context=self._context)
+        self._ear = rclpy.create_node("listener", context=self._context)
+        self._executor = SingleThreadedExecutor(context=self._context)
+        self._executor.add_node(self.node)
+        self.node.create_subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics, 100)
+        self._diagnostics: dict[str, Diagnosis] = {}
+        self._recordings: list[Recording] = []
+        self._clients: dict[str, Any] = {}
+
+    # Processes
+
+    def start(
+        self, kind: str, settings: Mapping[str, Any], name: str = "", **more: Any
+    ) -> Process:
+        """Start a node with those of the settings that it has; underscores in `more` are dots."""
+        values = {**settings, **{k.replace("__", "."): v for k, v in more.items()}}
+        own = {k: v for k, v in values.items() if k in parameters_of(kind)}
+        number = len(self.processes)
+        file = self._folder / f"{number}_{kind}.yaml"
+        file.write_text(yaml.safe_dump({"/**": {"ros__parameters": own}}))
+        arguments = ["--params-file", str(file)]
+        if name:
+            arguments += ["-r", f"__node:={name}"]
+        log = self._folder / f"{number}_{kind}.log"
+        self.processes.append(Process(kind, arguments, self.environment, log))
+        return self.processes[-1]
+
+    def close(self) -> None:
+        """End all processes and leave."""
+        for process in self.processes:
+            if process.alive:
+                process.signal(signal.SIGINT)
+        for process in self.processes:
+            process.end()
+        self._executor.shutdown()
+        self._ear.destroy_node()
+        self.node.destroy_node()
+        self._context.try_shutdown()
+        self._lock.close()
+
+    # Waiting
+
+    def until(self, condition: Callable[[], Any], what: str, seconds: float = PATIENCE) -> Any:
+        """Wait until the condition is true; its value."""
+        give_up = monotonic() + seconds
+        while True:
+            for recording in self._recordings:
+                recording.drain()
+            result = condition()
+            if result:
+                return result
+            died = [p.kind for p in self.processes if not (p.alive or p.may_end)]
+            if died or monotonic() > give_up:
+                reason = f"{', '.join(died)} died" if died else "in vain"
+                raise AssertionError(f"waited for {what}: {reason}; {self._scene()}")
+            self._executor.spin_once(timeout_sec=0.02)
+
+    def _scene(self) -> str:
+        """What there is to see, for errors."""
+        said = {name: (d.level, d.message) for name, d in self._diagnostics.items()}
+        logs = [f"{p.kind} (alive: {p.alive}): {p.log[-1500:]}" for p in self.processes]
+        return "\n".join([f"diagnostics: {said}", *logs])
+
+    def _on_diagnostics(self, message: DiagnosticArray) -> None:
+        for status in message.status:
+            values = {pair.key: pair.value for pair in status.values}
+            self._diagnostics[status.name] = Diagnosis(status.level[0], status.message, values)
+
+    def diagnosis(self, node: str) -> Diagnosis:
+        """The last one of a node."""
+        return self._diagnostics.get(node, Diagnosis())
+
+    def until_said(self, node: str, *words: str, level: int | None = None) -> Diagnosis:
+        """Wait for a diagnosis with all these words in its message; forgets older ones."""
+        self._diagnostics.pop(node, None)
+
+        def said() -> Diagnosis | None:
+            last = self.diagnosis(node)
+            fits = all(word in last.message for word in words)
+            return last if last.message and fits and level in (None, last.level) else None
+
+        return self.until(said, f"{node} to say {words} with level {level}")
+
+    def until_counted(self, node: str, key: str, least: float) -> Diagnosis:
+        """Wait until a number of a node's diagnosis is at least this."""
+        self.until(lambda: self.diagnosis(node).number(key) >= least, f"{node}: {key} ≥ {least}")
+        return self.diagnosis(node)
+
+    def more(self, recording: Recording, count: int) -> list[Any]:
+        """Wait for this many more messages; these."""
+        seen = len(recording.drain())
+        self.until(lambda: len(recording.messages) >= seen + count, f"{count} more messages")
+        return recording.messages[seen:]
+
+    # Topics
+
+    def record(self, kind: Any, topic: str) -> Recording:
+        """Listen to a topic from now on."""
+        self._recordings.append(Recording(self._ear, kind, topic))
+        return self._recordings[-1]
+
+    def forget(self, recording: Recording) -> None:
+        """Listen no more."""
+        self._recordings.remove(recording)
+        recording.close()
+
+    def publisher(self, kind: Any, topic: str) -> Any:
+        """A publisher that somebody listens to."""
+        publisher = self.node.create_publisher(kind, topic, 100)
+        self.until(publisher.get_subscription_count, f"a listener on {topic}")
+        return publisher
+
+    # Services
+
+    def call(self, kind: Any, service: str, request: Any) -> Any:
+        """The answer of a service."""
+        if service not in self._clients:
+            self._clients[service] = self.node.create_client(kind, service)
+        client = self._clients[service]
+        self.until(client.service_is_ready, f"the service {service}")
+        future = client.call_async(request)
+        self.until(future.done, f"an answer of {service}")
+        return future.result()
+
+    def trigger(self, service: str) -> Any:
+        """Call a service without arguments."""
+        return self.call(Trigger, service, Trigger.Request())
+
+    def pause(self, arm: str, paused: bool) -> None:
+        """Pause a simulated arm, or let it go on."""
+        assert self.call(SetBool, f"/{arm}/pause", SetBool.Request(data=paused)).success
+
+    def summary(self, controller: str) -> dict[str, Any]:
+        """A controller's numbers of its run."""
+        response = self.trigger(f"/{controller}/summary")
+        assert response.success, response.message
+        return json.loads(response.message)
+
+    def state(self, node: str) -> str:
+        """Where a node is in its life."""
+        answer = self.call(GetState, f"/{node}/get_state", GetState.Request())
+        return str(answer.current_state.label)
+
+    def until_state(self, node: str, label: str) -> None:
+        """Wait until a node is there."""
+        self.until(lambda: self.state(node) == label, f"{node} to be {label}")
+
+    def change(self, node: str, transition: str) -> bool:
+        """Ask a node to configure, activate, deactivate or cleanup; whether it did."""
+        request = ChangeState.Request()
+        request.transition.label = transition
+        return bool(self.call(ChangeState, f"/{node}/change_state", request).success)
+
+    def set(self, node: str, values: Mapping[str, Any]) -> SetParametersResult:
+        """Set parameters, all or none."""
+        request = SetParametersAtomically.Request(
+            parameters=[Parameter(k, value=v).to_parameter_msg() for k, v in values.items()]
+        )
+        service = f"/{node}/set_parameters_atomically"
+        return self.call(SetParametersAtomically, service, request).result
+
+    def put(self, node: str, values: Mapping[str, Any]) -> None:
+        """Set parameters that are accepted."""
+        result = self.set(node, values)
+        assert result.successful, result.reason
+
+    def refused(self, node: str, values: Mapping[str, Any]) -> str:
+        """Set parameters that are refused; why. The old values must stay."""
+        before = self.get(node, list(values))
+        result = self.set(node, values)
+        assert not result.successful, f"{values} was accepted"
+        assert self.get(node, list(values)) == before
+        return str(result.reason)
+
+    def get(self, node: str, names: Sequence[str]) -> list[Any]:
+        """Values of parameters."""
+        request = GetParameters.Request(names=list(names))
+        values = self.call(GetParameters, f"/{node}/get_parameters", request).values
+        return [
+            list(x) if hasattr(x, "tolist") else x for x in map(parameter_value_to_python, values)
+        ]

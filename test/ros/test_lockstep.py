@@ -1,0 +1,84 @@
+"""In lockstep the numbers through DDS are those of the same loop without ROS, every time."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
+
+from collections.abc import Mapping
+from typing import Any
+
+from fleet import Fleet
+
+from projected_control.demo.case import DemoSettings, run_in_process, settings_for
+from projected_control.parameters import FORCE, MOTION, PASSIVE
+
+SECONDS = 1.5
+TICKS = 1500
+KEYS = ("tracking_rms", "tracking_peak", "lambda_rms", "torque_rms", "torque_peak")
+FRICTION = {"friction.coulomb": [0.3], "friction.viscous": [0.05]}
+OVERRIDES = {"diagnostics_rate": 20.0, "autostart": False, **FRICTION}
+
+
+def settings_of(choice: str) -> DemoSettings:
+    return settings_for(choice, SECONDS, "paper", True, OVERRIDES)
+
+
+def run(fleet: Fleet, controller: str, arm: str) -> dict[str, Any]:
+    """Both from their start to the end of the simulated time."""
+    assert fleet.change(arm, "activate")
+    assert fleet.change(controller, "activate"), fleet.diagnosis(controller)
+    fleet.until_counted(controller, "ticks", TICKS)
+    fleet.until_said(arm, "finished")
+    numbers = fleet.summary(controller)
+    assert fleet.change(controller, "deactivate")
+    assert fleet.change(arm, "deactivate")
+    assert fleet.summary(controller)["torque_rms"] == numbers["torque_rms"]  # kept after the run
+    return numbers
+
+
+def compare(numbers: Mapping[str, Any], expected: Mapping[str, Any]) -> None:
+    assert numbers["ticks"] == TICKS
+    assert numbers["malformed"] == numbers["deadline_misses"] == 0
+    for key in KEYS:
+        assert numbers[key] == pytest.approx(expected[key], rel=0.0, abs=1e-9), key
+        assert expected[key] > 0.0
+
+
+@pytest.fixture(scope="module")
+def slider(shared_fleet: Fleet) -> Fleet:
+    """An arm on a slider and two controllers, none of them active."""
+    for choice, controller in (("motion", MOTION), ("force", FORCE)):
+        shared_fleet.start(controller, settings_of(choice).controller)
+    shared_fleet.start("simulated_arm", settings_of("motion").arm)
+    for node in (MOTION, FORCE, "simulated_arm"):
+        assert shared_fleet.change(node, "configure")
+    return shared_fleet
+
+
+@pytest.mark.parametrize(
+    ("choice", "controller"), [("motion", MOTION), ("idc", MOTION), ("force", FORCE)]
+)
+def test_on_the_slider(slider: Fleet, choice: str, controller: str) -> None:
+    settings = settings_of(choice)
+    if controller == MOTION:
+        slider.put(MOTION, {"law": settings.controller["law"]})
+    expected = run_in_process(settings)
+    first = run(slider, controller, "simulated_arm")
+    compare(first, expected)
+    second = run(slider, controller, "simulated_arm")
+    assert {key: second[key] for key in KEYS} == {key: first[key] for key in KEYS}
+
+
+def test_with_a_passive_joint(fleet: Fleet) -> None:
+    settings = settings_of("passive")
+    fleet.start(PASSIVE, settings.controller)
+    fleet.start("simulated_arm", settings.arm)
+    for node in (PASSIVE, "simulated_arm"):
+        assert fleet.change(node, "configure")
+    expected = run_in_process(settings)
+    first = run(fleet, PASSIVE, "simulated_arm")
+    compare(first, expected)
+    second = run(fleet, PASSIVE, "simulated_arm")
+    assert {key: second[key] for key in KEYS} == {key: first[key] for key in KEYS}

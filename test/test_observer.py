@@ -1,0 +1,212 @@
+"""The constraint force without a sensor: what each observer sees, and what it cannot."""
+
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from arms import slider_model, spatial_model, state_on
+from hypothesis import given
+from hypothesis import strategies as st
+
+from projected_control.control import ForceController, ForceGains, MotionController, MotionGains
+from projected_control.control.observer import ModelObserver, MomentumObserver
+from projected_control.dynamics import Problem, projected
+from projected_control.errors import InvalidValue
+from projected_control.guard import Guard, Limits
+from projected_control.hardware import SimulatedArm
+from projected_control.loop import ControlLoop
+from projected_control.model import ConstrainedArm
+from projected_control.projection import Metric
+from projected_control.reference import Constant, Sine, Sines
+from projected_control.simulation import FRICTIONLESS, JointFriction, Plant, assemble
+
+T = 1e-3
+NEAR = {3: np.array([-3.8, 2.4, 1.4]), 7: np.full(7, 0.4)}
+MODELS = {"3R on its slider": slider_model(), "7 joints, 3 rows": spatial_model()}
+FRICTION = JointFriction(0.3, 0.05)
+
+
+@pytest.mark.parametrize("name", MODELS)
+@given(seed=st.integers(0, 2**32 - 1))
+def test_the_model_gives_the_force_that_follows_from_the_effort(name, seed):
+    """λ of (32) is that of the block matrix's solution: 1e-9."""
+    model = MODELS[name]
+    q, v = state_on(model, seed, NEAR[model.n], 0.3)
+    effort = np.random.default_rng(seed).normal(0.0, 10.0, model.n)
+    model.evaluate(q, v)
+    expected = projected(Problem.of(model, effort))
+    estimate = ModelObserver(model).update(effort)
+    scale = 1.0 + np.linalg.norm(expected.multipliers)
+    assert np.linalg.norm(estimate.multipliers - expected.multipliers) < 1e-9 * scale
+    assert np.linalg.norm(estimate.constraint_force - expected.constraint_force) < 1e-9 * scale
+    assert estimate.method == "model"
+
+
+class Watched(NamedTuple):
+    """One row a tick: λ, the observer's λ, F, friction's torque, A⁺, what friction adds to λ."""
+
+    true: np.ndarray
+    seen: np.ndarray
+    force: np.ndarray
+    friction: np.ndarray
+    A_pinv: np.ndarray
+    added: np.ndarray
+
+
+def watch(observer_of, friction=FRICTIONLESS, ticks=1500):
+    """The 3R arm on its sine, PIDC alone, and an observer beside it."""
+    model = slider_model()
+    controller = MotionController(model, MotionGains(480.0, 45.0))
+    reference = Sines([-0.075, 0.0], [[Sine(0.225, 0.5, np.pi / 9)], []])
+    start = reference.at(0.0)
+    q = assemble(model.arm, model.constraint, [-3.0, 2.0, 1.0], model.coordinates, start.value)
+    model.evaluate(q, np.zeros(3))
+    v = np.linalg.solve(np.vstack([model.J_theta, model.A]), [*start.rate, 0.0])
+    seen = slider_model()
+    observer = observer_of(seen)
+    hardware = SimulatedArm(Plant(slider_model(), T, friction=friction), q, v)
+    guard = Guard(Limits.of(model.arm, effort=1e3, effort_rate=1e9), 2, T)
+    record, acting = [], np.zeros(3)
+
+    def observe(_, tick):
+        nonlocal acting
+        seen.evaluate(tick.state.q, tick.state.v)
+        estimate = observer.update(acting)
+        rubbing = friction.effort(tick.state.v)
+        rubbed, smooth = (
+            projected(Problem.of(seen, f)).multipliers[0] for f in (acting + rubbing, acting)
+        )
+        record.append(
+            Watched(
+                hardware.truth.multipliers[0],
+                estimate.multipliers[0],
+                hardware.truth.constraint_force,
+                rubbing,
+                seen.A_pinv[:, 0].copy(),
+                rubbed - smooth,
+            )
+        )
+        acting = tick.report.effort.copy()
+
+    ControlLoop(controller, guard, reference).run(hardware, ticks, observe)
+    return Watched(*(np.array(column) for column in zip(*record, strict=True)))
+
+
+def late(force, A_pinv, bandwidth):
+    """λ of a force through the first-order lag of a momentum observer."""
+    decay = np.exp(-2.0 * np.pi * bandwidth * T)
+    filtered = np.zeros_like(force)
+    for k in range(1, len(force)):
+        filtered[k] = decay * filtered[k - 1] + (1.0 - decay) * force[k]
+    return (A_pinv * filtered).sum(axis=1)
+
+
+def test_in_motion_the_model_is_exact_where_it_knows_all():
+    ride = watch(ModelObserver)
+    np.testing.assert_allclose(ride.seen[1:], ride.true[1:], atol=1e-9)
+    assert np.abs(ride.true).max() > 5.0
+
+
+def test_the_model_does_not_see_friction():
+    """What it misses is what friction alone adds to λ."""
+    ride = watch(ModelObserver, FRICTION)
+    np.testing.assert_allclose((ride.seen + ride.added)[1:], ride.true[1:], atol=1e-9)
+    assert np.abs(ride.added[1:]).max() > 1.0
+
+
+@pytest.mark.parametrize("bandwidth", [10.0, 50.0])
+def test_momentum_follows_the_force_late_by_its_bandwidth(bandwidth):
+    """Against F through the same lag, once the first 100 ms have passed: 1 % of its size."""
+    ride = watch(lambda model: MomentumObserver(model, bandwidth, T))
+    expected = late(ride.force, ride.A_pinv, bandwidth)
+    size = np.abs(ride.true).max()
+    np.testing.assert_allclose(ride.seen[100:], expected[100:], atol=0.01 * size)
+
+
+def test_momentum_sees_friction_as_a_part_of_the_force():
+    """It cannot tell them apart: it reports the normal part of F − τ, τ the torque of friction.
+
+    To 1 % of λ, but for the few ticks within which a joint turns round and its friction changes.
+    """
+    ride = watch(lambda model: MomentumObserver(model, 50.0, T), FRICTION)
+    expected = late(ride.force - ride.friction, ride.A_pinv, 50.0)
+    size = np.abs(ride.true).max()
+    off = np.abs(ride.seen - expected)[100:] / size
+    assert np.quantile(off, 0.97) < 0.01
+    assert off.max() < 0.06
+    assert np.abs(ride.seen - late(ride.force, ride.A_pinv, 50.0))[100:].max() > 0.05 * size
+
+
+def test_momentum_converges_on_a_constant_force_as_an_exponential():
+    """At rest under λ = 20 N: 63 % after 1/K, 99 % after 4.6/K."""
+    model = slider_model()
+    q = assemble(model.arm, model.constraint, NEAR[3])
+    model.evaluate(q, np.zeros(3))
+    observer = MomentumObserver(model, 20.0, T)
+    effort = 20.0 * model.A[0]
+    found = [observer.update(effort).multipliers[0] for _ in range(100)]
+    K = 2.0 * np.pi * 20.0
+    np.testing.assert_allclose(found, 20.0 * (1.0 - np.exp(-K * T * np.arange(100))), atol=1e-9)
+    assert observer.update(effort).method == "momentum"
+    observer.reset()
+    assert observer.update(effort).multipliers[0] == 0.0
+
+
+def test_momentum_survives_a_state_that_is_not_finite():
+    model = slider_model()
+    q = assemble(model.arm, model.constraint, NEAR[3])
+    observer = MomentumObserver(model, 50.0, T)
+    effort = 20.0 * model.evaluate(q, np.zeros(3)).A[0]
+    for _ in range(200):
+        observer.update(effort)
+    model.evaluate(np.full(3, np.nan), np.zeros(3))
+    assert np.isnan(observer.update(effort).multipliers).all()
+    model.evaluate(q, np.zeros(3))
+    for _ in range(3):
+        assert observer.update(effort).multipliers[0] == pytest.approx(20.0, rel=1e-6)
+
+
+def hybrid_run(observer_of):
+    """Force control with a sensor, or with an observer in its place; λ over time."""
+    model = slider_model()
+    q = assemble(model.arm, model.constraint, NEAR[3])
+    controller = ForceController(model, MotionGains(480.0, 45.0), ForceGains(2.0, 10.0, 50.0))
+    controller.hold(q)
+    hardware = SimulatedArm(Plant(slider_model(), T), q, measures_force=observer_of is None)
+    loop = ControlLoop(
+        controller,
+        Guard(Limits.of(model.arm, effort=1e3, effort_rate=1e9), 2, T),
+        Constant(controller.motion[0].copy()),
+        Constant([20.0]),
+        observer=observer_of(model) if observer_of else None,
+    )
+    forces = []
+    loop.run(hardware, 600, lambda _, tick: forces.append(hardware.truth.multipliers[0]))
+    return np.array(forces), loop.multipliers.copy()
+
+
+def test_the_loop_runs_on_the_model_as_on_a_sensor():
+    measured, _ = hybrid_run(None)
+    observed, last = hybrid_run(ModelObserver)
+    np.testing.assert_allclose(observed, measured, atol=1e-9)
+    np.testing.assert_allclose(last, observed[-1], atol=1e-9)
+
+
+def test_the_loop_runs_on_the_momentum_observer():
+    """Its lag comes on top of the filter's: the force still settles where it should."""
+    observed, last = hybrid_run(lambda model: MomentumObserver(model, 100.0, T))
+    assert observed[-1] == pytest.approx(20.0, rel=0.01)
+    assert last[0] == pytest.approx(20.0, rel=0.01)
+
+
+def test_bad_observers_are_refused():
+    model = slider_model()
+    for kind in (ModelObserver, MomentumObserver):
+        with pytest.raises(InvalidValue, match="no constraint"):
+            kind(ConstrainedArm(model.arm, None, model.coordinates))
+        with pytest.raises(InvalidValue, match="no metric"):
+            kind(slider_model(metric=Metric(np.array([1.0, 2.0, 3.0]))))
+    with pytest.raises(InvalidValue, match="bandwidth must be positive"):
+        MomentumObserver(model, 0.0)
+    with pytest.raises(InvalidValue, match="period must be positive"):
+        MomentumObserver(model, 50.0, -1.0)

@@ -1,0 +1,136 @@
+"""One tick: the same numbers compiled or not, and nothing left behind."""
+
+import json
+import os
+import subprocess
+import sys
+import tracemalloc
+from pathlib import Path
+
+import numpy as np
+import pytest
+from arms import slider_model, state_on
+
+from projected_control.control import ForceController, ForceGains, MotionGains
+from projected_control.guard import Guard, Limits
+from projected_control.hardware import ArmState
+from projected_control.loop import ControlLoop
+from projected_control.reference import Sine, Sines
+
+TEST = Path(__file__).parent
+T = 1e-3
+SCRIPT = """
+import json
+import numpy as np
+from arms import slider_model, spatial_model, state_on
+from projected_control.compiled import COMPILED
+from projected_control.control import (
+    ForceController, ForceGains, Law, MotionController, MotionGains, PassiveJointController)
+from projected_control.guard import Guard, Limits
+from projected_control.hardware import ArmState
+from projected_control.loop import ControlLoop
+from projected_control.projection import Metric
+from projected_control.reference import Sine, Sines
+
+gains, force, T = MotionGains(480.0, 45.0), ForceGains(), 1e-3
+weights = Metric(np.linspace(0.5, 4.0, 7))
+near = {3: np.array([-3.8, 2.4, 1.4]), 7: np.full(7, 0.4)}
+some = {3: ("joint_2",), 7: ("joint_2", "joint_5")}
+controllers = {}
+for name, build in {"3": slider_model, "7": spatial_model}.items():
+    passive = some[int(name)]
+    controllers[f"pidc {name}"] = MotionController(build(), gains)
+    controllers[f"idc {name}"] = MotionController(build(), gains, Law.IDC)
+    controllers[f"hybrid {name}"] = ForceController(build(), gains, force)
+    controllers[f"passive {name}"] = PassiveJointController(build(passive=passive), gains)
+    controllers[f"passive force {name}"] = PassiveJointController(
+        build(passive=passive), gains, force)
+controllers["weighted 7"] = ForceController(spatial_model(metric=weights), gains, force)
+
+numbers = {}
+for name, controller in controllers.items():
+    model, rows = controller.model, []
+    q, v = state_on(model, 1, near[model.n], 0.05)
+    v *= 0.1
+    place = model.evaluate(q, v).theta.copy()
+    wave = Sines(place, [[Sine(0.01, 1.0 + i)] for i in range(model.k)])
+    presses = controller.force is not None
+    press = Sines(np.full(model.m, 5.0), [[Sine(2.0, 3.0)]] * model.m) if presses else None
+    limits = Limits.of(model.arm, effort=300.0, effort_rate=3e4)
+    loop = ControlLoop(controller, Guard(limits, model.k, T), wave, press)
+    for k in range(40):
+        away = q + k * T * v
+        if k == 20:
+            away = away * np.nan
+        measured = np.full(model.m, 4.0 + np.sin(k))
+        report = loop.update(ArmState(away, v, measured, k * T))
+        rows.append([*report.effort, *controller.effort.total, report.action, report.events])
+        if k == 10:
+            controller.set_gains(MotionGains(100.0, 20.0), 0.01)
+    numbers[name] = [[float(x) for x in row] for row in rows]
+print(json.dumps({"compiled": COMPILED, "numbers": numbers}))
+"""
+
+
+def run(**environment):
+    path = os.pathsep.join([str(TEST.parent), str(TEST)])
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT],
+        env=os.environ | {"PYTHONPATH": path} | environment,
+        capture_output=True,
+        text=True,
+        timeout=280,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_ticks_are_the_same_compiled_or_not():
+    """Every law, three and seven joints, gains blending, a bad state: 1e-12 of the effort."""
+    fast, slow = run(PROJECTED_CONTROL_COMPILE="1"), run(PROJECTED_CONTROL_COMPILE="0")
+    if not fast["compiled"]:
+        pytest.skip("there is no compiler to compare with")
+    assert not slow["compiled"]
+    assert len(fast["numbers"]) == 11
+    for name, rows in fast["numbers"].items():
+        quick, plain = np.array(rows), np.array(slow["numbers"][name])
+        np.testing.assert_array_equal(quick[:, -2:], plain[:, -2:], err_msg=name)
+        size = np.linalg.norm(plain[:, :-2], axis=1).max()
+        assert np.abs(quick - plain)[:, :-2].max() <= 1e-12 * size, name
+        assert (np.abs(plain[:, :-2]).max(axis=0) > 0.0).sum() >= 4
+
+
+@pytest.fixture
+def running():
+    """A loop with everything in it, and a function that makes it tick on."""
+    model = slider_model()
+    q, v = state_on(model, 1, np.array([-3.8, 2.4, 1.4]), 0.1)
+    place = model.evaluate(q, v).theta.copy()
+    controller = ForceController(model, MotionGains(480.0, 45.0), ForceGains())
+    guard = Guard(Limits.of(model.arm), 2, T)
+    wave = Sines(place, [[Sine(0.01, 1.0)], []])
+    loop = ControlLoop(controller, guard, wave, Sines([5.0], [[Sine(1.0, 1.0)]]))
+    measured, done = np.array([4.0]), 0
+
+    def tick_on(count):
+        nonlocal done
+        for _ in range(count):
+            loop.update(ArmState(q + 1e-9 * done, v, measured, done * T))
+            done += 1
+
+    loop.warm_up()
+    return tick_on
+
+
+def test_a_thousand_ticks_leave_nothing_behind(running):
+    running(200)
+    tracemalloc.start()
+    try:
+        running(100)
+        before, _ = tracemalloc.get_traced_memory()
+        running(1000)
+        after, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert after - before < 1024
+    assert peak - before < 64 * 1024
