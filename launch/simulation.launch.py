@@ -10,6 +10,7 @@ import math
 from pathlib import Path
 from typing import Any
 
+from diagnostic_msgs.msg import DiagnosticArray
 from launch.action import Action
 from launch.actions import (
     DeclareLaunchArgument,
@@ -26,6 +27,7 @@ from launch.launch_description import LaunchDescription
 from launch.substitutions import EnvironmentVariable
 from launch_ros.actions import LifecycleNode
 from launch_ros.event_handlers import OnStateTransition
+from launch_ros.ros_adapters import get_ros_node
 
 from projected_control.demo.case import CASES, read_parameter_file
 from projected_control.errors import InvalidValue, ProjectedControlError
@@ -122,7 +124,7 @@ def start(context: LaunchContext) -> list[Action]:
     if case.node != PASSIVE and passive:
         own[ARM]["passive_joints"] = [""]  # this controller moves all joints: give all a motor
     if rate > 0.0:
-        own[ARM]["simulation.step"] = 1.0 / rate / math.ceil(1.0 / rate / LONGEST_STEP - 1e-9)
+        own[ARM]["simulation.step"] = integration_step(rate)
     if lockstep:
         own[ARM]["simulation.duration"] = seconds
     for node, values in own.items():
@@ -142,29 +144,50 @@ def start(context: LaunchContext) -> list[Action]:
         )
         for name, values in own.items()
     }
-    return [*nodes.values(), *(ending(nodes[case.node], seconds, lockstep) if seconds else [])]
+    actions: list[Action] = list(nodes.values())
+    return [*actions, ending(nodes[case.node], seconds, lockstep)] if seconds else actions
 
 
-def ending(controller: LifecycleNode, seconds: float, lockstep: bool) -> list[Action]:
-    """Shut down when the time is over; in lockstep the controller then goes inactive by itself."""
-    over = EmitEvent(event=ShutdownEvent(reason=f"{seconds:g} s are over"))
-    goal = "inactive" if lockstep else "active"
-    begin = "deactivating" if lockstep else "activating"
-    return [
-        RegisterEventHandler(
-            OnStateTransition(
-                target_lifecycle_node=controller,
-                start_state=begin,
-                goal_state=goal,
-                entities=[over if lockstep else TimerAction(period=seconds, actions=[over])],
-            )
+def ending(controller: LifecycleNode, seconds: float, lockstep: bool) -> Action:
+    """Shut down when the time is over: in real time by the clock, in lockstep by the arm's word."""
+    event = ShutdownEvent(reason=f"{seconds:g} s are over")
+    if lockstep:
+        return OpaqueFunction(function=when_finished, args=[event])
+    return RegisterEventHandler(
+        OnStateTransition(
+            target_lifecycle_node=controller,
+            start_state="activating",
+            goal_state="active",
+            entities=[TimerAction(period=seconds, actions=[EmitEvent(event=event)])],
         )
-    ]
+    )
+
+
+def when_finished(context: LaunchContext, event: ShutdownEvent) -> None:
+    """Emit an event when the simulated arm says on /diagnostics that it has finished."""
+
+    def listen(message: DiagnosticArray) -> None:
+        if any(status.name == ARM and status.message == "finished" for status in message.status):
+            context.asyncio_loop.call_soon_threadsafe(lambda: emit(context, event))
+
+    get_ros_node(context).create_subscription(DiagnosticArray, "/diagnostics", listen, 10)
+
+
+def emit(context: LaunchContext, event: ShutdownEvent) -> None:
+    """Emit an event, once."""
+    if not context.is_shutdown:
+        context.emit_event_sync(event)
 
 
 def end_together(context: LaunchContext, name: str) -> list[Action]:
     """When one node has ended, end the others; once."""
     return [] if context.is_shutdown else [Shutdown(reason=f"{name} ended")]
+
+
+def integration_step(rate: float) -> float:
+    """The largest step [s] that is short enough and divides the loop's period."""
+    period = 1.0 / rate
+    return period / math.ceil(period / LONGEST_STEP - 1e-9)
 
 
 def number(given: dict[str, str], name: str) -> float:

@@ -219,6 +219,8 @@ class ControlLoop:
                     f"the force reference has {reference.size} numbers, the constraint has "
                     f"{self.controller.model.m} rows"
                 )
+        elif self.controller.force is not None:
+            self.controller.force.wanted[:] = 0.0
         self.force_reference = reference
 
     def warm_up(self) -> None:

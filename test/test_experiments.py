@@ -17,6 +17,7 @@ from projected_control.experiments import (
     names_of,
     run_experiment,
     slider_crank,
+    table2_cases,
 )
 from projected_control.experiments import table1 as table1_module
 from projected_control.experiments.case import ConstantEffort
@@ -28,7 +29,8 @@ from projected_control.experiments.random_starts import study_random_starts
 from projected_control.experiments.report import page
 from projected_control.experiments.runner import attempt, simulate
 from projected_control.experiments.style import render
-from projected_control.simulation import JointFriction
+from projected_control.model import ConstrainedArm
+from projected_control.simulation import JointFriction, start_of
 
 
 @pytest.fixture(scope="module")
@@ -213,6 +215,19 @@ def test_table2_forces(table2):
     assert numbers["friction"]["pidc"] == numbers["friction_offset"]["pidc"]  # P knows no place
     for name in ("idc", "pidc", "hybrid"):
         assert numbers["nominal"][name]["x_error_max"] < 1e-5
+
+
+def test_runs_start_on_their_reference():
+    case = table2_cases.describe(table2_cases.SETTINGS["nominal"], "pidc", Options())
+    model = ConstrainedArm(case.arm.load(), case.constraint, table2_cases.COORDINATES)
+    model.evaluate(np.array(case.q0), np.array(case.v0))
+    point = table2_cases.REFERENCE.at(0.0)
+    np.testing.assert_allclose(model.theta, point.value, atol=1e-12)
+    np.testing.assert_allclose(model.theta_rate, point.rate, atol=1e-12)
+    np.testing.assert_allclose(model.A @ model.v, 0.0, atol=1e-12)
+    np.testing.assert_allclose(case.q0, [-3.82226, 2.39542, 1.42684], atol=1e-5)  # the branch
+    with pytest.raises(InvalidValue, match="coordinates"):
+        start_of(ConstrainedArm(case.arm.load()), table2_cases.REFERENCE, case.q0)
 
 
 def test_controlled_outcomes_are_drawn(table1, table2):

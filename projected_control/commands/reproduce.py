@@ -40,6 +40,10 @@ examples:
       with gravity, and other random starts
   projected-control reproduce slider-crank --q0 2.0943951
       one angle is enough: the other follows from the slider, q2 = 2π − 2 q1
+  projected-control reproduce table1 --gravity 9.81
+      the torques with gravity; one motor still needs √5 times what two need
+  projected-control reproduce all --out reproduction
+      everything, and one page index.html
   projected-control reproduce free-fall --json | python3 -m json.tool
       only the numbers; with --json files are written only if --out is given
 """

@@ -4,9 +4,10 @@ To add a case, write a module here with
 
     def run(options: Options, progress: Progress) -> Outcome
 
-that describes the case as data (`case.Case`), runs it (`runner.simulate`) and returns numbers,
-tables and figures (`outcome.Outcome`); then enter it in `registry.EXPERIMENTS`. The command line,
-the files, the report page and ``reproduce all`` follow from that.
+that describes the case as data (`case.Case`, driven by a `case.ConstantEffort` or by the control
+loop, `control.Control`), runs it (`runner.simulate`) and returns numbers, tables and figures
+(`outcome.Outcome`); then enter it in `registry.EXPERIMENTS`. The command line, the files, the
+report page and ``reproduce all`` follow from that.
 """
 
 from projected_control.experiments.registry import (

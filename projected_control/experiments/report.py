@@ -43,6 +43,10 @@ td:first-child { min-width: 8rem; }
 td:not(:first-child) { white-space: nowrap; }
 thead th { border-bottom: 2px solid var(--soft); }
 li { margin: .4rem 0; }
+@media (max-width: 32rem) {
+  table { font-size: .85rem; } th, td { padding: .3rem .4rem; }
+  td:first-child { min-width: 6rem; } ul { padding-left: 1.2rem; }
+  figure { overflow-x: auto; } figure img { width: 30rem; } }
 footer { margin-top: 3rem; border-top: 1px solid var(--line); padding-top: .8rem; }
 """
 

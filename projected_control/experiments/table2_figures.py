@@ -77,8 +77,8 @@ def draw_controllers(runs: Mapping[str, Followed]) -> Figure:
         ax.set_title(title)
         ax.set_ylabel(label)
         ax.margins(x=0.0)
-    spread = max(0.5, 1.1 * float(np.abs(np.degrees([r.theta[:, 1] for r in runs.values()])).max()))
-    axes[1].set_ylim(-spread, spread)
+    headings = np.degrees([r.theta[:, 1] for r in runs.values()])
+    axes[1].set_ylim(min(-0.5, 1.1 * headings.min()), max(0.5, 1.1 * headings.max()))
     settled = np.concatenate(
         [r.recording.multipliers[r.recording.time >= SETTLING] for r in runs.values()]
     )

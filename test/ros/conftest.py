@@ -11,6 +11,15 @@ import pytest
 _SET_BY_FLEETS = ("ROS_AUTOMATIC_DISCOVERY_RANGE", "ROS_PYTHON_CHECK_FIELDS", "ROS_LOG_DIR")
 
 
+@pytest.fixture(scope="session")
+def kernels() -> None:
+    """Compile here what the nodes need: the first time this takes longer than they wait."""
+    from projected_control.demo.case import run_in_process, settings_for
+
+    for choice in ("motion", "force", "passive"):
+        run_in_process(settings_for(choice, 0.01, "paper", True, {}))
+
+
 def _new_fleet(folder: Any) -> Iterator[Any]:
     pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
     from fleet import Fleet
@@ -29,12 +38,12 @@ def _new_fleet(folder: Any) -> Iterator[Any]:
 
 
 @pytest.fixture(scope="module")
-def shared_fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+def shared_fleet(kernels: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """One for all tests of a file, ended with it."""
     yield from _new_fleet(tmp_path_factory.mktemp("fleet"))
 
 
 @pytest.fixture
-def fleet(tmp_path: Any) -> Iterator[Any]:
+def fleet(kernels: None, tmp_path: Any) -> Iterator[Any]:
     """One of a test's own."""
     yield from _new_fleet(tmp_path)

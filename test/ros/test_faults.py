@@ -1,0 +1,192 @@
+"""What a controller does when its arm misbehaves, and what the arm gets when its controller dies.
+
+In real time, at a rate a busy computer keeps up with; nothing here depends on how fast it is.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
+
+from collections.abc import Sequence
+
+import numpy as np
+from fleet import STEADY, THREE_LINK, Fleet
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+
+from projected_control.parameters import ARM, FORCE, WATCHDOG
+
+SETTINGS = {**THREE_LINK, **STEADY, "limits.effort": [30.0]}
+COMMANDS = "effort_controller/commands"
+
+
+class Team:
+    """An arm and a controller that follow a sine, and everything that passes between them."""
+
+    def __init__(self, fleet: Fleet) -> None:
+        self.fleet = fleet
+        self.commands = fleet.record(Float64MultiArray, COMMANDS)
+        self.states = fleet.record(JointState, "joint_states")
+        self.arm = fleet.start(ARM, SETTINGS)
+        self.controller = fleet.start(FORCE, SETTINGS)
+        self.follows()
+
+    def follows(self) -> None:
+        """Wait until all is well."""
+        self.fleet.until_said(FORCE, "following", level=0)
+
+    def fault(self, name: str) -> None:
+        self.fleet.put(ARM, {"fault": name})
+
+    def counted(self, key: str) -> float:
+        """A count of the controller now."""
+        self.fleet.until_said(FORCE)
+        return self.fleet.diagnosis(FORCE).number(key)
+
+    def more(self, key: str) -> None:
+        """Wait until the controller counts more of something than now."""
+        self.fleet.until_counted(FORCE, key, self.counted(key) + 3)
+
+    def newest_efforts(self, count: int = 5) -> np.ndarray:
+        """Commands from now on."""
+        return efforts(self.fleet.more(self.commands, count))
+
+
+def efforts(messages: Sequence[Float64MultiArray]) -> np.ndarray:
+    return np.array([list(message.data) for message in messages])
+
+
+@pytest.fixture(scope="module")
+def team(shared_fleet: Fleet) -> Team:
+    return Team(shared_fleet)
+
+
+@pytest.mark.parametrize(
+    ("fault", "event", "answer"),
+    [
+        ("frozen", "state frozen", "zero"),
+        ("nan", "state not finite", "zero"),
+        ("back", "time went back", "hold"),
+        ("no_wrench", "force stale", "stop"),
+        ("silent", "state stale", "zero"),
+    ],
+)
+def test_faults(team: Team, fault: str, event: str, answer: str) -> None:
+    """Each is noticed, answered and said; when it is over, the controller goes on."""
+    before = team.counted(f"answers: {answer}")
+    team.fault(fault)
+    if fault in ("back", "silent"):  # the first comes and goes, the second is not a tick's event
+        team.fleet.until_counted(FORCE, f"answers: {answer}", before + 3)
+    else:
+        team.fleet.until_said(FORCE, event, level=1)
+    team.more(f"answers: {answer}")
+    sent = team.newest_efforts()
+    assert np.isfinite(sent).all()
+    if answer == "zero":
+        assert (sent == 0.0).all()
+    if answer == "stop":
+        assert (np.abs(sent) > 0.0).any()
+        speeds = [max(map(abs, s.velocity)) for s in team.fleet.more(team.states, 3)]
+        assert max(speeds) < 0.05  # braked
+    team.fault("none")
+    team.follows()
+    if fault == "silent":
+        assert team.counted("answers: zero") > before
+    elif fault == "back":
+        assert team.counted(event) > 0
+
+
+def test_reordered_joints(team: Team) -> None:
+    """Joints are found by name: it follows all the same."""
+    troubles = {k: team.counted(k) for k in ("answers: zero", "answers: stop", "answers: hold")}
+    team.fault("reordered")
+    reordered = team.fleet.more(team.states, 30)
+    assert list(reordered[-1].name) == ["joint_3", "joint_2", "joint_1"]
+    team.follows()
+    assert {k: team.counted(k) for k in troubles} == troubles
+    errors = team.fleet.summary(FORCE)["tracking_rms_by_coordinate"]
+    assert max(errors.values()) < 0.2
+    team.fault("none")
+    team.follows()
+
+
+def test_nothing_beyond_limits_passed(team: Team) -> None:
+    """In all of the above."""
+    sent = efforts(team.commands.drain())
+    assert np.isfinite(sent).all()
+    assert np.abs(sent).max() <= 30.0
+
+
+def test_partial_states_are_overheard(team: Team) -> None:
+    """Somebody else's joint states on the same topic change nothing."""
+    stranger = team.fleet.publisher(JointState, "joint_states")
+    before = team.counted("messages malformed")
+    for message in (
+        JointState(name=["gripper"], position=[0.1], velocity=[0.0]),
+        JointState(),
+        JointState(name=["joint_1", "joint_2", "joint_3"], position=[0.1], velocity=[]),
+        JointState(name=["joint_1"] * 3, position=[0.1] * 3, velocity=[0.0] * 3),
+    ):
+        stranger.publish(message)
+    team.fleet.until_counted(FORCE, "messages malformed", before + 4)
+    team.follows()
+    team.fleet.node.destroy_publisher(stranger)
+
+
+def test_lost(team: Team) -> None:
+    """The arm is killed: first zeros, then the controller goes inactive and says why."""
+    team.fleet.put(FORCE, {"limits.lost_time": 0.5})
+    team.follows()
+    team.arm.kill()
+    team.fleet.until_said(FORCE, "no joint state for", "has stopped", level=2)
+    assert team.fleet.state(FORCE) == "inactive"
+    sent = efforts(team.commands.drain())
+    last = np.flatnonzero(np.abs(sent).max(axis=1) > 0.0)[-1]
+    assert len(sent) - last > 2  # zeros while it waited, and one for farewell
+    assert (sent[last + 1 :] == 0.0).all()
+    assert "going inactive: no joint state" in team.controller.log
+
+
+def test_stays_inactive_until_told(team: Team) -> None:
+    """A new arm does not wake a controller that went inactive for a reason."""
+    team.arm = team.fleet.start(ARM, SETTINGS)
+    team.fleet.until_state(ARM, "active")
+    team.fleet.more(team.states, 50)
+    assert team.fleet.state(FORCE) == "inactive"
+    assert team.fleet.change(FORCE, "activate")
+    team.follows()
+
+
+def test_controller_killed(team: Team) -> None:
+    """Silence, then zeros from the watchdog, and the arm has no torque."""
+    joints = {"joints": SETTINGS["joints"], "controller": FORCE, "diagnostics_rate": 20.0}
+    team.fleet.start(WATCHDOG, {**joints, "timeout": 1.0})
+    team.fleet.until_said(WATCHDOG, "watching", level=0)
+    team.fleet.until(lambda: np.abs(team.newest_efforts(1)).max() > 0.0, "a torque on the wire")
+    team.controller.kill()
+    team.fleet.until_said(WATCHDOG, "no heartbeat for", "sending zeros", level=2)
+    team.fleet.more(team.commands, 10)
+    sent = efforts(team.commands.drain())
+    last = np.flatnonzero(np.abs(sent).max(axis=1) > 0.0)[-1]
+    assert len(sent) - last > 10
+    assert (sent[last + 1 :] == 0.0).all()
+    newest = team.fleet.more(team.states, 3)[-1]
+    assert list(newest.effort) == [0.0, 0.0, 0.0]
+    assert team.fleet.diagnosis(WATCHDOG).number("trips") == 1
+
+
+def test_successor_of_a_killed_controller(team: Team) -> None:
+    """The dead one's name does not keep the next one from starting, and the watchdog lets go."""
+    team.controller = team.fleet.start(FORCE, SETTINGS)
+    team.follows()
+    team.fleet.until_said(WATCHDOG, "watching", level=0)
+
+
+def test_watchdog_hears_a_farewell(team: Team) -> None:
+    """A controller that stops in an orderly way does not trip it."""
+    assert team.fleet.change(FORCE, "deactivate")
+    team.fleet.until_said(WATCHDOG, "waiting for a controller", level=0)
+    assert team.fleet.diagnosis(WATCHDOG).number("trips") == 1
+    assert (efforts(team.commands.drain())[-1] == 0.0).all()

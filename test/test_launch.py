@@ -1,0 +1,187 @@
+"""launch/simulation.launch.py, with the real launch."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import signal
+from collections import defaultdict
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pytest
+
+pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
+pytest.importorskip("launch_ros", reason="launch_ros is not installed (it is not on PyPI)")
+
+from ament_index_python.packages import PackageNotFoundError, get_package_prefix
+from launch.actions import DeclareLaunchArgument, RegisterEventHandler, SetLaunchConfiguration
+from launch.event_handlers import OnProcessExit, OnProcessStart
+from launch.launch_context import LaunchContext
+from launch.launch_description import LaunchDescription
+from launch.launch_service import LaunchService
+from launch_ros.event_handlers import OnStateTransition
+
+from projected_control.errors import ProjectedControlError
+
+FILE = Path(__file__).parents[1] / "launch" / "simulation.launch.py"
+CONTROLLERS = {
+    "motion": "motion_controller",
+    "force": "force_controller",
+    "passive": "passive_joint_controller",
+    "idc": "motion_controller",
+}
+HELPERS = {"simulated_arm", "effort_watchdog"}
+
+
+@pytest.fixture(scope="module")
+def file() -> ModuleType:
+    """The launch file as a module."""
+    spec = importlib.util.spec_from_file_location("simulation_launch", FILE)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def executables(monkeypatch, tmp_path) -> None:
+    """Skip where `ros2 run` would not find the nodes; else a ROS domain of one's own."""
+    try:
+        folder = Path(get_package_prefix("projected_control"), "lib", "projected_control")
+    except PackageNotFoundError:
+        folder = Path()
+    if not (folder / "simulated_arm").is_file():
+        pytest.skip("the package is not installed where ros2 run looks (pip install ., colcon)")
+    monkeypatch.setenv("ROS_DOMAIN_ID", str(1 + os.getpid() % 100))
+    monkeypatch.setenv("ROS_LOG_DIR", str(tmp_path))
+
+
+def context_of(file: ModuleType, **given: str) -> LaunchContext:
+    """With every argument at its default, but for those given."""
+    context = LaunchContext()
+    context.launch_configurations.update(given)
+    for argument in file.ARGUMENTS:
+        argument.execute(context)
+    return context
+
+
+def launch(file: ModuleType, *extra: Any, **given: str) -> tuple[int, dict[str, list[str]]]:
+    """Run to the end; the exit status, and for each node its states and then how it ended."""
+    story: dict[str, list[str]] = defaultdict(list)
+
+    def on_transition(event: Any, _: Any) -> None:
+        story[event.action.node_name.strip("/")].append(event.goal_state)
+
+    def on_exit(event: Any, _: Any) -> None:
+        story[event.action.node_name.strip("/")].append(f"exit {event.returncode}")
+
+    transitions = OnStateTransition(entities=[])
+    transitions.handle = on_transition
+    service = LaunchService(noninteractive=True)
+    service.include_launch_description(
+        LaunchDescription(
+            [
+                *(SetLaunchConfiguration(name, value) for name, value in given.items()),
+                RegisterEventHandler(transitions),
+                RegisterEventHandler(OnProcessExit(on_exit=on_exit)),
+                *extra,
+                file.generate_launch_description(),
+            ]
+        )
+    )
+    return service.run(), dict(story)
+
+
+def test_every_argument_is_described_and_has_a_default(file):
+    declared = {
+        entity.name: entity
+        for entity in file.generate_launch_description().entities
+        if isinstance(entity, DeclareLaunchArgument)
+    }
+    names = {"controller", "arm", "preset", "lockstep", "rate", "seconds", "friction"}
+    assert set(declared) == names
+    for argument in declared.values():
+        assert argument.default_value is not None
+        assert len(argument.description) > 10
+
+
+@pytest.mark.parametrize("controller", CONTROLLERS)
+@pytest.mark.parametrize("arm", ["auto", "slider_crank"])
+def test_each_choice_starts_an_arm_a_watchdog_and_its_controller(file, controller, arm):
+    actions = file.start(context_of(file, controller=controller, arm=arm, rate="300"))
+    started = {action.node_executable for action in actions}
+    assert started == {CONTROLLERS[controller], *HELPERS}
+
+
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        ({"controller": "magic"}, "controller.*magic.*Valid options are.*motion"),
+        ({"preset": "soft"}, "preset.*soft.*Valid options are.*gentle"),
+        ({"lockstep": "maybe"}, "lockstep.*maybe.*true"),
+        ({"friction": "0.3"}, "friction.*0.3.*true"),
+        ({"arm": "octopus"}, "arm:=octopus is neither .* one of slider_crank, three_link_slider"),
+        ({"arm": "/nowhere/arm.yaml"}, "/nowhere/arm.yaml is not a parameter file"),
+        ({"controller": "passive", "arm": "three_link_slider"}, "needs an arm with passive_joints"),
+        ({"rate": "fast"}, "rate:= must be a number from zero on, got 'fast'"),
+        ({"rate": "nan"}, "rate:= must be a number from zero on, got 'nan'"),
+        ({"rate": "0"}, "rate must be at least 1, got 0"),
+        ({"rate": "20000"}, "rate must be at most 10000, got 20000"),
+        ({"seconds": "-1"}, "seconds:= must be a number from zero on, got '-1'"),
+    ],
+)
+def test_bad_arguments_are_refused_before_anything_starts(file, given, reason):
+    with pytest.raises((ProjectedControlError, RuntimeError), match=reason):
+        file.start(context_of(file, **given))
+
+
+def test_an_arm_of_ones_own_by_path(file, tmp_path):
+    path = tmp_path / "mine.yaml"
+    path.write_text("/**: {ros__parameters: {joints: [joint_1], gains: {stiffness: [-1.0]}}}")
+    with pytest.raises(ProjectedControlError, match=r"gains\.stiffness must be at least"):
+        file.start(context_of(file, arm=str(path), preset="gentle", controller="motion"))
+
+
+@pytest.mark.parametrize("rate", [100.0, 300.0, 1000.0, 1024.0, 4000.0])
+def test_the_integration_step_divides_the_period(file, rate):
+    step = file.integration_step(rate)
+    assert step <= 1e-3
+    assert (1.0 / rate / step) == pytest.approx(round(1.0 / rate / step), abs=1e-9)
+
+
+@pytest.mark.parametrize("controller", CONTROLLERS)
+def test_a_run_in_lockstep_ends_by_itself_and_cleanly(file, executables, controller):
+    status, story = launch(file, controller=controller, lockstep="true", seconds="0.5")
+    assert status == 0
+    assert set(story) == {CONTROLLERS[controller], *HELPERS}
+    for states in story.values():
+        assert "active" in states
+        assert states[-1] == "exit 0"
+
+
+def test_a_run_in_real_time_ends_by_itself_and_cleanly(file, executables):
+    status, story = launch(file, controller="motion", rate="100", seconds="0.5")
+    assert status == 0
+    assert "active" in story["motion_controller"]
+    assert {states[-1] for states in story.values()} == {"exit 0"}
+
+
+def test_where_one_dies_all_end(file, executables):
+    processes: dict[str, SimpleNamespace] = {}
+
+    def on_start(event: Any, _: Any) -> None:
+        processes[event.action.node_name.strip("/")] = SimpleNamespace(pid=event.pid)
+
+    def on_transition(event: Any, _: Any) -> None:
+        name = event.action.node_name.strip("/")
+        if name == "motion_controller" and event.goal_state == "active":
+            os.kill(processes[name].pid, signal.SIGKILL)
+
+    transitions = OnStateTransition(entities=[])
+    transitions.handle = on_transition
+    extra = [RegisterEventHandler(OnProcessStart(on_start=on_start))]
+    extra.append(RegisterEventHandler(transitions))
+    _, story = launch(file, *extra, controller="motion", rate="100")
+    assert story["motion_controller"][-1] == "exit -9"
+    assert {story[name][-1] for name in HELPERS} == {"exit 0"}
