@@ -20,12 +20,15 @@ Real-time control of arms whose motion is constrained: a tip on a slider, a cran
 
 EXAMPLES = """\
 examples:
-  projected-control demo                          see an arm move; figures go to demo_output/
-  projected-control reproduce free-fall           Moura's free fall: figures and a report page
-  projected-control reproduce slider-crank --json only the numbers, as one JSON object
-  projected-control reproduce --help              what each subcommand takes, with examples
+  projected-control demo                     the ROS 2 nodes on a simulated arm, live, with a report
+  projected-control reproduce all            the papers' tables and figures, on one page
+  projected-control reproduce table2 --json  only the numbers, as one JSON object
+  projected-control check my_arm.yaml        whether settings make sense, before anything moves
+  projected-control bench tick               how long one tick of the loop takes on this computer
+  projected-control reproduce --help         what each subcommand takes, with examples
 
-exit status: 0 done; 2 refused, the reason on standard error; 130 interrupted.
+exit status: 0 done; 1 checked and found wanting; 2 refused, the reason on standard error; 130
+interrupted.
 """
 
 

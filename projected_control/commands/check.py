@@ -71,11 +71,11 @@ def inspect(
     """What there is to say of settings, and what would keep the controller from starting."""
     import numpy as np
 
-    from projected_control import configuration
+    from projected_control import check, configuration
     from projected_control.control import PassiveJointController
     from projected_control.dynamics import condition_numbers
     from projected_control.errors import ProjectedControlError
-    from projected_control.parameters import ARM, checked, parameters_of
+    from projected_control.parameters import checked, parameters_of
     from projected_control.simulation import assemble
 
     known = parameters_of(node)
@@ -83,12 +83,12 @@ def inspect(
     loop = configuration.build_loop(node, settings)
     controller, model = loop.controller, loop.controller.model
     arm, troubles = model.arm, []
-    guess = q or values.get("simulation.start", parameters_of(ARM)["simulation.start"].default)
-    if len(guess) != arm.n:
-        guess = np.zeros(arm.n)
-    place = np.asarray(guess, dtype=np.float64)
     if q is None:
-        place = assemble(arm, model.constraint, place)
+        guess = values.get("simulation.start", [])
+        start = guess if len(guess) == arm.n else np.zeros(arm.n)
+        place = assemble(arm, model.constraint, start)
+    else:
+        place = check.finite_array("--q", q, (arm.n,))
     model.evaluate(place, np.zeros(arm.n))
     controller.stop(place, np.zeros(arm.n))
     residual = float(np.linalg.norm(model.residual))
