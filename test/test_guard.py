@@ -142,6 +142,14 @@ def test_a_state_that_is_not_finite_is_ridden_out_then_given_up():
     np.testing.assert_allclose(effort, last, rtol=1e-12)
 
 
+def test_each_bad_spell_is_ridden_out_anew():
+    """One bad state in five, for a second: held every time, never given up."""
+    loop = make_loop()
+    actions = [tick(loop, k, v=REST if k % 5 else REST * np.nan)[0] for k in range(1000)]
+    assert set(actions[::5]) == {Action.HOLD}
+    assert Action.ZERO not in actions
+
+
 @pytest.mark.parametrize("stamp", [np.nan, np.inf, -np.inf])
 def test_a_stamp_that_is_not_finite_is_no_state(stamp):
     loop = make_loop()

@@ -32,6 +32,11 @@ FIRST_STATE_SECONDS = 1.0
 NAMESAKE_SECONDS = 0.5
 """How long it listens for a controller of the same name where there may be one [s]."""
 
+NAMELESS_CHECKS = 8
+"""In how many checks another publisher may have no name: ROS learns of nodes after their topics."""
+
+_NAMELESS = "_NODE_NAME_UNKNOWN_"
+
 LARGEST_FORCE = 1e6
 """Of a force reference from the topic [N]: what the parameter force.reference takes too."""
 
@@ -46,6 +51,7 @@ class ControllerNode(ManagedNode):
         self._loop: ControlLoop | None = None
         self._thread: LoopThread | None = None
         self._last_run: dict[str, Any] | None = None
+        self._nameless = 0
         super().__init__(kind)
         self._loop_node = rclpy.create_node(
             f"{self.get_name()}_loop",
@@ -144,6 +150,9 @@ class ControllerNode(ManagedNode):
             for info in self._loop_node.get_publishers_info_by_topic(topic)
             if info.node_name != self._loop_node.get_name() and "watchdog" not in info.node_name
         }
+        self._nameless = self._nameless + 1 if _NAMELESS in others else 0
+        if self._nameless < NAMELESS_CHECKS:
+            others.discard(_NAMELESS)
         if others:
             raise ProjectedControlError(
                 f"{', '.join(sorted(others))} also commands this arm on {topic}; stop it first"
