@@ -58,7 +58,7 @@ def read_parameter_file(path: Path) -> dict[str, Any]:
     try:
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
         return _flat(content["/**"]["ros__parameters"])
-    except (OSError, yaml.YAMLError, KeyError, TypeError) as error:
+    except (OSError, UnicodeError, yaml.YAMLError, LookupError, TypeError, AttributeError) as error:
         raise InvalidValue(f"{path} is not a parameter file for all nodes (/**): {error}") from None
 
 

@@ -18,7 +18,13 @@ from std_msgs.msg import Float64MultiArray
 
 from projected_control.parameters import ARM, FORCE, WATCHDOG
 
-SETTINGS = {**THREE_LINK, **STEADY, "limits.effort": [30.0]}
+SETTINGS = {
+    **THREE_LINK,
+    **STEADY,
+    "limits.effort": [30.0],
+    "friction.viscous": [1.0],  # an arm without torque comes to rest, not to its joint limits
+    "disturbance.effort": [0.02, 0.0, 0.0],  # nor does it ever stand so still as to look frozen
+}
 COMMANDS = "effort_controller/commands"
 
 
