@@ -14,19 +14,15 @@ from diagnostic_msgs.msg import DiagnosticArray
 from launch.action import Action
 from launch.actions import (
     DeclareLaunchArgument,
-    EmitEvent,
     OpaqueFunction,
-    RegisterEventHandler,
     SetEnvironmentVariable,
     Shutdown,
-    TimerAction,
 )
 from launch.events import Shutdown as ShutdownEvent
 from launch.launch_context import LaunchContext
 from launch.launch_description import LaunchDescription
 from launch.substitutions import EnvironmentVariable
 from launch_ros.actions import LifecycleNode
-from launch_ros.event_handlers import OnStateTransition
 from launch_ros.ros_adapters import get_ros_node
 
 from projected_control.demo.case import CASES, read_parameter_file
@@ -145,38 +141,37 @@ def start(context: LaunchContext) -> list[Action]:
         for name, values in own.items()
     }
     actions: list[Action] = list(nodes.values())
-    return [*actions, ending(nodes[case.node], seconds, lockstep)] if seconds else actions
+    if seconds:
+        actions.append(OpaqueFunction(function=end_after, args=[case.node, seconds, lockstep]))
+    return actions
 
 
-def ending(controller: LifecycleNode, seconds: float, lockstep: bool) -> Action:
-    """Shut down when the time is over: in real time by the clock, in lockstep by the arm's word."""
-    event = ShutdownEvent(reason=f"{seconds:g} s are over")
-    if lockstep:
-        return OpaqueFunction(function=when_finished, args=[event])
-    return RegisterEventHandler(
-        OnStateTransition(
-            target_lifecycle_node=controller,
-            start_state="activating",
-            goal_state="active",
-            entities=[TimerAction(period=seconds, actions=[EmitEvent(event=event)])],
-        )
-    )
+def end_after(context: LaunchContext, controller: str, seconds: float, lockstep: bool) -> None:
+    """Shut down so many seconds after the controller is active; in lockstep, when the arm has done.
 
-
-def when_finished(context: LaunchContext, event: ShutdownEvent) -> None:
-    """Emit an event when the simulated arm says on /diagnostics that it has finished."""
+    Both say so on /diagnostics, again and again; a transition event could be missed.
+    """
+    due = []
 
     def listen(message: DiagnosticArray) -> None:
-        if any(status.name == ARM and status.message == "finished" for status in message.status):
-            context.asyncio_loop.call_soon_threadsafe(lambda: emit(context, event))
+        for status in message.status:
+            state = next((pair.value for pair in status.values if pair.key == "state"), "")
+            if lockstep:
+                now = status.name == ARM and status.message == "finished"
+            else:
+                now = status.name == controller and state == "active"
+            if now and not due:
+                due.append(0.0 if lockstep else seconds)
+                context.asyncio_loop.call_soon_threadsafe(begin)
+
+    def begin() -> None:
+        context.asyncio_loop.call_later(due[0], end)
+
+    def end() -> None:
+        if not context.is_shutdown:
+            context.emit_event_sync(ShutdownEvent(reason=f"{seconds:g} s are over"))
 
     get_ros_node(context).create_subscription(DiagnosticArray, "/diagnostics", listen, 10)
-
-
-def emit(context: LaunchContext, event: ShutdownEvent) -> None:
-    """Emit an event, once."""
-    if not context.is_shutdown:
-        context.emit_event_sync(event)
 
 
 def end_together(context: LaunchContext, name: str) -> list[Action]:

@@ -176,6 +176,7 @@ TABLE: tuple[Parameter, ...] = (
     _p("simulation.rates", [], "Rates of these coordinates; empty for rest", "m/s or rad/s", nodes=(ARM,)),
     _p("simulation.factor", 1.0, "Speed of time against the wall clock; 0 for as fast as it goes", minimum=0.0, maximum=1000.0, live=True, nodes=(ARM,)),
     _p("simulation.step", 0.001, "Of the integration; divides the period of the loop", "s", minimum=1e-6, maximum=0.1, nodes=(ARM,)),
+    _p("simulation.wait_for_command", False, "Time stands still until the first effort is commanded, so that the arm does not fall before", nodes=(ARM,)),
     _p("simulation.clock", False, "Publish /clock", nodes=(ARM,)),
     _p("simulation.duration", 0.0, "Stop after this much simulated time; 0 for never", "s", minimum=0.0, maximum=1e6, nodes=(ARM,)),
     _p("friction.coulomb", [0.0], "Coulomb friction, one number or one a joint", "N·m or N", minimum=0.0, maximum=1e6, live=True, nodes=(ARM,)),

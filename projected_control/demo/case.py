@@ -122,6 +122,7 @@ def settings_for(
         "simulation.values": start.value.tolist(),
         "simulation.rates": start.rate.tolist(),
         "simulation.duration": seconds if lockstep else 0.0,
+        "simulation.wait_for_command": True,
     }
     arm = _for_node(ARM, values)
     watchdog = {"joints": arm["joints"], "controller": case.node}

@@ -106,6 +106,8 @@ class ControllerNode(ManagedNode):
         except Exception:
             thread.destroy()
             raise
+        if not thread.await_listener(FIRST_STATE_SECONDS):
+            self.get_logger().warning("nobody listens to effort_controller/commands yet")
         self._thread = thread
         thread.start()
         names = loop.controller.model.coordinates

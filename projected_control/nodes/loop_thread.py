@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable
-from time import monotonic, perf_counter_ns
+from time import monotonic, perf_counter_ns, sleep
 from typing import Any
 
 import numpy as np
@@ -144,6 +144,15 @@ class LoopThread:
             return "the joint states lack numbers or are not finite"
         self._q[:], self._v[:] = q, v
         return ""
+
+    def await_listener(self, seconds: float) -> bool:
+        """Whether somebody listens to the commands; discovery takes a moment."""
+        deadline = monotonic() + seconds
+        while not self._commands.get_subscription_count():
+            if monotonic() > deadline:
+                return False
+            sleep(0.01)
+        return True
 
     def start(self) -> None:
         """Answer from now on."""

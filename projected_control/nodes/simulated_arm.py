@@ -183,13 +183,14 @@ class Physics:
         return False
 
     def _run_by_the_clock(self) -> None:
+        waiting = bool(self._settings["simulation.wait_for_command"])
         while not self._inbox.closed and not self.finished:
             self._make_changes()
             self._publish()
             self._sleep_until_next()
             while (message := self._inbox.take(0)) is not None:
-                self._accept(message)
-            if self._may_step():
+                waiting = not self._accept(message) and waiting
+            if self._may_step() and not waiting:
                 self._step()
 
     def _sleep_until_next(self) -> None:

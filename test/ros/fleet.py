@@ -185,9 +185,9 @@ class Recording:
         return self.messages
 
     @property
-    def connected(self) -> int:
-        """How many publishers there are."""
-        return int(self._node.count_publishers(self._subscription.topic_name))
+    def topic(self) -> str:
+        """Its full name."""
+        return str(self._subscription.topic_name)
 
     def close(self) -> None:
         self._node.destroy_subscription(self._subscription)
@@ -236,9 +236,7 @@ class Fleet:
 
     # Processes
 
-    def start(
-        self, kind: str, settings: Mapping[str, Any], name: str = "", **more: Any
-    ) -> Process:
+    def start(self, kind: str, settings: Mapping[str, Any], name: str = "", **more: Any) -> Process:
         """Start a node with those of the settings that it has; underscores in `more` are dots."""
         values = {**settings, **{k.replace("__", "."): v for k, v in more.items()}}
         own = {k: v for k, v in values.items() if k in parameters_of(kind)}
@@ -332,22 +330,40 @@ class Fleet:
         recording.close()
 
     def publisher(self, kind: Any, topic: str) -> Any:
-        """A publisher that somebody listens to."""
+        """A publisher that all listeners have found, at least one of them not our own."""
         publisher = self.node.create_publisher(kind, topic, 100)
-        self.until(publisher.get_subscription_count, f"a listener on {topic}")
+        own = sum(recording.topic == publisher.topic_name for recording in self._recordings)
+
+        def found() -> bool:
+            listeners = self.node.count_subscribers(publisher.topic_name)
+            return publisher.get_subscription_count() >= listeners > own
+
+        self.until(found, f"a listener on {topic}")
         return publisher
 
     # Services
 
-    def call(self, kind: Any, service: str, request: Any) -> Any:
-        """The answer of a service."""
+    def call(self, kind: Any, service: str, request: Any, again: float = PATIENCE) -> Any:
+        """The answer of a service.
+
+        A request may go to a server that was killed and is still believed to be there, while its
+        successor has not been found: questions that do no harm are asked again after a while [s].
+        """
         if service not in self._clients:
             self._clients[service] = self.node.create_client(kind, service)
         client = self._clients[service]
         self.until(client.service_is_ready, f"the service {service}")
-        future = client.call_async(request)
-        self.until(future.done, f"an answer of {service}")
-        return future.result()
+        futures = [client.call_async(request)]
+        asked = monotonic()
+
+        def answer() -> Any:
+            nonlocal asked
+            if monotonic() - asked > again:
+                futures.append(client.call_async(request))
+                asked = monotonic()
+            return next((future for future in futures if future.done()), None)
+
+        return self.until(answer, f"an answer of {service}").result()
 
     def trigger(self, service: str) -> Any:
         """Call a service without arguments."""
@@ -365,7 +381,7 @@ class Fleet:
 
     def state(self, node: str) -> str:
         """Where a node is in its life."""
-        answer = self.call(GetState, f"/{node}/get_state", GetState.Request())
+        answer = self.call(GetState, f"/{node}/get_state", GetState.Request(), again=1.0)
         return str(answer.current_state.label)
 
     def until_state(self, node: str, label: str) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 from fleet import Fleet
 
 from projected_control.demo.case import DemoSettings, run_in_process, settings_for
-from projected_control.parameters import FORCE, MOTION, PASSIVE
+from projected_control.parameters import ARM, FORCE, MOTION, PASSIVE
 
 SECONDS = 1.5
 TICKS = 1500
@@ -46,13 +46,23 @@ def compare(numbers: Mapping[str, Any], expected: Mapping[str, Any]) -> None:
         assert expected[key] > 0.0
 
 
+def compare_twice(fleet: Fleet, controller: str, settings: DemoSettings) -> None:
+    """The second time the arm names its joints in another order, which must change nothing."""
+    first = run(fleet, controller, ARM)
+    compare(first, run_in_process(settings))
+    fleet.put(ARM, {"fault": "reordered"})
+    second = run(fleet, controller, ARM)
+    fleet.put(ARM, {"fault": "none"})
+    assert {key: second[key] for key in KEYS} == {key: first[key] for key in KEYS}
+
+
 @pytest.fixture(scope="module")
 def slider(shared_fleet: Fleet) -> Fleet:
     """An arm on a slider and two controllers, none of them active."""
     for choice, controller in (("motion", MOTION), ("force", FORCE)):
         shared_fleet.start(controller, settings_of(choice).controller)
-    shared_fleet.start("simulated_arm", settings_of("motion").arm)
-    for node in (MOTION, FORCE, "simulated_arm"):
+    shared_fleet.start(ARM, settings_of("motion").arm)
+    for node in (MOTION, FORCE, ARM):
         assert shared_fleet.change(node, "configure")
     return shared_fleet
 
@@ -64,21 +74,13 @@ def test_on_the_slider(slider: Fleet, choice: str, controller: str) -> None:
     settings = settings_of(choice)
     if controller == MOTION:
         slider.put(MOTION, {"law": settings.controller["law"]})
-    expected = run_in_process(settings)
-    first = run(slider, controller, "simulated_arm")
-    compare(first, expected)
-    second = run(slider, controller, "simulated_arm")
-    assert {key: second[key] for key in KEYS} == {key: first[key] for key in KEYS}
+    compare_twice(slider, controller, settings)
 
 
 def test_with_a_passive_joint(fleet: Fleet) -> None:
     settings = settings_of("passive")
     fleet.start(PASSIVE, settings.controller)
-    fleet.start("simulated_arm", settings.arm)
-    for node in (PASSIVE, "simulated_arm"):
+    fleet.start(ARM, settings.arm)
+    for node in (PASSIVE, ARM):
         assert fleet.change(node, "configure")
-    expected = run_in_process(settings)
-    first = run(fleet, PASSIVE, "simulated_arm")
-    compare(first, expected)
-    second = run(fleet, PASSIVE, "simulated_arm")
-    assert {key: second[key] for key in KEYS} == {key: first[key] for key in KEYS}
+    compare_twice(fleet, PASSIVE, settings)

@@ -1,0 +1,197 @@
+"""Messages from strangers, wrong in every way, and references that ask for too much."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from builtin_interfaces.msg import Duration
+from fleet import THREE_LINK, Fleet
+from garbage import random_message
+from geometry_msgs.msg import WrenchStamped
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+
+from projected_control.demo.case import run_in_process, settings_for
+from projected_control.nodes.messages import tag_of
+from projected_control.parameters import ARM, FORCE
+
+COMMANDS = "effort_controller/commands"
+REFERENCE, FORCE_REFERENCE = f"{FORCE}/reference", f"{FORCE}/force_reference"
+NAN, INF = float("nan"), float("inf")
+
+
+def trajectory(
+    names: Sequence[str], *points: tuple[float, Sequence[float]], **more: Any
+) -> JointTrajectory:
+    """Points of a time [s] and positions."""
+    message = JointTrajectory(joint_names=list(names))
+    for seconds, positions in points:
+        whole = int(seconds // 1.0)
+        time = Duration(sec=whole, nanosec=round(1e9 * (seconds - whole)))
+        point = JointTrajectoryPoint(positions=list(positions), time_from_start=time, **more)
+        message.points.append(point)
+    return message
+
+
+X = ["tip.x"]
+WRONG_TRAJECTORIES = [
+    JointTrajectory(),
+    trajectory(X),
+    trajectory([], (1.0, [])),
+    trajectory(["elbow"], (1.0, [0.0])),
+    trajectory(["tip.x", "tip.x"], (1.0, [0.0, 0.0])),
+    trajectory(X, (1.0, [0.0, 0.0])),
+    trajectory(X, (1.0, [])),
+    trajectory(X, (1.0, [NAN])),
+    trajectory(X, (0.0, [INF])),
+    trajectory(X, (0.0, [1e300])),
+    trajectory(X, (2.0, [0.0]), (1.0, [0.0])),
+    trajectory(X, (1.0, [0.0]), (1.0, [0.1])),
+    trajectory(X, (0.0, [0.0]), (1.0, [0.1])),
+    trajectory(X, (-1.0, [0.0])),
+    trajectory(X, (1.0, [0.0]), velocities=[0.0, 0.0]),
+    trajectory(X, (1.0, [0.0]), velocities=[NAN]),
+    trajectory(X, (1.0, [0.0]), accelerations=[INF]),
+]
+WRONG_FORCES = [[], [0.0, 0.0, 0.0, 0.0], [NAN], [-INF], [1e300]]
+JOINTS = ["joint_1", "joint_2", "joint_3"]
+WRONG_STATES = [
+    JointState(),
+    JointState(name=["gripper"], position=[0.1], velocity=[0.0]),
+    JointState(name=JOINTS, position=[0.1] * 3),
+    JointState(name=JOINTS, position=[0.1] * 4, velocity=[0.0] * 4),
+    JointState(name=["joint_1"] * 3, position=[0.1] * 3, velocity=[0.0] * 3),
+]
+
+
+def test_nothing_changes(fleet: Fleet) -> None:
+    """With all that in the middle of a run, its numbers are those of a run without."""
+    settings = settings_for("force", 1.0, "paper", True, {"diagnostics_rate": 20.0})
+    controller = fleet.start(FORCE, settings.controller)
+    fleet.start(ARM, settings.arm)
+    fleet.until_counted(FORCE, "ticks", 100)
+    fleet.pause(ARM, True)
+    references = fleet.publisher(JointTrajectory, REFERENCE)
+    forces = fleet.publisher(Float64MultiArray, FORCE_REFERENCE)
+    states = fleet.publisher(JointState, "joint_states")
+    wrenches = fleet.publisher(WrenchStamped, "wrench")
+    for trajectory_message in WRONG_TRAJECTORIES:
+        references.publish(trajectory_message)
+    for numbers in WRONG_FORCES:
+        forces.publish(Float64MultiArray(data=numbers))
+    for state in WRONG_STATES:
+        states.publish(state)
+    wrench = WrenchStamped()
+    wrench.wrench.force.y = NAN
+    wrenches.publish(wrench)
+    fleet.until_counted(FORCE, "messages malformed", len(WRONG_STATES))
+    for said, count in (
+        ("] [force_controller]: reference refused", len(WRONG_TRAJECTORIES)),
+        ("force reference refused", len(WRONG_FORCES)),
+    ):
+        fleet.until(lambda: controller.log.count(said) >= count, f"{count} of {said}")  # noqa: B023
+    fleet.pause(ARM, False)
+    fleet.until_said(ARM, "finished")
+    numbers, expected = fleet.summary(FORCE), run_in_process(settings)
+    assert numbers["ticks"] == 1000
+    for key in ("tracking_rms", "lambda_rms", "torque_rms", "torque_peak"):
+        assert numbers[key] == pytest.approx(expected[key], rel=0.0, abs=1e-9), key
+
+
+@pytest.fixture(scope="module")
+def running(shared_fleet: Fleet) -> Fleet:
+    """A controller that holds its arm where it is, in lockstep."""
+    settings = {
+        **THREE_LINK,
+        "lockstep": True,
+        "reference.kind": "hold",
+        "limits.effort": [20.0],
+        "limits.effort_rate": [500.0],
+        "friction.viscous": [0.2],
+    }
+    shared_fleet.commands = shared_fleet.record(Float64MultiArray, COMMANDS)
+    shared_fleet.start(ARM, settings)
+    shared_fleet.start(FORCE, settings)
+    shared_fleet.until_said(FORCE, "following", level=0)
+    return shared_fleet
+
+
+def check_wire(messages: Sequence[Float64MultiArray]) -> None:
+    """Finite, within the limits, and never faster than the rate, in every tick."""
+    efforts = np.array([list(message.data) for message in messages])
+    tags = np.array([message.layout.data_offset for message in messages])
+    assert np.isfinite(efforts).all()
+    assert np.abs(efforts).max() <= 20.0
+    ticks = np.diff(tags) / (tag_of(1_000_000) - tag_of(0))
+    steps = np.abs(np.diff(efforts, axis=0)).max(axis=1)
+    assert (steps <= 0.5 * ticks + 1e-9).all()
+
+
+def test_a_jump_is_stopped(running: Fleet) -> None:
+    """Ten centimetres in a millisecond: braked, until the reference comes back smoothly."""
+    place = running.summary(FORCE)
+    assert place["events"].get("reference jumped", 0) == 0
+    state = running.record(JointState, f"{FORCE}/state")
+    here = running.more(state, 1)[-1]
+    x = here.position[list(here.name).index("tip.x/desired")]
+    publisher = running.publisher(JointTrajectory, REFERENCE)
+    publisher.publish(trajectory(X, (0.001, [x + 0.3])))
+    running.until_said(FORCE, "reference jumped", level=1)
+    newest = running.more(state, 3)[-1]
+    assert newest.position[list(newest.name).index("tip.x")] == pytest.approx(x, abs=0.02)
+    publisher.publish(trajectory(X, (0.0, [x])))
+    running.until_said(FORCE, "following", level=0)
+    check_wire(running.commands.drain())
+    running.forget(state)
+
+
+def test_a_set_point_is_reached_smoothly(running: Fleet) -> None:
+    state = running.record(JointState, f"{FORCE}/state")
+    here = running.more(state, 1)[-1]
+    column = list(here.name).index("tip.x")
+    goal = here.position[column] + 0.1
+    publisher = running.publisher(JointTrajectory, REFERENCE)
+    publisher.publish(trajectory(X, (0.0, [goal])))
+    running.until(lambda: abs(state.messages[-1].position[column] - goal) < 2e-3, "the goal")
+    x = np.array([message.position[column] for message in state.messages])
+    assert np.abs(np.diff(x)).max() < 0.5 / 100.0 * 3  # max_rate, at a hundred a second
+    running.until_said(FORCE, "following", level=0)
+    running.forget(state)
+
+
+def test_a_force_reference_is_followed(running: Fleet) -> None:
+    state = running.record(JointState, f"{FORCE}/state")
+    publisher = running.publisher(Float64MultiArray, FORCE_REFERENCE)
+    publisher.publish(Float64MultiArray(data=[3.0]))
+    column = list(running.more(state, 1)[-1].name).index("lambda_0")
+    running.until(lambda: abs(state.messages[-1].position[column] - 3.0) < 0.2, "the force")
+    publisher.publish(Float64MultiArray(data=[0.0]))
+    running.until(lambda: abs(state.messages[-1].position[column]) < 0.2, "no force")
+    running.forget(state)
+
+
+def test_hundreds_of_random_messages(running: Fleet) -> None:
+    """Whatever comes, right or wrong: the controller lives, and the wire stays within limits."""
+    random = np.random.default_rng(11)
+    topics = {
+        JointTrajectory: running.publisher(JointTrajectory, REFERENCE),
+        Float64MultiArray: running.publisher(Float64MultiArray, FORCE_REFERENCE),
+        JointState: running.publisher(JointState, "joint_states"),
+        WrenchStamped: running.publisher(WrenchStamped, "wrench"),
+    }
+    for _ in range(100):
+        for kind, publisher in topics.items():
+            publisher.publish(random_message(kind, random))
+        running.more(running.commands, 2)
+    check_wire(running.commands.drain())
+    assert running.state(FORCE) == "active"
+    ticks = running.summary(FORCE)["ticks"]
+    running.until_counted(FORCE, "ticks", ticks + 200)
+    check_wire(running.commands.drain())
