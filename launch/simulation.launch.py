@@ -25,7 +25,8 @@ from launch.substitutions import EnvironmentVariable
 from launch_ros.actions import LifecycleNode
 from launch_ros.ros_adapters import get_ros_node
 
-from projected_control.demo.case import CASES, read_parameter_file
+from projected_control.demo.case import CASES
+from projected_control.parameter_files import read_parameter_file
 from projected_control.errors import InvalidValue, ProjectedControlError
 from projected_control.parameters import ARM, PASSIVE, WATCHDOG, checked, parameters_of
 from projected_control.resources import share_file

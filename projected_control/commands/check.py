@@ -46,8 +46,8 @@ def add_parser(subparsers: Subparsers) -> argparse.ArgumentParser:
 
 def run(args: argparse.Namespace) -> int:
     """Build, evaluate, report; the exit status is 1 where something would keep the node down."""
-    from projected_control.demo.case import read_parameter_file
     from projected_control.experiments.outcome import as_json
+    from projected_control.parameter_files import read_parameter_file
 
     values: dict[str, Any] = {}
     for file in args.files:

@@ -33,7 +33,7 @@ from rclpy.signals import SignalHandlerOptions
 from std_srvs.srv import SetBool, Trigger
 
 import projected_control
-from projected_control.demo.case import read_parameter_file
+from projected_control.parameter_files import read_parameter_file
 from projected_control.parameters import parameters_of
 
 SOURCE = Path(__file__).resolve().parents[2]
