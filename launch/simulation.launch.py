@@ -26,8 +26,8 @@ from launch_ros.actions import LifecycleNode
 from launch_ros.ros_adapters import get_ros_node
 
 from projected_control.demo.case import CASES
-from projected_control.parameter_files import read_parameter_file
 from projected_control.errors import InvalidValue, ProjectedControlError
+from projected_control.parameter_files import read_parameter_file
 from projected_control.parameters import ARM, PASSIVE, WATCHDOG, checked, parameters_of
 from projected_control.resources import share_file
 
@@ -109,7 +109,11 @@ def start(context: LaunchContext) -> list[Action]:
     shared = {"rate": rate, "lockstep": lockstep}
     own: dict[str, dict[str, Any]] = {
         case.node: {**shared, **case.own},
-        ARM: {**shared, **(FRICTION if BOOLEANS[given["friction"]] else {})},
+        ARM: {
+            **shared,
+            **(FRICTION if BOOLEANS[given["friction"]] else {}),
+            "simulation.wait_for_command": True,
+        },
         WATCHDOG: {"controller": case.node, **({"timeout": PATIENT} if lockstep else {})},
     }
     settings = {name: value for path in files for name, value in read_parameter_file(path).items()}
@@ -122,8 +126,9 @@ def start(context: LaunchContext) -> list[Action]:
         own[ARM]["passive_joints"] = [""]  # this controller moves all joints: give all a motor
     if rate > 0.0:
         own[ARM]["simulation.step"] = integration_step(rate)
-    if lockstep:
-        own[ARM]["simulation.duration"] = seconds
+    if seconds:
+        # It says soon that it has finished: before the controller finds the arm lost.
+        own[ARM] |= {"simulation.duration": seconds, "diagnostics_rate": 10.0}
     for node, values in own.items():
         mine = {**settings, **values}
         checked(node, {name: mine[name] for name in mine if name in parameters_of(node)})
@@ -143,34 +148,20 @@ def start(context: LaunchContext) -> list[Action]:
     }
     actions: list[Action] = list(nodes.values())
     if seconds:
-        actions.append(OpaqueFunction(function=end_after, args=[case.node, seconds, lockstep]))
+        actions.append(OpaqueFunction(function=end_when_finished))
     return actions
 
 
-def end_after(context: LaunchContext, controller: str, seconds: float, lockstep: bool) -> None:
-    """Shut down so many seconds after the controller is active; in lockstep, when the arm has done.
-
-    Both say so on /diagnostics, again and again; a transition event could be missed.
-    """
-    due = []
+def end_when_finished(context: LaunchContext) -> None:
+    """Shut down when the simulated arm says on /diagnostics that its time is over."""
 
     def listen(message: DiagnosticArray) -> None:
-        for status in message.status:
-            state = next((pair.value for pair in status.values if pair.key == "state"), "")
-            if lockstep:
-                now = status.name == ARM and status.message == "finished"
-            else:
-                now = status.name == controller and state == "active"
-            if now and not due:
-                due.append(0.0 if lockstep else seconds)
-                context.asyncio_loop.call_soon_threadsafe(begin)
-
-    def begin() -> None:
-        context.asyncio_loop.call_later(due[0], end)
+        if any(status.name == ARM and status.message == "finished" for status in message.status):
+            context.asyncio_loop.call_soon_threadsafe(end)
 
     def end() -> None:
         if not context.is_shutdown:
-            context.emit_event_sync(ShutdownEvent(reason=f"{seconds:g} s are over"))
+            context.emit_event_sync(ShutdownEvent(reason="the simulated time is over"))
 
     get_ros_node(context).create_subscription(DiagnosticArray, "/diagnostics", listen, 10)
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from projected_control.configuration import build_force_gains
-from projected_control.parameter_files import read_parameter_file
 from projected_control.errors import InvalidValue, ProjectedControlError, UnknownName
 from projected_control.parameter_docs import NODES, main, page
+from projected_control.parameter_files import read_parameter_file
 from projected_control.parameters import (
     ARM,
     CONTROLLERS,

@@ -17,6 +17,9 @@ from projected_control.rows import PointRow
 
 Array = NDArray[np.float64]
 
+LARGEST_WRENCH = 1e9
+"""Beyond which no number of a wrench is believed [N or N·m]."""
+
 
 def stamp_ns(message: JointState | WrenchStamped) -> int:
     """A message's time [ns]."""
@@ -104,18 +107,17 @@ class WrenchReader:
             ).T.copy()
 
     def read(self, message: WrenchStamped, multipliers: Array) -> bool:
-        """Fill λ; False for a wrench that is not finite, which changes nothing."""
+        """Fill λ; False for a wrench that is not finite or absurd, which changes nothing."""
         force, torque = message.wrench.force, message.wrench.torque
-        f = np.array([force.x, force.y, force.z])
-        tau = np.array([torque.x, torque.y, torque.z])
+        wrench = np.array([force.x, force.y, force.z, torque.x, torque.y, torque.z])
+        if not (np.abs(wrench) <= LARGEST_WRENCH).all():
+            return False
+        f, tau = wrench[:3], wrench[3:]
         if message.header.frame_id == self._frame:
             rotation = self._local.joint_rotation @ self._local.rotation
             f, tau = rotation @ f, rotation @ tau
         if self._map is not None:
-            found = self._map @ f
+            multipliers[:] = self._map @ f
         else:
-            found = self._constraint.multipliers(self._arm, self._frame, f, tau)
-        if not np.isfinite(found).all():
-            return False
-        multipliers[:] = found
+            multipliers[:] = self._constraint.multipliers(self._arm, self._frame, f, tau)
         return True

@@ -88,7 +88,7 @@ def random_time(random: np.random.Generator) -> Time:
 def random_value(random: np.random.Generator, sample: Any) -> Any:
     """A parameter value: often of the type of the sample, often not."""
     dice = random.random()
-    if dice < 0.35:
+    if dice < 0.7:
         return usual_value(random, sample)
     kinds = (
         lambda: number(random),

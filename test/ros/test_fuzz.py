@@ -1,0 +1,167 @@
+"""Ten thousand random parameter sets and ten thousand random messages, in this process."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
+
+import contextlib
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import rclpy
+import yaml
+from fleet import THREE_LINK, Fleet
+from garbage import COORDINATES, JOINTS, random_message, random_state, random_value
+from geometry_msgs.msg import WrenchStamped
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.parameter import Parameter
+from rclpy.signals import SignalHandlerOptions
+from std_msgs.msg import Float64MultiArray
+from trajectory_msgs.msg import JointTrajectory
+
+from projected_control import configuration
+from projected_control.errors import ProjectedControlError
+from projected_control.nodes.controller import ControllerNode
+from projected_control.nodes.messages import StateReader, WrenchReader
+from projected_control.nodes.references import reference_from_trajectory
+from projected_control.nodes.simulated_arm import Physics
+from projected_control.parameters import ARM, FORCE, checked, parameters_of
+from projected_control.reference import MotionLimits, ReferencePoint
+
+SETTINGS = {**THREE_LINK, "lockstep": True, "autostart": False}
+SETS, MESSAGES = 10_000, 10_000
+
+
+@pytest.fixture
+def ros(fleet: Fleet, tmp_path: Any) -> Iterator[Fleet]:
+    """ROS in this process, with the settings of the arm."""
+    file = tmp_path / "here.yaml"
+    own = {k: v for k, v in SETTINGS.items() if k in parameters_of(FORCE)}
+    file.write_text(yaml.safe_dump({"/**": {"ros__parameters": own}}))
+    rclpy.init(
+        args=["--ros-args", "--params-file", str(file)],
+        domain_id=fleet.domain,
+        signal_handler_options=SignalHandlerOptions.NO,
+    )
+    yield fleet
+    rclpy.shutdown()
+
+
+def own_settings(node: str) -> dict[str, Any]:
+    return checked(node, {k: v for k, v in SETTINGS.items() if k in parameters_of(node)})
+
+
+def random_set(random: np.random.Generator) -> dict[str, Any]:
+    """One to four parameters with random values; seldom one that the node does not have."""
+    table = parameters_of(FORCE)
+    names = random.choice(sorted(table), random.integers(1, 5), replace=False)
+    return {name: random_value(random, table[name].default) for name in names}
+
+
+def fuzz(node: ControllerNode, count: int, random: np.random.Generator) -> tuple[int, int]:
+    """Random sets on a node; how many were accepted, and how many refused."""
+    accepted = refused = 0
+    names = sorted(parameters_of(FORCE))
+    for _ in range(count):
+        values = random_set(random)
+        settings = dict(node.settings)
+        stored = {name: node.get_parameter(name).value for name in values}
+        result = node.set_parameters_atomically([Parameter(k, value=v) for k, v in values.items()])
+        if result.successful:
+            accepted += 1
+            assert node.settings == checked(FORCE, node.settings)
+            for name, value in values.items():
+                assert node.settings[name] == parameters_of(FORCE)[name].check(value)
+            if accepted % 20 == 0:
+                configuration.build_loop(FORCE, node.settings)
+        else:
+            refused += 1
+            assert result.reason
+            assert "Traceback" not in result.reason
+            assert node.settings == settings
+            assert {name: node.get_parameter(name).value for name in values} == stored
+    assert all(node.has_parameter(name) for name in names)
+    configuration.build_loop(FORCE, node.settings)
+    return accepted, refused
+
+
+def test_parameters(ros: Fleet) -> None:
+    """No exception, no half of a set, and always settings that a controller can be built from."""
+    random = np.random.default_rng(3)
+    ros.start(ARM, {**SETTINGS, "autostart": True, "diagnostics_rate": 20.0})
+    node = ControllerNode(FORCE)
+    executor = SingleThreadedExecutor()
+    executor.add_node(node)
+    try:
+        node.trigger_configure()
+        counts = [fuzz(node, SETS // 5, random)]  # each change of what is fixed builds anew
+        node.trigger_cleanup()
+        node.set_parameters([Parameter(k, value=v) for k, v in own_settings(FORCE).items() if v])
+        node.trigger_configure()
+        ros.until_state(ARM, "active")
+        ros.until(lambda: (node.trigger_activate(), node.active)[1], "an active node")
+        ros.until(lambda: node.status()[2]["ticks"] > 10, "some ticks")
+        ros.pause(ARM, True)
+        counts.append(fuzz(node, SETS - SETS // 5, random))
+        good = {k: v for k, v in own_settings(FORCE).items() if parameters_of(FORCE)[k].live}
+        result = node.set_parameters_atomically([Parameter(k, value=v) for k, v in good.items()])
+        assert result.successful, result.reason
+        ticks = node.status()[2]["ticks"]
+        ros.pause(ARM, False)
+        ros.until(lambda: node.status()[2]["ticks"] > ticks + 200, "the loop to go on")
+        assert node.active
+        assert np.isfinite(node._loop.guard.sent).all()
+    finally:
+        node._leave_active()
+        executor.shutdown()
+        node.destroy_node()
+    for accepted, refused in counts:
+        assert accepted > 100
+        assert refused > 1000
+    assert sum(map(sum, counts)) == SETS
+    assert not [t for t in threading.enumerate() if t.name == "control loop"]
+
+
+def test_messages(ros: Fleet) -> None:
+    """None is taken by halves: what a reader refuses leaves everything as it was."""
+    random = np.random.default_rng(5)
+    hardware, constraint = configuration.build_plant(own_settings(ARM))
+    arm = hardware.plant.model.arm
+    node = rclpy.create_node("fuzz")
+    physics = Physics(node, hardware, constraint, own_settings(ARM))
+    states, wrenches = StateReader(JOINTS), WrenchReader(arm, constraint, "tip")
+    here, limits = ReferencePoint(*np.zeros((3, 2))), MotionLimits()
+    q, v, multipliers = np.zeros(3), np.zeros(3), np.zeros(1)
+    taken = dict.fromkeys(("state", "wrench", "trajectory", "command"), 0)
+    for _ in range(MESSAGES // 4):
+        before = [x.copy() for x in (q, v, multipliers, physics._effort)]
+        good = states.read(random_state(random), q, v)
+        taken["state"] += good
+        if not good:
+            assert np.array_equal(q, before[0], equal_nan=True)
+            assert np.array_equal(v, before[1], equal_nan=True)
+        good = wrenches.read(random_message(WrenchStamped, random), multipliers)
+        taken["wrench"] += good
+        assert np.isfinite(multipliers).all()
+        assert good or np.array_equal(multipliers, before[2])
+        command = random_message(Float64MultiArray, random)
+        if random.random() < 0.5:
+            command.data = [float(x) for x in random.normal(size=3)]
+        good = physics._accept(command)
+        taken["command"] += good
+        assert np.isfinite(physics._effort).all()
+        assert good or np.array_equal(physics._effort, before[3])
+        with contextlib.suppress(ProjectedControlError):
+            plan = reference_from_trajectory(random_message(JointTrajectory, random), COORDINATES)
+            reference = plan(here, limits, 3.0)
+            for time in (0.0, 3.0, 3.5, 1e3):
+                assert np.isfinite(reference.at(time)).all()
+            taken["trajectory"] += 1
+    physics.destroy()
+    node.destroy_node()
+    assert min(taken.values()) > 100
+    assert max(taken.values()) < MESSAGES // 4

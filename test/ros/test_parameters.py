@@ -1,0 +1,194 @@
+"""Parameters of a running controller: right ones come in smoothly, wrong ones change nothing."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
+
+from typing import Any
+
+import numpy as np
+from fleet import THREE_LINK, Fleet
+from std_msgs.msg import Float64MultiArray
+
+from projected_control.nodes.messages import tag_of
+from projected_control.parameters import ARM, FORCE, parameters_of
+
+RATE = 200.0
+"""Largest change of effort [N·m/s]: a fifth of a N·m a tick."""
+
+SETTINGS = {
+    **THREE_LINK,
+    "lockstep": True,
+    "limits.effort": [30.0],
+    "limits.effort_rate": [RATE],
+    "friction.coulomb": [0.3],  # so that there is an error for the gains to act on
+    "friction.viscous": [0.3],
+}
+NAN = float("nan")
+
+
+@pytest.fixture(scope="module")
+def running(shared_fleet: Fleet) -> Fleet:
+    """A controller on its way along a sine, in lockstep."""
+    shared_fleet.commands = shared_fleet.record(Float64MultiArray, "effort_controller/commands")
+    shared_fleet.start(ARM, SETTINGS)
+    shared_fleet.start(FORCE, SETTINGS)
+    shared_fleet.until_said(FORCE, "following", level=0)
+    return shared_fleet
+
+
+def later(fleet: Fleet, ticks: int) -> dict[str, Any]:
+    """The numbers of the run, this many ticks on."""
+    now = fleet.summary(FORCE)["ticks"]
+    fleet.until_counted(FORCE, "ticks", now + ticks)
+    return fleet.summary(FORCE)
+
+
+def largest_step(fleet: Fleet) -> float:
+    """Of the effort from tick to tick, in all that was sent so far [N·m]."""
+    messages = fleet.commands.drain()
+    efforts = np.array([list(message.data) for message in messages])
+    tags = np.array([message.layout.data_offset for message in messages])
+    ticks = np.diff(tags) / (tag_of(1_000_000) - tag_of(0))
+    steps = np.abs(np.diff(efforts, axis=0)).max(axis=1)
+    assert (ticks >= 0).all()
+    assert (steps[ticks == 0] == 0.0).all()
+    assert ticks.max() <= 10  # hardly a command has escaped us
+    return float((steps[ticks > 0] / ticks[ticks > 0]).max())
+
+
+@pytest.mark.parametrize("blend_time", [0.2, 0.0])
+def test_gains_times_four(running: Fleet, blend_time: float) -> None:
+    """No effort steps by more than the rate allows, in any tick, blended or not."""
+    running.put(FORCE, {"gains.blend_time": blend_time})
+    limited = later(running, 1)["events"].get("rate limited", 0)
+    running.commands.messages.clear()
+    for stiffness, damping in (([400.0], [40.0]), ([100.0], [20.0]), ([400.0, 400.0], [40.0])):
+        running.put(FORCE, {"gains.stiffness": stiffness, "gains.damping": damping})
+        later(running, 300)
+    step = largest_step(running)
+    limited = later(running, 1)["events"].get("rate limited", 0) - limited
+    assert 0.0 < step <= RATE * 1e-3 + 1e-9
+    assert blend_time > 0.0 or limited > 0  # at once, it takes the limit to hold it back
+    running.put(FORCE, {"gains.blend_time": 0.2})
+
+
+def test_gains_count(running: Fleet) -> None:
+    """With four times the stiffness, friction leaves about a quarter of the error."""
+    errors = []
+    for stiffness in (100.0, 1600.0):
+        running.put(FORCE, {"gains.stiffness": [stiffness], "gains.damping": [2 * stiffness**0.5]})
+        before = later(running, 400)
+        after = later(running, 1000)
+        ticks = np.array([before["ticks"], after["ticks"]])
+        squares = np.array([before["tracking_rms"], after["tracking_rms"]]) ** 2 * ticks
+        errors.append(np.sqrt(np.diff(squares)[0] / np.diff(ticks)[0]))
+    assert errors[1] < 0.25 * errors[0]
+    running.put(FORCE, {"gains.stiffness": [100.0], "gains.damping": [20.0]})
+
+
+@pytest.mark.parametrize(
+    ("values", "reason"),
+    [
+        ({"gains.stiffness": [-1.0]}, "at least"),
+        ({"gains.stiffness": [1.0, 2.0, 3.0]}, "one a coordinate"),
+        ({"gains.stiffness": []}, "one a coordinate"),
+        ({"gains.stiffness": ["stiff"]}, "must be a number"),
+        ({"gains.stiffness": [NAN]}, "must be finite"),
+        ({"gains.damping": [1e9]}, "at most"),
+        ({"gains.damping": 20.0}, "must be a list"),
+        ({"gains.null_damping": NAN}, "null_damping"),
+        ({"gains.null_damping": "much"}, "null_damping"),
+        ({"force.delay": 1.5}, "whole number"),
+        ({"force.anti_windup": "please"}, "back_calculation"),
+        ({"limits.effort": [0.0]}, "at least"),
+        ({"limits.effort": [1.0, 2.0]}, "one a joint"),
+        ({"limits.lower": [1.0], "limits.upper": [-1.0]}, "inconsistent"),
+        ({"reference.kind": "square"}, "hold, sine"),
+        ({"reference.amplitude": [0.1, 0.1, 0.1]}, "one a coordinate"),
+        ({"force.reference": [1.0, 2.0]}, "force.reference"),
+        ({"gains.null_damping": 5.0, "force.cutoff": -1.0}, "force.cutoff"),
+    ],
+)
+def test_wrong_values(running: Fleet, values: dict[str, Any], reason: str) -> None:
+    """Refused with the reason; the old ones stay, also of what would have been right."""
+    assert reason in running.refused(FORCE, values)
+
+
+def test_unstable_force_gains(running: Fleet) -> None:
+    """Refused with the bound."""
+    reason = running.refused(FORCE, {"force.proportional": 30.0})
+    assert "G_F must stay below" in reason
+    assert "G_F must stay below" in running.refused(FORCE, {"force.cutoff": 0.0})
+    running.until_said(FORCE, "following", level=0)
+
+
+def test_force_gains_change_live(running: Fleet) -> None:
+    running.until_said(FORCE)
+    before = running.diagnosis(FORCE).number("force loop gain margin")
+    running.put(FORCE, {"force.cutoff": 20.0})
+    running.until_said(FORCE, "following", level=0)
+    assert running.diagnosis(FORCE).number("force loop gain margin") > 1.5 * before
+    running.put(FORCE, {"force.cutoff": 50.0})
+
+
+def test_what_needs_an_inactive_node(running: Fleet) -> None:
+    """All that is not live is refused, and changes nothing."""
+    fixed = [p for p in parameters_of(FORCE).values() if not p.live]
+    assert len(fixed) > 20
+    others = {str: "other", float: 7.0, int: 7, list: [7.0]}
+    now = running.get(FORCE, [p.name for p in fixed])
+    for parameter, default in zip(fixed, now, strict=True):
+        value = (not default) if isinstance(default, bool) else others[type(default)]
+        reason = running.refused(FORCE, {parameter.name: value})
+        words = ("cannot change while the node is active", "unknown", "must be", "out of range")
+        assert any(word in reason for word in words), reason
+    running.until_said(FORCE, "following", level=0)
+
+
+def test_whole_numbers_for_real_ones(running: Fleet) -> None:
+    """`ros2 param set … 7` means 7.0."""
+    running.put(FORCE, {"gains.null_damping": 7, "gains.stiffness": [150, 150]})
+    running.put(FORCE, {"gains.null_damping": 10.0, "gains.stiffness": [100.0]})
+
+
+def test_reference_changes_live(running: Fleet) -> None:
+    """Another sine, and a stop, without a jump."""
+    jumps = later(running, 1)["events"].get("reference jumped", 0)
+    running.put(FORCE, {"reference.amplitude": [0.1, 0.1], "reference.frequency": [0.7, 0.3]})
+    later(running, 300)
+    running.put(FORCE, {"reference.kind": "hold"})
+    assert later(running, 300)["events"].get("reference jumped", 0) == jumps
+    running.put(FORCE, {"reference.kind": "sine"})
+    later(running, 300)
+    running.until_said(FORCE, "following", level=0)
+    assert largest_step(running) <= RATE * 1e-3 + 1e-9
+
+
+def test_diagnostics_rate(running: Fleet) -> None:
+    running.put(FORCE, {"diagnostics_rate": 50.0})
+    running.until_said(FORCE)
+
+
+def test_saturation(running: Fleet) -> None:
+    """Limits far below what the motion takes are never passed, and saying so is counted."""
+    assert running.change(FORCE, "deactivate")
+    running.put(FORCE, {"limits.effort": [0.05, 0.04, 0.03], "constraint.residual_tolerance": 0.01})
+    running.commands.messages.clear()
+    assert running.change(FORCE, "activate")
+    assert later(running, 500)["events"]["effort limited"] > 100
+    efforts = np.abs([list(message.data) for message in running.commands.drain()])
+    assert (efforts <= [0.05, 0.04, 0.03]).all()
+    assert (efforts.max(axis=0) > 0.02).all()
+
+
+def test_inactive_changes_rebuild(running: Fleet) -> None:
+    """What only counts at configuration can change between two activations."""
+    assert running.change(FORCE, "deactivate")
+    running.put(FORCE, {"coordinates": ["joint_1", "joint_2"], "reference.kind": "hold"})
+    assert running.change(FORCE, "activate")
+    running.until_said(FORCE, level=1)
+    names = later(running, 10)["tracking_rms_by_coordinate"]
+    assert list(names) == ["joint_1", "joint_2"]
