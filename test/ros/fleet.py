@@ -225,8 +225,8 @@ class Fleet:
             domain_id=self.domain,
             signal_handler_options=SignalHandlerOptions.NO,
         )
-        self.node = rclpy.create_node("tester", context=self._context)
-        self._ear = rclpy.create_node("listener", context=self._context)
+        self.node = rclpy.create_node(f"tester_{self.domain}", context=self._context)
+        self._ear = rclpy.create_node(f"listener_{self.domain}", context=self._context)
         self._executor = SingleThreadedExecutor(context=self._context)
         self._executor.add_node(self.node)
         self.node.create_subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics, 100)

@@ -56,10 +56,19 @@ def own_settings(node: str) -> dict[str, Any]:
 
 
 def random_set(random: np.random.Generator) -> dict[str, Any]:
-    """One to four parameters with random values; seldom one that the node does not have."""
+    """One to four parameters with random values."""
     table = parameters_of(FORCE)
     names = random.choice(sorted(table), random.integers(1, 5), replace=False)
     return {name: random_value(random, table[name].default) for name in names}
+
+
+def put_any(node: ControllerNode, values: dict[str, Any]) -> Any:
+    return node.set_parameters_atomically([Parameter(k, value=v) for k, v in values.items()])
+
+
+def put(node: ControllerNode, values: dict[str, Any]) -> None:
+    result = put_any(node, values)
+    assert result.successful, result.reason
 
 
 def fuzz(node: ControllerNode, count: int, random: np.random.Generator) -> tuple[int, int]:
@@ -70,7 +79,7 @@ def fuzz(node: ControllerNode, count: int, random: np.random.Generator) -> tuple
         values = random_set(random)
         settings = dict(node.settings)
         stored = {name: node.get_parameter(name).value for name in values}
-        result = node.set_parameters_atomically([Parameter(k, value=v) for k, v in values.items()])
+        result = put_any(node, values)
         if result.successful:
             accepted += 1
             assert node.settings == checked(FORCE, node.settings)
@@ -98,18 +107,17 @@ def test_parameters(ros: Fleet) -> None:
     executor.add_node(node)
     try:
         node.trigger_configure()
-        counts = [fuzz(node, SETS // 5, random)]  # each change of what is fixed builds anew
+        counts = [fuzz(node, SETS // 10, random)]  # each change of what is fixed builds anew
         node.trigger_cleanup()
-        node.set_parameters([Parameter(k, value=v) for k, v in own_settings(FORCE).items() if v])
+        put(node, own_settings(FORCE))
         node.trigger_configure()
         ros.until_state(ARM, "active")
         ros.until(lambda: (node.trigger_activate(), node.active)[1], "an active node")
         ros.until(lambda: node.status()[2]["ticks"] > 10, "some ticks")
         ros.pause(ARM, True)
-        counts.append(fuzz(node, SETS - SETS // 5, random))
+        counts.append(fuzz(node, SETS - SETS // 10, random))
         good = {k: v for k, v in own_settings(FORCE).items() if parameters_of(FORCE)[k].live}
-        result = node.set_parameters_atomically([Parameter(k, value=v) for k, v in good.items()])
-        assert result.successful, result.reason
+        put(node, good)
         ticks = node.status()[2]["ticks"]
         ros.pause(ARM, False)
         ros.until(lambda: node.status()[2]["ticks"] > ticks + 200, "the loop to go on")

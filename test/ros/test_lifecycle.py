@@ -1,0 +1,217 @@
+"""Nodes begin, end and begin again, and leave nothing behind."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import rclpy
+from fleet import THREE_LINK, Fleet, Process
+from rclpy.signals import SignalHandlerOptions
+from std_msgs.msg import Float64MultiArray
+
+from projected_control.nodes.controller import ControllerNode
+from projected_control.nodes.effort_watchdog import EffortWatchdogNode
+from projected_control.nodes.simulated_arm import SimulatedArmNode
+from projected_control.parameters import ARM, FORCE, WATCHDOG
+
+SETTINGS = {**THREE_LINK, "lockstep": True, "reference.kind": "hold", "friction.viscous": [0.5]}
+BY_HAND = {**SETTINGS, "autostart": False}
+CYCLES = 20
+SHARED_MEMORY = Path("/dev/shm")
+
+
+def shared_memory(process: Process) -> set[Path]:
+    """Files in shared memory that a process has in use."""
+    return mapped(Path("/proc", str(process.pid)))
+
+
+def mapped(process: Path) -> set[Path]:
+    """The same, of any process; none of one that has ended or is somebody else's."""
+    try:
+        lines = (process / "maps").read_text().splitlines()
+    except OSError:
+        return set()
+    return {Path(line.split()[-1]) for line in lines if f"{SHARED_MEMORY}/fast" in line}
+
+
+def left_behind(files: set[Path]) -> set[Path]:
+    """Those of the files that exist and that nobody uses: some are shared with other programs."""
+    there = {file for file in files if file.exists()}
+    for process in Path("/proc").glob("[0-9]*"):
+        there -= mapped(process)
+    return there
+
+
+@pytest.fixture(scope="module")
+def pair(shared_fleet: Fleet) -> Fleet:
+    """An arm and a controller, neither configured."""
+    shared_fleet.start(ARM, BY_HAND)
+    shared_fleet.start(FORCE, BY_HAND)
+    for node in (ARM, FORCE):
+        assert shared_fleet.state(node) == "unconfigured"
+    return shared_fleet
+
+
+def test_transitions(pair: Fleet) -> None:
+    """Each in its turn; each out of turn is refused, and the node lives."""
+    for node in (ARM, FORCE):
+        assert not pair.change(node, "activate")
+        assert not pair.change(node, "dance")
+        assert pair.state(node) == "unconfigured"
+        assert pair.change(node, "configure")
+        assert not pair.change(node, "configure")
+        assert not pair.change(node, "deactivate")
+        assert pair.state(node) == "inactive"
+        assert pair.change(node, "activate")
+        assert not pair.change(node, "cleanup")
+        assert pair.state(node) == "active"
+    for node in (FORCE, ARM):
+        assert pair.change(node, "deactivate")
+        assert pair.change(node, "cleanup")
+        assert pair.state(node) == "unconfigured"
+        assert pair.change(node, "configure")
+
+
+def test_an_unknown_transition_by_number(pair: Fleet) -> None:
+    """Jazzy raises out of the executor for these, and does not answer: the node must live on."""
+    from lifecycle_msgs.srv import ChangeState
+
+    request = ChangeState.Request()
+    request.transition.id = 3  # activate's, while the node is active
+    for node in (ARM, FORCE):
+        client = pair.node.create_client(ChangeState, f"/{node}/change_state")
+        pair.until(client.service_is_ready, "the service")
+        assert pair.change(node, "activate")
+        client.call_async(request)
+        assert pair.state(node) == "active"
+    for node in (FORCE, ARM):
+        assert pair.change(node, "deactivate")
+    assert any("refused" in process.log for process in pair.processes)
+
+
+def test_starts_and_stops(pair: Fleet) -> None:
+    """Twenty times; each run is a new one, and ends with a zero on the wire."""
+    commands = pair.record(Float64MultiArray, "effort_controller/commands")
+    threads = []
+    for _ in range(CYCLES):
+        assert pair.change(ARM, "activate")
+        assert pair.change(FORCE, "activate"), pair.diagnosis(FORCE)
+        pair.until(lambda: pair.summary(FORCE)["ticks"] >= 20, "some ticks")
+        assert pair.change(FORCE, "deactivate")
+        sent = pair.until(
+            lambda: commands.messages and not any(commands.messages[-1].data) and commands.messages,
+            "a zero to end with",
+        )
+        assert len(sent) > 20
+        assert pair.change(ARM, "deactivate")
+        commands.messages.clear()
+        threads.append([len(os.listdir(f"/proc/{p.pid}/task")) for p in pair.processes])
+    assert threads[-1] == threads[2]
+    pair.forget(commands)
+
+
+def test_deactivated_it_stays_so(fleet: Fleet) -> None:
+    """A node that started by itself does not undo what somebody did."""
+    fleet.start(ARM, SETTINGS)
+    fleet.until_state(ARM, "active")
+    assert fleet.change(ARM, "deactivate")
+    for _ in range(20):  # a second, in which it looks four times whether there is something to do
+        fleet.until_said(ARM, "inactive")
+    assert fleet.state(ARM) == "inactive"
+    assert fleet.change(ARM, "activate")
+
+
+def test_processes_restart(fleet: Fleet) -> None:
+    """Three times; no process and no shared memory of theirs is left, and all end well."""
+    watchdog = {"joints": SETTINGS["joints"], "controller": FORCE, "diagnostics_rate": 20.0}
+    before, used = set(SHARED_MEMORY.iterdir()), set()
+    for _ in range(3):
+        processes = [fleet.start(ARM, SETTINGS), fleet.start(FORCE, SETTINGS)]
+        processes.append(fleet.start(WATCHDOG, {**watchdog, "timeout": 10.0}))
+        fleet.until_said(FORCE, "following", level=0)
+        fleet.until_said(WATCHDOG, "watching", level=0)
+        for process in processes:
+            used |= shared_memory(process)
+        for process in processes:
+            process.signal(signal.SIGTERM if process.kind == FORCE else signal.SIGINT)
+        for process in processes:
+            assert process.wait() == 0, process.log
+            assert "Traceback" not in process.log
+            assert not Path("/proc", str(process.pid)).exists()
+    assert used
+    fleet.until(lambda: not left_behind(used - before), "shared memory to be given back")
+
+
+@pytest.mark.parametrize("kind", [ARM, FORCE])
+def test_doubled_interrupt(fleet: Fleet, kind: str) -> None:
+    """Ctrl-C in a terminal often comes twice, once from the shell and once from a launcher."""
+    if kind == FORCE:
+        fleet.start(ARM, SETTINGS)
+    process = fleet.start(kind, SETTINGS)
+    fleet.until_state(kind, "active")
+    process.signal(signal.SIGINT)
+    process.signal(signal.SIGINT)
+    assert process.wait() == 0
+    assert "Traceback" not in process.log
+
+
+def test_threads_in_this_process(fleet: Fleet) -> None:
+    """Activation starts threads, deactivation ends them."""
+    rclpy.init(domain_id=fleet.domain, signal_handler_options=SignalHandlerOptions.NO)
+    nodes = [SimulatedArmNode(), EffortWatchdogNode(), ControllerNode(FORCE)]
+    try:
+        nodes[1].set_parameters([rclpy.Parameter("joints", value=SETTINGS["joints"])])
+        before = set(threading.enumerate())
+        for node in nodes:
+            node.trigger_configure()
+        for _ in range(CYCLES):
+            for node in nodes:
+                node.trigger_activate()
+                assert node.active, node._reason
+            assert len(set(threading.enumerate()) - before) == 3
+            for node in reversed(nodes):
+                node.trigger_deactivate()
+            assert set(threading.enumerate()) == before
+    finally:
+        for node in reversed(nodes):
+            node._leave_active()
+            node.destroy_node()
+        rclpy.shutdown()
+
+
+SCRIPT = """
+import os, signal, threading, time
+from projected_control.nodes import effort_watchdog
+import rclpy
+
+def stop():
+    while not rclpy.ok():
+        time.sleep(0.01)
+    os.kill(os.getpid(), signal.SIGINT)
+
+threading.Thread(target=stop).start()
+status = effort_watchdog.main()
+print(os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"], status)
+"""
+
+
+@pytest.mark.parametrize("asked", ["", "SUBNET"])
+def test_stays_on_this_host(fleet: Fleet, asked: str) -> None:
+    """Unless asked otherwise."""
+    environment = {k: v for k, v in fleet.environment.items() if "DISCOVERY" not in k}
+    if asked:
+        environment["ROS_AUTOMATIC_DISCOVERY_RANGE"] = asked
+    result = subprocess.run(
+        [sys.executable, "-c", SCRIPT], env=environment, capture_output=True, text=True, timeout=90
+    )
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.split() == [asked or "LOCALHOST", "0"]

@@ -1,0 +1,240 @@
+"""The simulated arm as a node: its services, and what can be changed while it moves.
+
+The test plays the controller, in lockstep: it answers each state by its tag.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from fleet import THREE_LINK, Fleet
+from geometry_msgs.msg import WrenchStamped
+from rosgraph_msgs.msg import Clock
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+
+from projected_control import configuration
+from projected_control.nodes.messages import stamp_ns, tag_of
+from projected_control.parameters import ARM, checked, parameters_of
+
+SETTINGS = {**THREE_LINK, "lockstep": True, "simulation.clock": True}
+EFFORT = (0.5, -0.3, 0.2)
+
+
+def plant(**changes: Any) -> Any:
+    """The same arm in this process."""
+    values = {**SETTINGS, **{k.replace("__", "."): v for k, v in changes.items()}}
+    own = {k: v for k, v in values.items() if k in parameters_of(ARM)}
+    return configuration.build_plant(checked(ARM, own))[0]
+
+
+class Puppeteer:
+    """Plays the controller."""
+
+    def __init__(self, fleet: Fleet) -> None:
+        self.fleet = fleet
+        self.states = fleet.record(JointState, "joint_states")
+        self.wrenches = fleet.record(WrenchStamped, "wrench")
+        self.clock = fleet.record(Clock, "/clock")
+        fleet.start(ARM, SETTINGS)
+        self.commands = fleet.publisher(Float64MultiArray, "effort_controller/commands")
+        fleet.until(lambda: self.states.messages and self.wrenches.messages, "a state")
+
+    @property
+    def now(self) -> int:
+        """Of the newest state [ns]."""
+        return stamp_ns(self.states.messages[-1])
+
+    def send(self, efforts: Sequence[float], tag: int) -> None:
+        message = Float64MultiArray(data=list(efforts))
+        message.layout.data_offset = tag
+        self.commands.publish(message)
+
+    def settle(self) -> None:
+        """Wait until the arm has said its state again, and so made the changes it was given."""
+        for _ in range(2):
+            self.fleet.more(self.states, 1)
+
+    def step(self, efforts: Sequence[float] = EFFORT, count: int = 1) -> JointState:
+        """Answer this many states; the next one."""
+        for _ in range(count):
+            now = self.now
+            self.send(efforts, tag_of(now))
+            self.fleet.until(lambda: self.now > now, "the next state")  # noqa: B023
+        return self.states.messages[-1]
+
+    def force(self) -> float:
+        """The force across the slider at the newest state."""
+        now = self.now
+        same = self.fleet.until(
+            lambda: [m for m in self.wrenches.messages if stamp_ns(m) == now], "its wrench"
+        )
+        return float(same[-1].wrench.force.y)
+
+    def reset(self) -> None:
+        assert self.fleet.trigger(f"/{ARM}/reset").success
+        self.settle()
+
+
+@pytest.fixture(scope="module")
+def arm(shared_fleet: Fleet) -> Puppeteer:
+    return Puppeteer(shared_fleet)
+
+
+def follow(hardware: Any, efforts: Sequence[float], count: int) -> Any:
+    """The plant in this process after this many periods."""
+    for _ in range(count):
+        hardware.write(np.array(efforts))
+    return hardware.read()
+
+
+def same(state: JointState, expected: Any) -> None:
+    np.testing.assert_allclose(state.position, expected.q, rtol=0.0, atol=1e-12)
+    np.testing.assert_allclose(state.velocity, expected.v, rtol=0.0, atol=1e-12)
+
+
+def test_moves_as_the_plant(arm: Puppeteer) -> None:
+    hardware = plant()
+    same(arm.states.messages[-1], hardware.read())
+    state = arm.step(count=50)
+    expected = follow(hardware, EFFORT, 50)
+    same(state, expected)
+    assert list(state.effort) == list(EFFORT)
+    assert arm.force() == pytest.approx(expected.multipliers[0], abs=1e-9)
+    assert arm.clock.messages[-1].clock == state.header.stamp
+
+
+def test_reset(arm: Puppeteer) -> None:
+    """Back at the start; time goes on."""
+    before = arm.now
+    arm.reset()
+    state = arm.step([0.0, 0.0, 0.0])
+    same(state, follow(plant(), [0.0, 0.0, 0.0], 1))
+    assert arm.now > before
+
+
+@pytest.mark.parametrize(
+    "efforts",
+    [
+        [],
+        [1.0],
+        [1.0] * 4,
+        [float("nan"), 0.0, 0.0],
+        [0.0, float("inf"), 0.0],
+    ],
+)
+def test_wrong_commands(arm: Puppeteer, efforts: list[float]) -> None:
+    """They move nothing, even if they name the state they answer."""
+    refused = arm.fleet.until_said(ARM, "running").number("commands refused")
+    now = arm.now
+    arm.send(efforts, tag_of(now))
+    arm.fleet.until_counted(ARM, "commands refused", refused + 1)
+    arm.settle()
+    assert arm.now == now
+
+
+@pytest.mark.parametrize("tag", [0, 7])
+def test_commands_that_answer_nothing(arm: Puppeteer, tag: int) -> None:
+    """In lockstep only the answer to the state counts: not the watchdog's zeros, nor a stranger."""
+    now = arm.now
+    arm.send(EFFORT, tag)
+    arm.settle()
+    assert arm.now == now
+    assert arm.step([0.0, 0.0, 0.0]).effort.tolist() == [0.0, 0.0, 0.0]
+
+
+def test_pause_and_step(arm: Puppeteer) -> None:
+    """Paused, it answers no command until it is told to step."""
+    assert not arm.fleet.trigger(f"/{ARM}/step").success
+    arm.reset()
+    hardware = plant()
+    arm.fleet.pause(ARM, True)
+    now = arm.now
+    arm.send(EFFORT, tag_of(now))
+    arm.settle()
+    assert arm.now == now
+    for count in (1, 2):
+        assert arm.fleet.trigger(f"/{ARM}/step").success
+        arm.fleet.until(lambda: arm.now > now, "the next state")  # noqa: B023
+        now += 1_000_000
+        assert arm.now == now
+        arm.settle()
+        assert arm.now == now
+        same(arm.states.messages[-1], follow(hardware, EFFORT, 1))
+        if count == 1:
+            arm.send(EFFORT, tag_of(now))
+    arm.fleet.pause(ARM, False)
+    arm.step()
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"friction__coulomb": [0.4], "friction__viscous": [0.1, 0.2, 0.3]},
+        {"sensor__delay": 5},
+        {"sensor__noise": 0.5},
+    ],
+)
+def test_changes_live(arm: Puppeteer, changes: dict[str, Any]) -> None:
+    """From one step to the next, and as in the plant of this process."""
+    arm.reset()
+    names = [k.replace("__", ".") for k in changes]
+    before = dict(zip(names, arm.fleet.get(ARM, names), strict=True))
+    arm.fleet.put(ARM, dict(zip(names, changes.values(), strict=True)))
+    arm.settle()
+    hardware = plant(**changes)
+    hardware.read()
+    for _ in range(8):
+        state = arm.step()
+        expected = follow(hardware, EFFORT, 1)
+        same(state, expected)
+        if "sensor__noise" in changes:
+            assert 1e-6 < abs(arm.force() - hardware.truth.multipliers[0]) < 5.0
+        elif "sensor__delay" not in changes or _ >= 5:
+            assert arm.force() == pytest.approx(expected.multipliers[0], abs=1e-9)
+    arm.fleet.put(ARM, before)
+    arm.settle()
+
+
+def test_disturbance(arm: Puppeteer) -> None:
+    """Added to what is commanded, until it is taken away."""
+    arm.reset()
+    arm.fleet.put(ARM, {"disturbance.effort": list(EFFORT)})
+    arm.settle()
+    state = arm.step([0.0, 0.0, 0.0], 10)
+    same(state, follow(plant(), EFFORT, 10))
+    assert "3 numbers" in arm.fleet.refused(ARM, {"disturbance.effort": [1.0]})
+    assert "one a joint" in arm.fleet.refused(ARM, {"friction.coulomb": [1.0, 2.0]})
+    arm.fleet.put(ARM, {"disturbance.effort": [0.0, 0.0, 0.0]})
+
+
+def test_speed_of_time(fleet: Fleet) -> None:
+    """As fast as it goes, slow, and paused; a change of speed counts at once."""
+    states = fleet.record(JointState, "joint_states")
+    fleet.start(ARM, {**SETTINGS, "lockstep": False, "simulation.factor": 0.0})
+    fleet.until(lambda: len(states.messages) > 3000, "three seconds of simulated time")
+    fleet.put(ARM, {"simulation.factor": 1000.0})
+    fleet.more(states, 1000)
+    fleet.put(ARM, {"simulation.factor": 1e-6})
+    fleet.until_said(ARM, "running")
+    standing = len(states.drain())
+    fleet.until_said(ARM, "running")
+    fleet.until_said(ARM, "running")
+    assert len(states.drain()) <= standing + 2
+    fleet.put(ARM, {"simulation.factor": 1.0})
+    fleet.more(states, 50)
+    fleet.pause(ARM, True)
+    fleet.until_said(ARM, "running")
+    fleet.more(states, 5)
+    now = stamp_ns(states.messages[-1])
+    assert stamp_ns(fleet.more(states, 20)[-1]) == now
+    fleet.pause(ARM, False)
+    assert stamp_ns(fleet.more(states, 20)[-1]) > now
+    fleet.put(ARM, {"simulation.factor": 1e-6})
+    assert fleet.change(ARM, "deactivate")  # at once, though its next step is far away
