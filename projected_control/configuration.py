@@ -213,10 +213,11 @@ def motion_limits(settings: Settings, k: int) -> MotionLimits:
 
 
 class Approach(Reference):
-    """A smooth way to where another reference begins, at rest there, and then that reference."""
+    """A smooth way into another reference, with its rate on arrival, and then that reference."""
 
     def __init__(self, start: ReferencePoint, then: Reference, limits: MotionLimits, begin: float):
-        self._way = SetPoint(start, then.at(0.0).value, limits, begin)
+        value, rate, _ = then.at(0.0)
+        self._way = SetPoint(start, value, limits, begin, arrival=rate)
         self._then = Shifted(then, self._way.end)
         self.size, self.end = then.size, self._then.end
 

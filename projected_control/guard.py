@@ -259,8 +259,13 @@ def unpack_guard(work: Array, n: int, k: int) -> GuardTerms:
 
 
 @compiled
-def inspect_tick(q: Array, v: Array, stamp: float, motion: Array, g: GuardTerms) -> int:
-    """Events of a state and of a reference (rows θ_d, θ̇_d, θ̈_d), against those of the last tick."""
+def inspect_tick(
+    q: Array, v: Array, stamp: float, motion: Array, g: GuardTerms, noticed: int = 0
+) -> int:
+    """Events of a state and of a reference (rows θ_d, θ̇_d, θ̈_d), against those of the last tick.
+
+    An arm that is being stopped owes its reference no motion: standing still is then not frozen.
+    """
     for i in range(q.size):
         if not (np.isfinite(q[i]) and np.isfinite(v[i])):
             return _BAD_STATE
@@ -271,7 +276,7 @@ def inspect_tick(q: Array, v: Array, stamp: float, motion: Array, g: GuardTerms)
     first = np.isnan(g.stamp[0])
     elapsed = 0.0 if first else stamp - g.stamp[0]
     g.waited[0] = 0.0 if first or elapsed > 0.0 else g.waited[0] + g.period[0]
-    events, changed, fastest, jumped = 0, first, 0.0, False
+    events, changed, fastest, planned, jumped = noticed, first, 0.0, 0.0, False
     if g.waited[0] > g.stale_time[0]:
         events |= _STALE
     for i in range(q.size):
@@ -288,7 +293,7 @@ def inspect_tick(q: Array, v: Array, stamp: float, motion: Array, g: GuardTerms)
         finite = np.isfinite(motion[0, c] + motion[1, c] + motion[2, c])
         step = 0.0 if first else abs(motion[0, c] - g.theta[c])
         jumped = jumped or not finite or step > g.jump[0] + explained
-        fastest = max(fastest, abs(motion[1, c]))
+        planned = max(planned, abs(motion[1, c]))
     if jumped:
         events |= _JUMP
     else:
@@ -298,7 +303,8 @@ def inspect_tick(q: Array, v: Array, stamp: float, motion: Array, g: GuardTerms)
         g.unchanged[0] = g.missing[0] = 0.0
     else:
         g.unchanged[0] += elapsed
-        g.missing[0] += elapsed * fastest
+        following = not events & _STOP
+        g.missing[0] += elapsed * (max(fastest, planned) if following else fastest)
         if g.unchanged[0] > g.frozen_time[0] and g.missing[0] > FROZEN_DISTANCE:
             events |= _FROZEN
     g.stamp[0] = stamp

@@ -81,7 +81,7 @@ def tick(
     copy(theta_rate, c.motion[1])
     copy(theta_acceleration, c.motion[2])
     copy(multipliers, c.measured)
-    events = noticed | inspect_tick(q, v, stamp, c.motion, g)
+    events = noticed | inspect_tick(q, v, stamp, c.motion, g, noticed)
     answer = severity(events)
     if answer < _HOLD:
         apply_law(law, answer == _STOP, passive, t, c)

@@ -96,7 +96,7 @@ _WORD_LISTS = (
     "simulation.coordinates",
     "robot_description_arguments",
 )
-_SMALL = 1e-9
+_SMALL, _LARGE = 1e-9, 1e6
 
 TABLE: tuple[Parameter, ...] = (
     # The arm
@@ -111,9 +111,9 @@ TABLE: tuple[Parameter, ...] = (
     _p("constraint.kind", "line", "What holds the arm", choices=("line", "plane", "point", "loop", "none"), nodes=EVERY_PLANT),
     _p("constraint.frame", "tip", "Link whose origin is held", nodes=EVERY_PLANT),
     _p("constraint.other_frame", "", "Second link of a loop", nodes=EVERY_PLANT),
-    _p("constraint.point", [0.0, -0.27, 0.0], "A point of the line or plane, or the point itself, in the world", "m", nodes=EVERY_PLANT),
-    _p("constraint.direction", [1.0, 0.0, 0.0], "Direction of the line, or normal of the plane, in the world", nodes=EVERY_PLANT),
-    _p("constraint.plane_normal", [0.0, 0.0, 1.0], "Normal of the plane a planar arm moves in; empty for an arm in space", nodes=EVERY_PLANT),
+    _p("constraint.point", [0.0, -0.27, 0.0], "A point of the line or plane, or the point itself, in the world", "m", minimum=-_LARGE, maximum=_LARGE, nodes=EVERY_PLANT),
+    _p("constraint.direction", [1.0, 0.0, 0.0], "Direction of the line, or normal of the plane, in the world", minimum=-_LARGE, maximum=_LARGE, nodes=EVERY_PLANT),
+    _p("constraint.plane_normal", [0.0, 0.0, 1.0], "Normal of the plane a planar arm moves in; empty for an arm in space", minimum=-_LARGE, maximum=_LARGE, nodes=EVERY_PLANT),
     _p("constraint.singular_value", 1e-4, "Singular values of A up to this count as zero", minimum=1e-12, maximum=1e-3),
     _p("constraint.residual_tolerance", 0.005, "‖Φ‖ up to which the controller agrees to start", "m", minimum=_SMALL, maximum=1.0),
     # What is moved
@@ -141,8 +141,8 @@ TABLE: tuple[Parameter, ...] = (
     _p("limits.effort", [], "Largest effort a joint; empty for the description's", "N·m or N", minimum=_SMALL, maximum=1e6, live=True),
     _p("limits.effort_rate", [1000.0], "Largest change of effort, one number or one a joint", "N·m/s or N/s", minimum=_SMALL, maximum=1e9, live=True),
     _p("limits.velocity", [], "Largest joint velocity; empty for the description's", "rad/s or m/s", minimum=_SMALL, maximum=1e6, live=True),
-    _p("limits.lower", [], "Smallest joint position; empty for the description's", "rad or m", live=True),
-    _p("limits.upper", [], "Largest joint position; empty for the description's", "rad or m", live=True),
+    _p("limits.lower", [], "Smallest joint position; empty for the description's", "rad or m", minimum=-_LARGE, maximum=_LARGE, live=True),
+    _p("limits.upper", [], "Largest joint position; empty for the description's", "rad or m", minimum=-_LARGE, maximum=_LARGE, live=True),
     _p("limits.reference_jump", 0.05, "Step of a reference that is refused", "m or rad", minimum=_SMALL, maximum=1e3, live=True),
     _p("limits.hold_time", 0.01, "For which the last effort is held on bad states", "s", minimum=0.0, maximum=1.0, live=True),
     _p("limits.frozen_time", 0.05, "After which a state that does not change though it should is frozen", "s", minimum=1e-3, maximum=10.0, live=True),
@@ -151,10 +151,10 @@ TABLE: tuple[Parameter, ...] = (
     _p("limits.lost_time", 0.5, "Without a new state, after which the controller goes inactive", "s", minimum=0.01, maximum=60.0, live=True),
     # What it follows
     _p("reference.kind", "hold", "Stay where the arm is, or follow a sine; the topic ~/reference takes over either", choices=("hold", "sine"), live=True),
-    _p("reference.offset", [0.0], "Centre of the sine, one number or one a coordinate", "m or rad", live=True),
-    _p("reference.amplitude", [0.0], "Of the sine, likewise", "m or rad", live=True),
+    _p("reference.offset", [0.0], "Centre of the sine, one number or one a coordinate", "m or rad", minimum=-_LARGE, maximum=_LARGE, live=True),
+    _p("reference.amplitude", [0.0], "Of the sine, likewise", "m or rad", minimum=-_LARGE, maximum=_LARGE, live=True),
     _p("reference.frequency", [0.5], "Of the sine, likewise", "Hz", minimum=0.0, maximum=100.0, live=True),
-    _p("reference.phase", [0.0], "Of the sine, likewise", "rad", live=True),
+    _p("reference.phase", [0.0], "Of the sine, likewise", "rad", minimum=-_LARGE, maximum=_LARGE, live=True),
     _p("reference.approach", True, "Go to the start of the sine smoothly first; without it the arm must already move along it"),
     _p("reference.max_rate", [0.5], "On the way to a set-point", "m/s or rad/s", minimum=_SMALL, maximum=1e3, live=True),
     _p("reference.max_acceleration", [2.0], "On the way to a set-point", "m/s² or rad/s²", minimum=_SMALL, maximum=1e4, live=True),
@@ -170,10 +170,10 @@ TABLE: tuple[Parameter, ...] = (
     _p("realtime.lock_memory", False, "Keep all memory in RAM", nodes=EVERY_PLANT),
     _p("realtime.cpus", [], "CPUs the process may run on; empty for all", minimum=0, maximum=4096, nodes=EVERY_PLANT),
     # The simulated arm
-    _p("simulation.start", [-3.0, 2.0, 1.0], "Guess of the joint positions to start from; the nearest configuration on the constraint is taken", "rad or m", nodes=(ARM,)),
+    _p("simulation.start", [-3.0, 2.0, 1.0], "Guess of the joint positions to start from; the nearest configuration on the constraint is taken", "rad or m", minimum=-_LARGE, maximum=_LARGE, nodes=(ARM,)),
     _p("simulation.coordinates", [], "Coordinates prescribed at the start: names as for controllers", nodes=(ARM,)),
-    _p("simulation.values", [], "Values of these coordinates", "m or rad", nodes=(ARM,)),
-    _p("simulation.rates", [], "Rates of these coordinates; empty for rest", "m/s or rad/s", nodes=(ARM,)),
+    _p("simulation.values", [], "Values of these coordinates", "m or rad", minimum=-_LARGE, maximum=_LARGE, nodes=(ARM,)),
+    _p("simulation.rates", [], "Rates of these coordinates; empty for rest", "m/s or rad/s", minimum=-_LARGE, maximum=_LARGE, nodes=(ARM,)),
     _p("simulation.factor", 1.0, "Speed of time against the wall clock; 0 for as fast as it goes", minimum=0.0, maximum=1000.0, live=True, nodes=(ARM,)),
     _p("simulation.step", 0.001, "Of the integration; divides the period of the loop", "s", minimum=1e-6, maximum=0.1, nodes=(ARM,)),
     _p("simulation.wait_for_command", False, "Time stands still until the first effort is commanded, so that the arm does not fall before", nodes=(ARM,)),
@@ -183,7 +183,7 @@ TABLE: tuple[Parameter, ...] = (
     _p("friction.viscous", [0.0], "Viscous friction, likewise", "N·m·s/rad or N·s/m", minimum=0.0, maximum=1e6, live=True, nodes=(ARM,)),
     _p("sensor.noise", 0.0, "Standard deviation of the measured force", "N", minimum=0.0, maximum=1e6, live=True, nodes=(ARM,)),
     _p("sensor.delay", 0, "Extra delay of the measured force", "samples", minimum=0, maximum=100, live=True, nodes=(ARM,)),
-    _p("disturbance.effort", [], "Joint efforts added to the commanded ones; empty for none", "N·m or N", live=True, nodes=(ARM,)),
+    _p("disturbance.effort", [], "Joint efforts added to the commanded ones; empty for none", "N·m or N", minimum=-_LARGE, maximum=_LARGE, live=True, nodes=(ARM,)),
     _p("fault", "none", "A fault to provoke: nothing published, nothing but old contents with new stamps, NaN positions, stamps that go back, joints in another order, or no wrench", choices=("none", "silent", "frozen", "nan", "back", "reordered", "no_wrench"), live=True, nodes=(ARM,)),
     # The watchdog
     _p("joints", [], "Joints of the effort controller, for the size of the zeros", nodes=(WATCHDOG,)),

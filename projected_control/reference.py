@@ -201,6 +201,7 @@ class SetPoint(Reference):
         goal: One number a coordinate.
         limits: On the way.
         begin: Time at which the motion starts [s].
+        arrival: Rate on arrival, for a motion that goes on from there; at rest unless given.
     """
 
     def __init__(
@@ -209,6 +210,7 @@ class SetPoint(Reference):
         goal: ArrayLike,
         limits: MotionLimits | None = None,
         begin: float = 0.0,
+        arrival: Array | None = None,
     ) -> None:
         import ruckig
 
@@ -222,7 +224,10 @@ class SetPoint(Reference):
         problem.current_velocity = start.rate.tolist()
         problem.current_acceleration = start.acceleration.tolist()
         problem.target_position = self.goal.tolist()
-        problem.max_velocity = np.maximum(bounds[0], np.abs(start.rate)).tolist()
+        rate = np.zeros(self.size) if arrival is None else arrival
+        problem.target_velocity = rate.tolist()
+        fastest = np.maximum(np.abs(start.rate), np.abs(rate))
+        problem.max_velocity = np.maximum(bounds[0], fastest).tolist()
         problem.max_acceleration = np.maximum(bounds[1], np.abs(start.acceleration)).tolist()
         problem.max_jerk = bounds[2].tolist()
         self._trajectory = ruckig.Trajectory(self.size)

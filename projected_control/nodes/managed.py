@@ -217,6 +217,8 @@ def run(
                 # Jazzy raises out of the executor for a transition the state does not have.
                 node.get_logger().error(f"refused: {error}")
     finally:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.SIG_IGN)  # we are going already
         node._leave_active()
         executor.shutdown()
         node.cleanup()

@@ -133,6 +133,7 @@ def test_second_controller(arm: Fleet) -> None:
     """Whoever comes second is refused, by whatever name; the first goes on."""
     assert arm.change(FORCE, "activate")
     arm.until_counted(FORCE, "ticks", 100)
+    arm.pause(ARM, True)  # the controller is as active as before, but leaves us some of the CPU
     motion = arm.start(MOTION, SETTINGS)
     assert arm.change(MOTION, "configure")
     refuses(arm, MOTION, "force_controller_loop", "also commands this arm")
@@ -140,6 +141,7 @@ def test_second_controller(arm: Fleet) -> None:
     namesake = arm.start(FORCE, {**SETTINGS, "autostart": True})
     arm.until(lambda: "another /force_controller is active" in namesake.log, "the refusal")
     namesake.end()
+    arm.pause(ARM, False)
     ticks = arm.summary(FORCE)["ticks"]
     arm.until(lambda: arm.summary(FORCE)["ticks"] > ticks + 100, "the first to go on")
 
