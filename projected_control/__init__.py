@@ -29,8 +29,9 @@ if TYPE_CHECKING:
     )
     from projected_control.coordinates import Coordinate, Coordinates
     from projected_control.errors import ProjectedControlError
-    from projected_control.guard import Guard, Limits
+    from projected_control.guard import Guard
     from projected_control.hardware import ArmState, Hardware, SimulatedArm
+    from projected_control.limits import Limits
     from projected_control.loop import ControlLoop, Tick
     from projected_control.model import ConstrainedArm
     from projected_control.projection import Metric
@@ -107,7 +108,8 @@ _HOMES = {
     ),
     "coordinates": "Coordinate Coordinates",
     "errors": "ProjectedControlError",
-    "guard": "Guard Limits",
+    "guard": "Guard",
+    "limits": "Limits",
     "hardware": "ArmState Hardware SimulatedArm",
     "loop": "ControlLoop Tick",
     "model": "ConstrainedArm",

@@ -33,8 +33,9 @@ from projected_control.control import (
 from projected_control.control.observer import ModelObserver, MomentumObserver
 from projected_control.coordinates import Coordinate, Coordinates
 from projected_control.errors import InvalidValue
-from projected_control.guard import Guard, Limits
+from projected_control.guard import Guard
 from projected_control.hardware import SimulatedArm
+from projected_control.limits import Limits
 from projected_control.loop import ControlLoop
 from projected_control.model import ConstrainedArm
 from projected_control.parameters import FORCE, MOTION, PASSIVE, Settings

@@ -17,8 +17,9 @@ from projected_control.control import (
 )
 from projected_control.dynamics import Problem, projected
 from projected_control.errors import InvalidValue, UnstableForceLoop
-from projected_control.guard import Event, Guard, Limits
+from projected_control.guard import Event, Guard
 from projected_control.hardware import ArmState, SimulatedArm
+from projected_control.limits import Limits
 from projected_control.loop import ControlLoop
 from projected_control.model import ConstrainedArm
 from projected_control.projection import Metric

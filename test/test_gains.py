@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from projected_control.control import BLEND_SECONDS, ForceController, ForceGains, MotionController
 from projected_control.control.gains import Blend, MotionGains
 from projected_control.errors import InvalidValue
-from projected_control.guard import Guard, Limits
+from projected_control.guard import Guard
 from projected_control.hardware import SimulatedArm
+from projected_control.limits import Limits
 from projected_control.loop import ControlLoop
 from projected_control.reference import Sine, Sines
 from projected_control.simulation import JointFriction, Plant, assemble

@@ -23,11 +23,11 @@ from projected_control.guard import (
     Action,
     Event,
     Guard,
-    Limits,
     answer_to,
     events_in,
 )
 from projected_control.hardware import ArmState, SimulatedArm
+from projected_control.limits import Limits
 from projected_control.loop import ControlLoop
 from projected_control.model import ConstrainedArm
 from projected_control.reference import Constant, Reference, ReferencePoint, Sine, Sines

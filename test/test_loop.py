@@ -7,8 +7,9 @@ from arms import slider_model, spatial_model, state_on
 from projected_control.control import ForceController, ForceGains, MotionController, MotionGains
 from projected_control.control.observer import ModelObserver
 from projected_control.errors import InvalidValue
-from projected_control.guard import Action, Event, Guard, Limits
+from projected_control.guard import Action, Event, Guard
 from projected_control.hardware import ArmState, Hardware, SimulatedArm
+from projected_control.limits import Limits
 from projected_control.loop import ControlLoop
 from projected_control.reference import (
     Constant,

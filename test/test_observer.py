@@ -12,8 +12,9 @@ from projected_control.control import ForceController, ForceGains, MotionControl
 from projected_control.control.observer import ModelObserver, MomentumObserver
 from projected_control.dynamics import Problem, projected
 from projected_control.errors import InvalidValue
-from projected_control.guard import Guard, Limits
+from projected_control.guard import Guard
 from projected_control.hardware import SimulatedArm
+from projected_control.limits import Limits
 from projected_control.loop import ControlLoop
 from projected_control.model import ConstrainedArm
 from projected_control.projection import Metric

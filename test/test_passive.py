@@ -28,8 +28,9 @@ from projected_control.control.passive import (
 from projected_control.coordinates import Coordinates
 from projected_control.dynamics import Problem, projected
 from projected_control.errors import InvalidValue, Uncontrollable
-from projected_control.guard import Action, Event, Guard, Limits
+from projected_control.guard import Action, Event, Guard
 from projected_control.hardware import SimulatedArm
+from projected_control.limits import Limits
 from projected_control.loop import ControlLoop
 from projected_control.model import ConstrainedArm
 from projected_control.projection import TOLERANCE, Metric

@@ -12,8 +12,9 @@ import pytest
 from arms import slider_model, state_on
 
 from projected_control.control import ForceController, ForceGains, MotionGains
-from projected_control.guard import Guard, Limits
+from projected_control.guard import Guard
 from projected_control.hardware import ArmState
+from projected_control.limits import Limits
 from projected_control.loop import ControlLoop
 from projected_control.reference import Sine, Sines
 
@@ -26,7 +27,8 @@ from arms import slider_model, spatial_model, state_on
 from projected_control.compiled import COMPILED
 from projected_control.control import (
     ForceController, ForceGains, Law, MotionController, MotionGains, PassiveJointController)
-from projected_control.guard import Guard, Limits
+from projected_control.guard import Guard
+from projected_control.limits import Limits
 from projected_control.hardware import ArmState
 from projected_control.loop import ControlLoop
 from projected_control.projection import Metric

@@ -18,8 +18,9 @@ from projected_control.control import (
     PassiveJointController,
 )
 from projected_control.coordinates import Coordinates
-from projected_control.guard import Guard, Limits
+from projected_control.guard import Guard
 from projected_control.hardware import SimulatedArm
+from projected_control.limits import Limits
 from projected_control.loop import ControlLoop
 from projected_control.model import ConstrainedArm
 from projected_control.reference import Constant

@@ -22,8 +22,9 @@ from projected_control.coordinates import Coordinates
 from projected_control.errors import InvalidValue, SimulationFailed
 from projected_control.experiments.case import Sent, Step
 from projected_control.experiments.runner import Recording
-from projected_control.guard import Guard, Limits
+from projected_control.guard import Guard
 from projected_control.hardware import Hardware
+from projected_control.limits import Limits
 from projected_control.loop import ControlLoop
 from projected_control.model import ConstrainedArm
 from projected_control.reference import Reference
