@@ -33,7 +33,10 @@ NAMESAKE_SECONDS = 0.5
 """How long it listens for a controller of the same name where there may be one [s]."""
 
 NAMELESS_CHECKS = 8
-"""In how many checks another publisher may have no name: ROS learns of nodes after their topics."""
+"""In how many checks of an active controller another publisher may have no name.
+
+ROS learns of nodes after their topics: it may be the watchdog. Nobody starts beside it, though.
+"""
 
 _NAMELESS = "_NODE_NAME_UNKNOWN_"
 
@@ -152,8 +155,8 @@ class ControllerNode(ManagedNode):
             for info in self._loop_node.get_publishers_info_by_topic(topic)
             if info.node_name != self._loop_node.get_name() and "watchdog" not in info.node_name
         }
-        self._nameless = self._nameless + 1 if _NAMELESS in others else 0
-        if self._nameless < NAMELESS_CHECKS:
+        self._nameless = self._nameless + 1 if self.active and _NAMELESS in others else 0
+        if 0 < self._nameless < NAMELESS_CHECKS:
             others.discard(_NAMELESS)
         if others:
             raise ProjectedControlError(
