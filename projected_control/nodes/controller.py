@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from time import monotonic
+from time import monotonic, sleep
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,9 @@ from projected_control.reference import Constant, Reference, ReferencePoint
 FIRST_STATE_SECONDS = 1.0
 """How long an activation waits for the arm [s]."""
 
+DISCOVERY_SECONDS = 1.0
+"""How long a new node takes to learn who else is there; before, it does not activate [s]."""
+
 NAMESAKE_SECONDS = 0.5
 """How long it listens for a controller of the same name where there may be one [s]."""
 
@@ -37,6 +40,9 @@ NAMELESS_CHECKS = 8
 
 ROS learns of nodes after their topics: it may be the watchdog. Nobody starts beside it, though.
 """
+
+RECENT = 2000
+"""Ticks that the diagnostics look back on; to sort more would keep the loop waiting."""
 
 _NAMELESS = "_NODE_NAME_UNKNOWN_"
 
@@ -52,9 +58,11 @@ class ControllerNode(ManagedNode):
 
     def __init__(self, kind: str) -> None:
         self._loop: ControlLoop | None = None
+        self._houses_kept = 0
         self._thread: LoopThread | None = None
         self._last_run: dict[str, Any] | None = None
         self._nameless = 0
+        self._born = monotonic()
         super().__init__(kind)
         self._loop_node = rclpy.create_node(
             f"{self.get_name()}_loop",
@@ -92,6 +100,7 @@ class ControllerNode(ManagedNode):
 
     def activate(self) -> None:
         loop = self._require_loop()
+        sleep(max(self._born + DISCOVERY_SECONDS - monotonic(), 0.0))
         self._refuse_other_publishers()
         self._refuse_namesake()
         thread = LoopThread(self._loop_node, self._voice, loop, self.settings)
@@ -137,6 +146,9 @@ class ControllerNode(ManagedNode):
         thread = self._thread
         if thread is not None and thread.lost:
             return thread.lost
+        self._houses_kept += 1
+        if self._houses_kept % 4:  # asking the graph takes its time
+            return ""
         try:
             self._refuse_other_publishers()
         except ProjectedControlError as error:
@@ -159,8 +171,9 @@ class ControllerNode(ManagedNode):
         if 0 < self._nameless < NAMELESS_CHECKS:
             others.discard(_NAMELESS)
         if others:
+            named = sorted(others - {_NAMELESS}) or ["somebody whose name is not known yet"]
             raise ProjectedControlError(
-                f"{', '.join(sorted(others))} also commands this arm on {topic}; stop it first"
+                f"{', '.join(named)} also commands this arm on {topic}; stop it first"
             )
 
     def _refuse_namesake(self) -> None:
@@ -324,7 +337,7 @@ class ControllerNode(ManagedNode):
             values["force loop gain margin"] = gains.loop(controller.period).gain_margin
         if thread is None:
             return OK, "", values
-        summary, statistics = thread.summary(), thread.statistics
+        summary, statistics = thread.summary(RECENT), thread.statistics
         latency = summary["latency_us"]
         values |= {
             "ticks": summary["ticks"],

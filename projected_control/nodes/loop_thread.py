@@ -28,12 +28,15 @@ from projected_control.nodes.messages import (
     tag_of,
 )
 from projected_control.nodes.realtime import quiet_interpreter
-from projected_control.nodes.statistics import Timing
+from projected_control.nodes.statistics import SAMPLES, Timing
 from projected_control.nodes.waiting import Inbox
 from projected_control.totals import Totals
 
 QUEUE = QoSProfile(depth=10)
 """Reliable, ten deep: lost nothing at 1 kHz."""
+
+BACKLOG = 10
+"""How many waiting states are answered one by one; older ones are skipped."""
 
 LOCKSTEP_PATIENCE = 2.0
 """Without a state in lockstep, after which the controller gives up [s]."""
@@ -159,14 +162,14 @@ class LoopThread:
         self._wrench_is_coming = self.needs_wrench or bool(self._node.count_publishers("wrench"))
         self._thread.start()
 
-    def summary(self) -> dict[str, Any]:
-        """What the run amounts to so far, and how steadily it went."""
-        period = self.period.values
+    def summary(self, samples: int = SAMPLES) -> dict[str, Any]:
+        """What the run amounts to so far, and how steadily it went over the last samples."""
+        period = self.period.newest(samples)
         return {
             **self.totals.summary(),
             "rate_hz": 1e9 / float(period.mean()) if period.size else 0.0,
             "jitter_us": float(period.std()) / 1e3 if period.size else 0.0,
-            "latency_us": self.latency.summary(),
+            "latency_us": self.latency.summary(samples),
             "deadline_misses": self.deadline_misses,
             "states_skipped": self.skipped,
             "malformed": self.malformed,
@@ -213,9 +216,11 @@ class LoopThread:
             limits = self.loop.guard.limits
             inbox.wait(0.1 if lockstep else limits.stale_time)
             received = perf_counter_ns()
-            if self._answer_one(received) if lockstep else self._answer_newest(received):
+            if self._answer_one(received) if lockstep else self._answer_all(received):
                 heard = monotonic()
                 continue
+            if self._wrench_reader is not None:
+                self._take_wrenches()  # else an unread wrench would wake us again and again
             silent = monotonic() - heard
             if lockstep:
                 if silent > LOCKSTEP_PATIENCE:
@@ -234,16 +239,18 @@ class LoopThread:
         if silent > self.settings["limits.lost_time"]:
             self.lost = f"no joint state for {silent:.2f} s: the arm or its driver has stopped"
 
-    def _answer_newest(self, received: int) -> bool:
-        """Answer the newest state that can be read, if any; the others are skipped."""
-        messages = self._inbox.unread(0)
-        for age, message in enumerate(messages):
+    def _answer_all(self, received: int) -> bool:
+        """Answer what has come, in order; of a backlog only the newest few."""
+        unread = self._inbox.unread(0)
+        self.skipped += max(len(unread) - BACKLOG, 0)
+        answered = False
+        for message in reversed(unread[:BACKLOG]):
             if self._reader.read(message, self._q, self._v):
-                self.skipped += len(messages) - age - 1
                 self._answer(message, received)
-                return True
-            self.malformed += 1
-        return False
+                answered = True
+            else:
+                self.malformed += 1
+        return answered
 
     def _answer_one(self, received: int) -> bool:
         """Answer the oldest state; one that is said again gets the same answer again."""

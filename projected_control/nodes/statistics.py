@@ -21,14 +21,14 @@ class Timing:
         self._ring[self.count % SAMPLES] = nanoseconds
         self.count += 1
 
-    @property
-    def values(self) -> NDArray[np.int64]:
-        """Those that are kept, in no particular order [ns]."""
-        return self._ring[: min(self.count, SAMPLES)].copy()
+    def newest(self, samples: int = SAMPLES) -> NDArray[np.int64]:
+        """The newest of those that are kept [ns]."""
+        kept = min(self.count, samples, SAMPLES)
+        return self._ring[np.arange(self.count - kept, self.count) % SAMPLES]
 
-    def summary(self) -> dict[str, float]:
-        """p50, p99 and max [µs]; zeros where there is nothing."""
-        values = self.values
+    def summary(self, samples: int = SAMPLES) -> dict[str, float]:
+        """p50, p99 and max of the newest [µs]; zeros where there is nothing."""
+        values = self.newest(samples)
         if not values.size:
             return {"p50": 0.0, "p99": 0.0, "max": 0.0}
         middle, high = np.percentile(values, [50, 99])

@@ -136,7 +136,11 @@ def test_second_controller(arm: Fleet) -> None:
     arm.pause(ARM, True)  # the controller is as active as before, but leaves us some of the CPU
     motion = arm.start(MOTION, SETTINGS)
     assert arm.change(MOTION, "configure")
-    refuses(arm, MOTION, "force_controller_loop", "also commands this arm")
+
+    def names_the_first() -> bool:
+        return "force_controller_loop" in refuses(arm, MOTION, "also commands this arm")
+
+    arm.until(names_the_first, "the name of the first")  # a topic is known before its node
     motion.end()
     namesake = arm.start(FORCE, {**SETTINGS, "autostart": True})
     arm.until(lambda: "another /force_controller is active" in namesake.log, "the refusal")
