@@ -93,6 +93,7 @@ setup(
         "ros": ROS_JAZZY,
         "test": [
             "pytest",
+            "pytest-rerunfailures",
             "pytest-timeout",
             "hypothesis",
             "ruff",

@@ -29,8 +29,11 @@ from projected_control.reference import Constant, Reference, ReferencePoint
 FIRST_STATE_SECONDS = 1.0
 """How long an activation waits for the arm [s]."""
 
-DISCOVERY_SECONDS = 1.0
-"""How long a new node takes to learn who else is there; before, it does not activate [s]."""
+DISCOVERY_SECONDS = 3.5
+"""How old a node must be to know who else is there; before, it does not activate [s].
+
+Nodes hear of each other at once or, often, with the next announcement, which comes every 3 s.
+"""
 
 NAMESAKE_SECONDS = 0.5
 """How long it listens for a controller of the same name where there may be one [s]."""

@@ -11,6 +11,20 @@ import pytest
 _SET_BY_FLEETS = ("ROS_AUTOMATIC_DISCOVERY_RANGE", "ROS_PYTHON_CHECK_FIELDS", "ROS_LOG_DIR")
 
 
+RERUNS = 2
+"""How often a test here is tried again: real processes on a computer that may be busy."""
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Try the tests of this folder again where they fail, if pytest-rerunfailures is there."""
+    if not config.pluginmanager.hasplugin("rerunfailures"):
+        return
+    here = os.path.dirname(__file__)
+    for item in items:
+        if str(item.path).startswith(here):
+            item.add_marker(pytest.mark.flaky(reruns=RERUNS))
+
+
 @pytest.fixture(scope="session")
 def kernels() -> None:
     """Compile here what the nodes need: the first time this takes longer than they wait."""

@@ -132,13 +132,14 @@ def test_deactivated_it_stays_so(fleet: Fleet) -> None:
 
 def test_processes_restart(fleet: Fleet) -> None:
     """Three times; no process and no shared memory of theirs is left, and all end well."""
-    watchdog = {"joints": SETTINGS["joints"], "controller": FORCE, "diagnostics_rate": 20.0}
+    watchdog = {"joints": SETTINGS["joints"], "timeout": 10.0, "diagnostics_rate": 20.0}
     before, used = set(SHARED_MEMORY.iterdir()), set()
-    for _ in range(3):
-        processes = [fleet.start(ARM, SETTINGS), fleet.start(FORCE, SETTINGS)]
-        processes.append(fleet.start(WATCHDOG, {**watchdog, "timeout": 10.0}))
-        fleet.until_said(FORCE, "following", level=0)
-        fleet.until_said(WATCHDOG, "watching", level=0)
+    for i in range(3):
+        arm, force, dog = f"{ARM}_{i}", f"{FORCE}_{i}", f"{WATCHDOG}_{i}"  # no word from before
+        processes = [fleet.start(ARM, SETTINGS, arm), fleet.start(FORCE, SETTINGS, force)]
+        processes.append(fleet.start(WATCHDOG, {**watchdog, "controller": force}, dog))
+        fleet.until_said(force, "following", level=0)
+        fleet.until_said(dog, "watching", level=0)
         for process in processes:
             used |= shared_memory(process)
         for process in processes:

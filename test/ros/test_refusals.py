@@ -29,9 +29,14 @@ def arm(shared_fleet: Fleet) -> Fleet:
 
 def refuses(fleet: Fleet, node: str, *words: str) -> str:
     """A node must not become active, and must say why."""
-    assert not fleet.change(node, "activate")
-    assert fleet.state(node) == "inactive"
-    return fleet.until_said(node, "waiting", *words, level=1).message
+
+    def why() -> str:
+        assert not fleet.change(node, "activate")
+        assert fleet.state(node) == "inactive"
+        message = fleet.until_said(node, "waiting", level=1).message
+        return message if all(word in message for word in words) else ""
+
+    return fleet.until(why, f"{node} to refuse because of {words}")
 
 
 @pytest.fixture
@@ -136,11 +141,7 @@ def test_second_controller(arm: Fleet) -> None:
     arm.pause(ARM, True)  # the controller is as active as before, but leaves us some of the CPU
     motion = arm.start(MOTION, SETTINGS)
     assert arm.change(MOTION, "configure")
-
-    def names_the_first() -> bool:
-        return "force_controller_loop" in refuses(arm, MOTION, "also commands this arm")
-
-    arm.until(names_the_first, "the name of the first")  # a topic is known before its node
+    refuses(arm, MOTION, "force_controller_loop", "also commands this arm")
     motion.end()
     namesake = arm.start(FORCE, {**SETTINGS, "autostart": True})
     arm.until(lambda: "another /force_controller is active" in namesake.log, "the refusal")
