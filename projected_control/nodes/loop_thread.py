@@ -35,8 +35,8 @@ from projected_control.totals import Totals
 QUEUE = QoSProfile(depth=10)
 """Reliable, ten deep: lost nothing at 1 kHz."""
 
-BACKLOG = 10
-"""How many waiting states are answered one by one; older ones are skipped."""
+BACKLOG = 3
+"""How many waiting states are answered one by one; older ones are skipped, to bound the lag."""
 
 LOCKSTEP_PATIENCE = 2.0
 """Without a state in lockstep, after which the controller gives up [s]."""
