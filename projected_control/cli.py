@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from projected_control import __version__, commands
+from projected_control import __version__, commands, interrupt
 from projected_control.errors import ProjectedControlError
 
 EXIT_REFUSED = 2
@@ -50,10 +50,11 @@ def parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a subcommand; return the exit status."""
     try:
-        arguments = parser().parse_args(argv)
-        status = int(arguments.run(arguments))
-        sys.stdout.flush()
-        return status
+        with interrupt.remembered():
+            arguments = parser().parse_args(argv)
+            status = int(arguments.run(arguments))
+            sys.stdout.flush()
+            return status
     except ProjectedControlError as error:
         print(f"projected-control: {error}", file=sys.stderr)
         return EXIT_REFUSED

@@ -7,12 +7,13 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 import projected_control
-from projected_control import __version__, cli, commands, resources
+from projected_control import __version__, cli, commands, interrupt, resources
 from projected_control.commands import reproduce
 from projected_control.errors import InvalidValue
 from projected_control.experiments import EXPERIMENTS, Options, run_experiment
@@ -243,6 +244,16 @@ def test_interrupt_leaves_nothing(tmp_path):
     assert process.returncode in (130, -signal.SIGINT), err
     assert (out, err) == ("", "projected-control: interrupted\n")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_interrupt_swallowed_by_a_library():
+    with pytest.raises(KeyboardInterrupt), interrupt.remembered():
+        with suppress(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        silent("the work", 0.5)
+    with interrupt.remembered():
+        silent("the next work", 0.5)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_reader_that_goes_away():

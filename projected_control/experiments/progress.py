@@ -6,12 +6,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
+from projected_control import interrupt
+
 Progress = Callable[[str, float], None]
 """Called with what is being done and which fraction of it, 0 to 1, is finished."""
 
 
 def silent(what: str, fraction: float) -> None:
-    """Tell nobody."""
+    """Tell nobody, but let Ctrl-C end the work."""
+    interrupt.check()
 
 
 @contextmanager
@@ -35,6 +38,7 @@ def terminal_progress(stream: TextIO) -> Iterator[Progress]:
     with Bars(*columns, console=Console(file=stream)) as bars:
 
         def show(what: str, fraction: float) -> None:
+            interrupt.check()
             if what not in tasks:
                 tasks[what] = bars.add_task(what, total=1.0)
             bars.update(tasks[what], completed=fraction)

@@ -21,6 +21,9 @@ PLANT_TOLERANCE = 1e-6
 """Singular values below which the simulated constraint loses a row. Smaller than a controller's,
 so that no stage of an integration step falls into the gap that this tears."""
 
+PROGRESS_SAMPLES = 250
+"""Samples from one report of the progress to the next, a small part of a second."""
+
 
 @dataclass(frozen=True)
 class Recording:
@@ -110,7 +113,7 @@ def attempt(case: Case, progress: Progress = silent) -> Recording:
             failure = f"{case.name}: {error}"
             break
         states.append(hardware.truth)
-        if k % max(1, case.samples // 100) == 0:
+        if k % PROGRESS_SAMPLES == 0:
             progress(case.name, k / case.samples)
     hardware.deactivate()
     progress(case.name, 1.0)
