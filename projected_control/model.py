@@ -205,6 +205,11 @@ class ConstrainedArm:
         return self.n - self.rank
 
     @property
+    def target_rate(self) -> Array:
+        """ẋ of a moving constraint, m; zero for one that stands still."""
+        return self._terms.target[1]
+
+    @property
     def normal_rate(self) -> Array:
         """A⁺ẋ, the velocity a moving constraint imposes, n; zero for one that stands still."""
         return np.asarray(self.A_pinv @ self._terms.target[1])

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.interpolate import BPoly
 
 from projected_control import check
+from projected_control.compiled import compiled
 from projected_control.errors import InvalidValue
 
 Array = NDArray[np.float64]
@@ -94,23 +95,37 @@ class Sines(Reference):
         if len(sines) != self.size:
             raise InvalidValue(f"sines must be given for {self.size} coordinates, got {len(sines)}")
         parts = [(i, s) for i, members in enumerate(sines) for s in members]
-        self._share = np.zeros((self.size, len(parts)))  # which coordinate a sine belongs to
-        for column, (row, _) in enumerate(parts):
-            self._share[row, column] = 1.0
-        self._amplitude = np.array([check.finite("amplitude", s.amplitude) for _, s in parts])
-        self._omega = (
-            2.0 * np.pi * np.array([check.not_negative("frequency", s.frequency) for _, s in parts])
-        )
-        self._phase = np.array([check.finite("phase", s.phase) for _, s in parts])
-        self._rates = self._share * self._omega
-        self._accelerations = -self._share * self._omega**2
+        self._coordinate = np.array([i for i, _ in parts], dtype=np.int64)
+        self._parts = np.array(
+            [
+                (
+                    check.finite("amplitude", s.amplitude),
+                    2.0 * np.pi * check.not_negative("frequency", s.frequency),
+                    check.finite("phase", s.phase),
+                )
+                for _, s in parts
+            ]
+        ).reshape((-1, 3))
 
     def at(self, time: float) -> ReferencePoint:
-        angle = self._omega * time + self._phase
-        sine, cosine = self._amplitude * np.sin(angle), self._amplitude * np.cos(angle)
-        return ReferencePoint(
-            self._offset + self._share @ sine, self._rates @ cosine, self._accelerations @ sine
-        )
+        result = np.empty((3, self.size))
+        _sum_sines(time, self._offset, self._coordinate, self._parts, result)
+        return ReferencePoint(*result)
+
+
+@compiled
+def _sum_sines(
+    time: float, offset: Array, coordinate: NDArray[np.int64], parts: Array, result: Array
+) -> None:
+    """Value, rate and acceleration of each coordinate: offset + Σ a sin(ωt + φ)."""
+    for i in range(offset.size):
+        result[0, i], result[1, i], result[2, i] = offset[i], 0.0, 0.0
+    for s in range(coordinate.size):
+        i, amplitude, omega = coordinate[s], parts[s, 0], parts[s, 1]
+        angle = omega * time + parts[s, 2]
+        result[0, i] += amplitude * np.sin(angle)
+        result[1, i] += amplitude * omega * np.cos(angle)
+        result[2, i] -= amplitude * omega * omega * np.sin(angle)
 
 
 class Waypoints(Reference):

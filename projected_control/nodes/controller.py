@@ -8,7 +8,6 @@ from time import monotonic, sleep
 from typing import Any
 
 import numpy as np
-import rclpy
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, Header
 from std_srvs.srv import Trigger
@@ -22,7 +21,7 @@ from projected_control.loop import ControlLoop
 from projected_control.nodes.loop_thread import QUEUE, LoopThread
 from projected_control.nodes.managed import ERROR, OK, WARN, ManagedNode, Status
 from projected_control.nodes.references import reference_from_trajectory
-from projected_control.nodes.waiting import Inbox
+from projected_control.nodes.waiting import Inbox, side_node, unused
 from projected_control.parameters import PASSIVE, parameters_of
 from projected_control.reference import Constant, Reference, ReferencePoint
 
@@ -67,14 +66,7 @@ class ControllerNode(ManagedNode):
         self._nameless = 0
         self._born = monotonic()
         super().__init__(kind)
-        self._loop_node = rclpy.create_node(
-            f"{self.get_name()}_loop",
-            namespace=self.get_namespace(),
-            use_global_arguments=True,
-            cli_args=["--ros-args", "-r", f"__node:={self.get_name()}_loop"],
-            start_parameter_services=False,
-            enable_rosout=False,
-        )
+        self._loop_node = side_node(self, "loop")
         name = self.get_name()
         self._voice = (
             self._loop_node.create_publisher(Header, f"{name}/heartbeat", QUEUE),
@@ -184,7 +176,7 @@ class ControllerNode(ManagedNode):
         node, topic = self._loop_node, f"{self.get_name()}/heartbeat"
         if node.count_publishers(topic) < 2:
             return
-        beats = node.create_subscription(Header, topic, lambda _: None, QUEUE)
+        beats = node.create_subscription(Header, topic, unused, QUEUE)
         try:
             with Inbox(node, [beats]) as inbox:
                 give_up = monotonic() + NAMESAKE_SECONDS

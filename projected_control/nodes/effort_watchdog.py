@@ -8,11 +8,9 @@ goes on sending them until the controller is activated anew.
 from __future__ import annotations
 
 import sys
-import threading
 from time import monotonic
 
 import numpy as np
-import rclpy
 from rclpy.node import Node
 from std_msgs.msg import Float64MultiArray, Header
 
@@ -20,11 +18,11 @@ from projected_control.errors import InvalidValue
 from projected_control.nodes.loop_thread import QUEUE
 from projected_control.nodes.managed import ERROR, OK, ManagedNode, Status, run
 from projected_control.nodes.messages import EffortWriter
-from projected_control.nodes.waiting import Inbox
+from projected_control.nodes.waiting import Worker, side_node, unused
 from projected_control.parameters import WATCHDOG
 
 
-class Watch:
+class Watch(Worker):
     """The thread that listens.
 
     Args:
@@ -38,30 +36,19 @@ class Watch:
     def __init__(
         self, node: Node, controller: str, n: int, timeout: float, zero_rate: float
     ) -> None:
-        self._node = node
+        self._beats = node.create_subscription(Header, f"{controller}/heartbeat", unused, QUEUE)
+        super().__init__(node, "watchdog", [self._beats])
         self.timeout, self._zero_period = timeout, 1.0 / zero_rate
-        self._beats = node.create_subscription(
-            Header, f"{controller}/heartbeat", lambda _: None, QUEUE
-        )
         self._commands = node.create_publisher(
             Float64MultiArray, "effort_controller/commands", QUEUE
         )
         self._zeros = EffortWriter(n).fill(np.zeros(n))
-        self._inbox = Inbox(node, [self._beats])
         self.watching = self.tripped = False
         self.trips = self.beats = 0
         self.silence = self.longest = 0.0
-        self._thread = threading.Thread(target=self._run, name="watchdog", daemon=True)
-
-    def start(self) -> None:
-        """Listen from now on."""
-        self._thread.start()
 
     def stop(self) -> None:
-        """Stop listening."""
-        self._inbox.close()
-        if self._thread.is_alive():
-            self._thread.join()
+        super().stop()
         self._node.destroy_subscription(self._beats)
         self._node.destroy_publisher(self._commands)
 
@@ -100,13 +87,7 @@ class EffortWatchdogNode(ManagedNode):
     def __init__(self) -> None:
         self._watch: Watch | None = None
         super().__init__(WATCHDOG)
-        self._watch_node = rclpy.create_node(
-            f"{self.get_name()}_watch",
-            namespace=self.get_namespace(),
-            cli_args=["--ros-args", "-r", f"__node:={self.get_name()}_watch"],
-            start_parameter_services=False,
-            enable_rosout=False,
-        )
+        self._watch_node = side_node(self, "watch")
 
     def configure(self) -> None:
         if not self.settings["joints"]:

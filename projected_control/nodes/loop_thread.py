@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 from collections import deque
 from collections.abc import Callable
 from time import monotonic, perf_counter_ns, sleep
 from typing import Any
 
 import numpy as np
+from builtin_interfaces.msg import Time
 from geometry_msgs.msg import WrenchStamped
 from rclpy.duration import Duration
 from rclpy.node import Node
@@ -21,22 +21,23 @@ from projected_control.guard import Event
 from projected_control.hardware.base import ArmState
 from projected_control.loop import ControlLoop, Statistics
 from projected_control.nodes.messages import (
+    NANOSECONDS,
     EffortWriter,
     StateReader,
     WrenchReader,
-    stamp_ns,
     tag_of,
 )
 from projected_control.nodes.realtime import quiet_interpreter
 from projected_control.nodes.statistics import SAMPLES, Timing
-from projected_control.nodes.waiting import Inbox
+from projected_control.nodes.waiting import Worker, unused
 from projected_control.totals import Totals
 
 QUEUE = QoSProfile(depth=10)
 """Reliable, ten deep: lost nothing at 1 kHz."""
 
 BACKLOG = 3
-"""How many waiting states are answered one by one; older ones are skipped, to bound the lag."""
+"""How many waiting states a loop that stays behind answers; older ones are skipped, to bound the
+lag. What a single stall left in the queue is answered in full."""
 
 LOCKSTEP_PATIENCE = 2.0
 """Without a state in lockstep, after which the controller gives up [s]."""
@@ -47,7 +48,7 @@ FAREWELL_SECONDS = 0.2
 _FORCE_STALE, _STALE = int(Event.FORCE_STALE), int(Event.STATE_STALE)
 
 
-class LoopThread:
+class LoopThread(Worker):
     """Joint states in, efforts out.
 
     Everything here happens in one thread, but for `first_state` (before it starts), `hand_over`
@@ -71,22 +72,24 @@ class LoopThread:
     def __init__(
         self, node: Node, voice: tuple[Any, Any], loop: ControlLoop, settings: dict[str, Any]
     ) -> None:
-        self.loop, self._node, self.settings = loop, node, settings
+        self.loop, self.settings = loop, settings
         model = loop.controller.model
         self._model = model
         self.needs_wrench = loop.controller.force is not None and loop.observer is None
-        self._states = node.create_subscription(JointState, "joint_states", _unused, QUEUE)
+        self._states = node.create_subscription(JointState, "joint_states", unused, QUEUE, raw=True)
         subscriptions = [self._states]
         self._wrench_reader: WrenchReader | None = None
         if model.constraint is not None:
-            subscriptions.append(node.create_subscription(WrenchStamped, "wrench", _unused, QUEUE))
+            subscriptions.append(
+                node.create_subscription(WrenchStamped, "wrench", unused, QUEUE, raw=True)
+            )
             frame = settings["constraint.frame"]
             self._wrench_reader = WrenchReader(model.arm, model.constraint, frame)
+        super().__init__(node, "control loop", subscriptions)
         self._commands = node.create_publisher(
             Float64MultiArray, "effort_controller/commands", QUEUE
         )
         self._beats, self._report_topic = voice
-        self._inbox = Inbox(node, subscriptions)
         self._reader = StateReader(model.arm.joint_names)
         self._writer = EffortWriter(model.n)
         self._q, self._v = np.zeros(model.n), np.zeros(model.n)
@@ -100,11 +103,11 @@ class LoopThread:
         self._report_every = max(round(settings["rate"] / state_rate), 1) if state_rate else 0
         self._named = NamedState(loop)
         self._changes: deque[Callable[[ControlLoop, float], None]] = deque()
-        self._thread = threading.Thread(target=self._run, name="control loop", daemon=True)
         self.statistics, self.totals = Statistics(), Totals(loop.controller)
         self.latency, self.period = Timing(), Timing()
         self.skipped = self.malformed = self.deadline_misses = 0
         self.lost = self.refused = ""
+        self._behind = False
 
     @property
     def elapsed(self) -> float:
@@ -120,9 +123,10 @@ class LoopThread:
             while monotonic() < deadline:
                 self._inbox.wait(0.05)
                 for message in self._inbox.unread(0):
-                    if wrong := self._wrong_with(message):
+                    if wrong := self._reader.wrong_with(message):
                         problem = problem if got_state else wrong
                         continue
+                    self._reader.read(message, self._q, self._v)
                     got_state = True
                     self._model.evaluate(self._q, self._v)
                     break
@@ -135,19 +139,6 @@ class LoopThread:
                     return ArmState(self._q.copy(), self._v.copy(), None, 0.0)
         raise ProjectedControlError(problem)
 
-    def _wrong_with(self, message: JointState) -> str:
-        """Read a state to start from; why it is none, or nothing."""
-        if missing := self._reader.missing(message):
-            return (
-                f"the joint states have no {', '.join(missing)}; they have "
-                f"{', '.join(message.name) or 'no joints at all'}"
-            )
-        q, v = np.empty_like(self._q), np.empty_like(self._v)
-        if not (self._reader.read(message, q, v) and np.isfinite(q + v).all()):
-            return "the joint states lack numbers or are not finite"
-        self._q[:], self._v[:] = q, v
-        return ""
-
     def await_listener(self, seconds: float) -> bool:
         """Whether somebody listens to the commands; discovery takes a moment."""
         deadline = monotonic() + seconds
@@ -158,9 +149,8 @@ class LoopThread:
         return True
 
     def start(self) -> None:
-        """Answer from now on."""
         self._wrench_is_coming = self.needs_wrench or bool(self._node.count_publishers("wrench"))
-        self._thread.start()
+        super().start()
 
     def summary(self, samples: int = SAMPLES) -> dict[str, Any]:
         """What the run amounts to so far, and how steadily it went over the last samples."""
@@ -175,12 +165,6 @@ class LoopThread:
             "malformed": self.malformed,
             "events": {event.phrase: n for event, n in self.statistics.events.copy().items()},
         }
-
-    def stop(self) -> None:
-        """Stop answering; the last thing sent is zero."""
-        self._inbox.close()
-        if self._thread.is_alive():
-            self._thread.join()
 
     def hand_over(self, change: Callable[[ControlLoop, float], None]) -> None:
         """Have a change made between two ticks; it gets the loop and its time [s]."""
@@ -240,16 +224,21 @@ class LoopThread:
             self.lost = f"no joint state for {silent:.2f} s: the arm or its driver has stopped"
 
     def _answer_all(self, received: int) -> bool:
-        """Answer what has come, in order; of a backlog only the newest few."""
+        """Answer what has come, in order; of a backlog that persists only the newest few."""
         unread = self._inbox.unread(0)
-        self.skipped += max(len(unread) - BACKLOG, 0)
+        behind = len(unread) > BACKLOG
+        if behind and self._behind:
+            self.skipped += len(unread) - BACKLOG
+            del unread[BACKLOG:]
+        self._behind = behind
         answered = False
-        for message in reversed(unread[:BACKLOG]):
-            if self._reader.read(message, self._q, self._v):
-                self._answer(message, received)
-                answered = True
-            else:
+        for message in reversed(unread):
+            now = self._reader.read(message, self._q, self._v)
+            if now is None:
                 self.malformed += 1
+            else:
+                self._answer(now, received)
+                answered = True
         return answered
 
     def _answer_one(self, received: int) -> bool:
@@ -257,15 +246,15 @@ class LoopThread:
         message = self._inbox.take(0)
         if message is None:
             return False
-        now = stamp_ns(message)
+        now = self._reader.read(message, self._q, self._v)
+        if now is None:
+            self.malformed += 1
+            return False
         if now == self._last_ns:
             self._commands.publish(self._writer.fill(self.loop.guard.sent, tag_of(now)))
             self._beats.publish(Header(frame_id="active"))
             return True
-        if not self._reader.read(message, self._q, self._v):
-            self.malformed += 1
-            return False
-        self._answer(message, received)
+        self._answer(now, received)
         return True
 
     def _make_changes(self, time: float) -> None:
@@ -276,8 +265,7 @@ class LoopThread:
             except Exception as error:  # a change that cannot be made must not stop the arm
                 self.refused = str(error)
 
-    def _answer(self, message: JointState, received: int) -> None:
-        now = stamp_ns(message)
+    def _answer(self, now: int, received: int) -> None:
         if self._start_ns is None:
             self._start_ns = now
         time = (now - self._start_ns) * 1e-9
@@ -290,8 +278,8 @@ class LoopThread:
         self.totals.add(report.effort)
         self.latency.add(done - received)
         self.statistics.count(report, done - received)
-        if self._last_ns >= 0:
-            interval = now - self._last_ns
+        interval = now - self._last_ns
+        if self._last_ns >= 0 and interval > 0:  # zero where an arm says the same state again
             self.period.add(interval)
             if interval > 1.5e9 / self.settings["rate"]:
                 self.deadline_misses += round(interval * self.settings["rate"] / 1e9) - 1
@@ -300,7 +288,7 @@ class LoopThread:
         if ticks % self._beat_every == 0:
             self._beats.publish(Header(frame_id="active"))
         if self._report_every and ticks % self._report_every == 0:
-            self._report_topic.publish(self._named.fill(message.header.stamp))
+            self._report_topic.publish(self._named.fill(now))
 
     def _measure(self, now: int) -> tuple[int, Any]:
         if self._wrench_reader is None:
@@ -322,8 +310,9 @@ class LoopThread:
         if self._wrench_reader is None:
             return
         for message in self._inbox.unread(1):
-            if self._wrench_reader.read(message, self._lambda):
-                self._wrench_stamp = stamp_ns(message)
+            stamp = self._wrench_reader.read(message, self._lambda)
+            if stamp is not None:
+                self._wrench_stamp = stamp
                 return
             self.malformed += 1
 
@@ -345,7 +334,7 @@ class NamedState:
         names += ["residual", "torque_norm", "torque_norm/idc"]
         self._message = JointState(name=names)
 
-    def fill(self, stamp: Any) -> JointState:
+    def fill(self, stamp: int) -> JointState:
         """The message for the last tick."""
         controller, model = self._controller, self._controller.model
         force = controller.force
@@ -360,10 +349,7 @@ class NamedState:
             np.linalg.norm(controller.inverse_dynamics * model.root),
         ]
         values = [*coordinates.ravel(), *multipliers.ravel(), *joints.ravel(), *norms]
-        self._message.header.stamp = stamp
+        seconds, nanoseconds = divmod(stamp, NANOSECONDS)
+        self._message.header.stamp = Time(sec=seconds, nanosec=nanoseconds)
         self._message.position = [float(value) for value in values]
         return self._message
-
-
-def _unused(_: Any) -> None:
-    """Messages are taken by hand; no executor calls this."""

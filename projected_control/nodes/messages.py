@@ -1,30 +1,31 @@
-"""Between ROS messages and arrays, without making new ones at every tick."""
+"""Between ROS messages, as bytes, and arrays: the messages of a loop."""
 
 from __future__ import annotations
 
-from array import array
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from math import isfinite
+from operator import itemgetter
+from typing import Any
 
 import numpy as np
 from geometry_msgs.msg import WrenchStamped
 from numpy.typing import NDArray
+from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
 from projected_control.arm import Arm
 from projected_control.constraints import Constraint, RowConstraint
+from projected_control.nodes.cdr import Layout
 from projected_control.rows import PointRow
 
 Array = NDArray[np.float64]
 
+NANOSECONDS = 1_000_000_000
+"""In a second."""
+
 LARGEST_WRENCH = 1e9
 """Beyond which no number of a wrench is believed [N or N·m]."""
-
-
-def stamp_ns(message: JointState | WrenchStamped) -> int:
-    """A message's time [ns]."""
-    stamp = message.header.stamp
-    return int(stamp.sec) * 1_000_000_000 + int(stamp.nanosec)
 
 
 def tag_of(nanoseconds: int) -> int:
@@ -44,43 +45,103 @@ class StateReader:
 
     def __init__(self, joints: Sequence[str]) -> None:
         self._joints = tuple(joints)
-        self._names: list[str] = []
-        self._index: NDArray[np.int64] | None = None
+        self._layout: Layout | None = None
+        self._q: Callable[[tuple[Any, ...]], Any] = itemgetter(0)
+        self._v: Callable[[tuple[Any, ...]], Any] = itemgetter(0)
 
-    def missing(self, message: JointState) -> list[str]:
-        """Joints the message says nothing of."""
-        return [name for name in self._joints if name not in message.name]
+    def wrong_with(self, message: bytes) -> str:
+        """Why a state cannot be read, in words, or nothing."""
+        state = _deserialized(message, JointState)
+        if state is None:
+            return "the joint states cannot be decoded"
+        if missing := [name for name in self._joints if name not in state.name]:
+            present = ", ".join(state.name) or "no joints at all"
+            return f"the joint states have no {', '.join(missing)}; they have {present}"
+        q = np.zeros(len(self._joints))
+        v = np.zeros_like(q)
+        if self.read(message, q, v) is None or not np.isfinite(q + v).all():
+            return "the joint states lack numbers or are not finite"
+        return ""
 
-    def read(self, message: JointState, q: Array, v: Array) -> bool:
-        """Fill q and v; False for a message that lacks joints or numbers."""
-        names = message.name
-        if names != self._names:
-            self._names = list(names)
-            complete = not self.missing(message) and len(set(names)) == len(names)
-            self._index = (
-                np.array([names.index(name) for name in self._joints]) if complete else None
-            )
-        index, size = self._index, len(names)
-        if index is None or len(message.position) != size or len(message.velocity) != size:
-            return False
-        q[:] = np.frombuffer(message.position)[index]
-        v[:] = np.frombuffer(message.velocity)[index]
-        return True
+    def read(self, message: bytes, q: Array, v: Array) -> int | None:
+        """Fill q and v; the state's time [ns], or None where joints or numbers are missing."""
+        numbers = None if self._layout is None else self._layout.read(message)
+        if numbers is None:
+            numbers = self._learn(message)
+            if numbers is None:
+                return None
+        q[:] = self._q(numbers)
+        v[:] = self._v(numbers)
+        return int(numbers[0]) * NANOSECONDS + int(numbers[1])
+
+    def _learn(self, message: bytes) -> tuple[Any, ...] | None:
+        """The numbers of a state that is not laid out like the last one; expect more like it."""
+        state = _deserialized(message, JointState)
+        if state is None:
+            return None
+        names, size = list(state.name), len(state.name)
+        complete = set(self._joints) <= set(names) and len(set(names)) == size
+        if not complete or len(state.position) != size or len(state.velocity) != size:
+            return None
+        layout = _header(state.header.frame_id).texts(names)
+        self._layout = layout.array(size).array(size).array(len(state.effort))
+        places = [2 + names.index(joint) for joint in self._joints]
+        self._q = itemgetter(*places)
+        self._v = itemgetter(*(place + size for place in places))
+        stamp = state.header.stamp
+        return (stamp.sec, stamp.nanosec, *state.position, *state.velocity)
+
+
+class StateWriter:
+    """Joint states that are written again and again.
+
+    Args:
+        joints: Names, in the order of the numbers.
+    """
+
+    def __init__(self, joints: Sequence[str]) -> None:
+        n = len(joints)
+        self._layout = _header("").texts(joints).array(n).array(n).array(n)
+
+    def fill(self, stamp: int, q: Array, v: Array, effort: Array) -> bytes:
+        """The message: time [ns], positions, velocities and efforts."""
+        time = divmod(stamp, NANOSECONDS)
+        return self._layout.write(*time, *q.tolist(), *v.tolist(), *effort.tolist())
 
 
 class EffortWriter:
-    """One effort command that is filled and sent again and again."""
+    """Effort commands that are written again and again."""
 
     def __init__(self, n: int) -> None:
-        self.message = Float64MultiArray()
-        self.message.data = array("d", bytes(8 * n))
-        self._view = np.frombuffer(self.message.data)
+        self._layout = Layout().empty().number("I").array(n)
 
-    def fill(self, effort: Array, tag: int = 0) -> Float64MultiArray:
+    def fill(self, effort: Array, tag: int = 0) -> bytes:
         """The message with these efforts [N·m or N]."""
-        self._view[:] = effort
-        self.message.layout.data_offset = tag
-        return self.message
+        return self._layout.write(tag, *effort.tolist())
+
+
+class EffortReader:
+    """Efforts out of commands of the right size.
+
+    Args:
+        n: Number of joints.
+    """
+
+    def __init__(self, n: int) -> None:
+        self._n, self._layout = n, Layout().empty().number("I").array(n)
+
+    def read(self, message: bytes, effort: Array) -> int | None:
+        """Fill the efforts; the command's tag, or None for one of another size or not finite."""
+        numbers = self._layout.read(message)
+        if numbers is None:
+            command = _deserialized(message, Float64MultiArray)
+            if command is None or len(command.data) != self._n:
+                return None
+            numbers = (command.layout.data_offset, *command.data)
+        if not all(map(isfinite, numbers)):
+            return None
+        effort[:] = numbers[1:]
+        return int(numbers[0])
 
 
 class WrenchReader:
@@ -97,6 +158,8 @@ class WrenchReader:
     def __init__(self, arm: Arm, constraint: Constraint, frame: str) -> None:
         self._arm, self._constraint, self._frame = arm, constraint, frame
         self._local = arm.attachment(frame)
+        self._layout: Layout | None = None
+        self._in_frame = False
         self._map: Array | None = None
         if isinstance(constraint, RowConstraint) and all(
             isinstance(row, PointRow) for row in constraint.equations
@@ -106,18 +169,53 @@ class WrenchReader:
                 [constraint.multipliers(arm, frame, axis, np.zeros(3)) for axis in eye]
             ).T.copy()
 
-    def read(self, message: WrenchStamped, multipliers: Array) -> bool:
-        """Fill λ; False for a wrench that is not finite or absurd, which changes nothing."""
-        force, torque = message.wrench.force, message.wrench.torque
-        wrench = np.array([force.x, force.y, force.z, torque.x, torque.y, torque.z])
-        if not (np.abs(wrench) <= LARGEST_WRENCH).all():
-            return False
-        f, tau = wrench[:3], wrench[3:]
-        if message.header.frame_id == self._frame:
+    def read(self, message: bytes, multipliers: Array) -> int | None:
+        """Fill λ; the wrench's time [ns], or None for one that is not finite or absurd."""
+        numbers = None if self._layout is None else self._layout.read(message)
+        if numbers is None:
+            numbers = self._learn(message)
+            if numbers is None:
+                return None
+        seconds, nanoseconds, *components = numbers
+        if not all(abs(component) <= LARGEST_WRENCH for component in components):
+            return None
+        f, tau = np.array(components[:3]), np.array(components[3:])
+        if self._in_frame:
             rotation = self._local.joint_rotation @ self._local.rotation
             f, tau = rotation @ f, rotation @ tau
         if self._map is not None:
             multipliers[:] = self._map @ f
         else:
             multipliers[:] = self._constraint.multipliers(self._arm, self._frame, f, tau)
-        return True
+        return int(seconds) * NANOSECONDS + int(nanoseconds)
+
+    def _learn(self, message: bytes) -> tuple[Any, ...] | None:
+        wrench = _deserialized(message, WrenchStamped)
+        if wrench is None:
+            return None
+        self._layout = wrench_layout(wrench.header.frame_id)
+        self._in_frame = wrench.header.frame_id == self._frame
+        stamp, f, tau = wrench.header.stamp, wrench.wrench.force, wrench.wrench.torque
+        return (stamp.sec, stamp.nanosec, f.x, f.y, f.z, tau.x, tau.y, tau.z)
+
+
+def wrench_layout(frame: str) -> Layout:
+    """Of wrenches in a frame: time in seconds and nanoseconds, force, torque."""
+    return _header(frame).numbers("d", 6)
+
+
+def clock_layout() -> Layout:
+    """Of the clock: seconds and nanoseconds."""
+    return Layout().number("i").number("I")
+
+
+def _header(frame: str) -> Layout:
+    return clock_layout().text(frame)
+
+
+def _deserialized(message: bytes, kind: type[Any]) -> Any | None:
+    """A message as an object; None for bytes that are none."""
+    try:
+        return deserialize_message(message, kind)
+    except Exception:  # rclpy's own error, which has no type
+        return None

@@ -7,10 +7,13 @@ that no executor spins.
 
 from __future__ import annotations
 
+import threading
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from types import TracebackType
 from typing import Any
 
+import rclpy
 from rclpy.impl.implementation_singleton import rclpy_implementation as _rclpy
 from rclpy.node import Node
 
@@ -66,9 +69,12 @@ class Inbox:
         return bool(wait_set.get_ready_entities("subscription"))
 
     def take(self, which: int) -> Any | None:
-        """The oldest message of a subscription that has not been read, or None."""
+        """The oldest message of a subscription that has not been read, or None.
+
+        As bytes if the subscription is a raw one.
+        """
         subscription = self._subscriptions[which]
-        taken = subscription.handle.take_message(subscription.msg_type, False)
+        taken = subscription.handle.take_message(subscription.msg_type, subscription.raw)
         return None if taken is None else taken[0]
 
     def unread(self, which: int) -> list[Any]:
@@ -83,3 +89,48 @@ class Inbox:
         """Wake a waiting thread for the last time; from any thread."""
         self.closed = True
         self._wake.trigger()
+
+
+class Worker(ABC):
+    """A thread that lives on messages.
+
+    Args:
+        node: In no executor.
+        name: Of the thread.
+        subscriptions: What it waits for, made on that node.
+    """
+
+    def __init__(self, node: Node, name: str, subscriptions: Sequence[Any]) -> None:
+        self._node = node
+        self._inbox = Inbox(node, subscriptions)
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+
+    def start(self) -> None:
+        """Work from now on."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop working; returns when the thread has ended."""
+        self._inbox.close()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    @abstractmethod
+    def _run(self) -> None:
+        """In the thread, until `self._inbox.closed`."""
+
+
+def side_node(node: Node, suffix: str) -> Node:
+    """A node beside a node, for the topics of a thread: no executor, no parameters, no log."""
+    name = f"{node.get_name()}_{suffix}"
+    return rclpy.create_node(
+        name,
+        namespace=node.get_namespace(),
+        cli_args=["--ros-args", "-r", f"__node:={name}"],
+        start_parameter_services=False,
+        enable_rosout=False,
+    )
+
+
+def unused(_: Any) -> None:
+    """The callback of a subscription that is read by hand: nobody calls it."""

@@ -42,5 +42,11 @@ class JointFriction:
         """What friction adds to the joint efforts, against the motion."""
         return -np.asarray(self.coulomb) * np.tanh(v / self.blend) - np.asarray(self.viscous) * v
 
+    def of_joints(self, n: int) -> Array:
+        """Coulomb and viscous friction and blend of each of n joints, 3 × n."""
+        table = np.empty((3, n))
+        table[0], table[1], table[2] = self.coulomb, self.viscous, self.blend
+        return table
+
 
 FRICTIONLESS = JointFriction()

@@ -9,8 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.integrate import RK45
 
+from projected_control.compiled import compiled
+
 Array = NDArray[np.float64]
-Derivative = Callable[[float, Array], Array]
+Derivative = Callable[[float, Array, Array], None]
+"""Of time and state; writes the slope into its third argument."""
 
 
 class Tableau(NamedTuple):
@@ -43,12 +46,23 @@ DORMAND_PRINCE = Tableau(5, RK45.C, RK45.A, RK45.B)
 TABLEAUX = {"rk4": RK4, "dormand-prince": DORMAND_PRINCE}
 
 
+@compiled
+def _along(y: Array, step: float, weights: Array, slopes: Array, result: Array) -> None:
+    """y + step Σ weight_s slope_s, over as many slopes as there are weights."""
+    for i in range(y.size):
+        total = 0.0
+        for s in range(weights.size):
+            total += weights[s] * slopes[s, i]
+        result[i] = y[i] + step * total
+
+
 def integrate_step(
     tableau: Tableau, derivative: Derivative, time: float, y: Array, step: float
 ) -> Array:
     """y one step later, for ẏ = derivative(t, y)."""
-    slopes = np.empty((tableau.weights.size, y.size))
+    slopes, stage = np.empty((tableau.weights.size, y.size)), np.empty_like(y)
     for s in range(tableau.weights.size):
-        stage = y + step * (tableau.stages[s, :s] @ slopes[:s]) if s else y
-        slopes[s] = derivative(time + tableau.nodes[s] * step, stage)
-    return np.asarray(y + step * (tableau.weights @ slopes))
+        _along(y, step, tableau.stages[s, :s], slopes, stage)
+        derivative(time + tableau.nodes[s] * step, stage, slopes[s])
+    _along(y, step, tableau.weights, slopes, stage)
+    return stage

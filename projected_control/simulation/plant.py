@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from projected_control import check
+from projected_control.compiled import compiled
 from projected_control.dynamics import acceleration_kernel
 from projected_control.errors import InvalidValue, SimulationFailed
 from projected_control.model import ConstrainedArm
@@ -87,13 +88,27 @@ class Plant:
                     f"got {np.size(getattr(friction, name))}"
                 )
         self.model = model
+        n = model.n
+        self._work = np.zeros(n * n + 3 * n)
+        self._load = self._work[:n]
         self.step_size = check.positive("integration step", step)
         self.friction, self.tableau = friction, tableau
         self.tolerance = check.positive("tolerance of the position correction", tolerance)
         self.correct_position, self.correct_velocity = correct_position, correct_velocity
-        self._y = np.zeros(2 * model.n + 1)
-        self._effort = np.zeros(model.n)
+        self._y = np.zeros(2 * n + 1)
+        self._slope = np.zeros(2 * n + 1)
+        self._effort = np.zeros(n)
         self.time = 0.0
+
+    @property
+    def friction(self) -> JointFriction:
+        """Of the joints; may be changed at any time."""
+        return self._friction
+
+    @friction.setter
+    def friction(self, friction: JointFriction) -> None:
+        self._friction = friction
+        self._friction_table = friction.of_joints(self.model.n)
 
     def reset(self, q: ArrayLike, v: ArrayLike | None = None, time: float = 0.0) -> PlantState:
         """Start from here: a position on the constraint, a velocity that is projected on it."""
@@ -126,16 +141,15 @@ class Plant:
     @property
     def state(self) -> PlantState:
         """All there is to know of this instant, under the effort last applied."""
-        n, y = self.model.n, self._y
-        q, v = y[:n].copy(), y[n : 2 * n].copy()
-        acceleration = self._acceleration(self.time, q, v)
-        model = self.model
-        load = self._effort + self.friction.effort(v) - model.h - model.M @ acceleration
-        force = load - model.P @ load
+        n, y, model = self.model.n, self._y, self.model
+        self._derivative(self.time, y, self._slope)
+        acceleration = self._slope[n : 2 * n].copy()
+        unbalanced = self._load - model.h - model.M @ acceleration
+        force = unbalanced - model.P @ unbalanced
         return PlantState(
             self.time,
-            q,
-            v,
+            self.q,
+            self.v,
             acceleration,
             model.A_pinv.T @ force,
             force,
@@ -159,29 +173,23 @@ class Plant:
         self.time += self.step_size
         self._correct()
 
-    def _acceleration(self, time: float, q: Array, v: Array) -> Array:
-        model = self.model.evaluate(q, v, time)
-        acting = model.P @ (self._effort + self.friction.effort(v) - model.h)
-        acceleration = np.empty(model.n)
-        centripetal = model.A_pinv @ model.b
-        acceleration_kernel(model.M, model.P, acting, centripetal, acceleration, model.memory)
-        return acceleration
-
-    def _derivative(self, time: float, y: Array) -> Array:
-        n = self.model.n
-        q, v = y[:n], y[n : 2 * n]
-        slope = np.empty_like(y)
-        acceleration = self._acceleration(time, q, v)
-        slope[:n] = v
-        slope[n : 2 * n] = acceleration
-        power = v @ (self._effort + self.friction.effort(v))
-        if self.model.moves:
-            load = (
-                self._effort + self.friction.effort(v) - self.model.h - self.model.M @ acceleration
-            )
-            power -= self.model.normal_rate @ load
-        slope[2 * n] = power
-        return slope
+    def _derivative(self, time: float, y: Array, slope: Array) -> None:
+        model, n = self.model, self.model.n
+        v = y[n : 2 * n]
+        model.evaluate(y[:n], v, time)
+        slope_kernel(
+            v,
+            self._effort,
+            self._friction_table,
+            model.M,
+            model.h,
+            model.P,
+            model.A_pinv,
+            model.b,
+            model.target_rate,
+            slope,
+            self._work,
+        )
 
     def _correct(self) -> None:
         n, model = self.model.n, self.model
@@ -201,3 +209,54 @@ class Plant:
                 )
         if self.correct_velocity:
             v[:] = model.P @ v + model.normal_rate
+
+
+@compiled
+def slope_kernel(
+    v: Array,
+    effort: Array,
+    friction: Array,
+    M: Array,
+    h: Array,
+    P: Array,
+    A_pinv: Array,
+    b: Array,
+    target_rate: Array,
+    slope: Array,
+    work: Array,
+) -> None:
+    """q̇, q̈ and the power that enters the arm, at an evaluated state.
+
+    Args:
+        v: q̇, n.
+        effort: Of the motors, n.
+        friction: `JointFriction.of_joints`, 3 × n.
+        M, h, P, A_pinv, b: Of the model.
+        target_rate: ẋ of a moving constraint, m.
+        slope: Result, 2 n + 1.
+        work: n² + 3 n numbers; the first n are the effort with friction afterwards.
+    """
+    n, m = v.size, b.size
+    load, acting, centripetal = work[:n], work[n : 2 * n], work[2 * n : 3 * n]
+    for i in range(n):
+        dry, viscous, blend = friction[0, i], friction[1, i], friction[2, i]
+        load[i] = effort[i] - dry * np.tanh(v[i] / blend) - viscous * v[i]
+    for i in range(n):
+        acting[i] = 0.0
+        for j in range(n):
+            acting[i] += P[i, j] * (load[j] - h[j])
+        centripetal[i] = 0.0
+        for j in range(m):
+            centripetal[i] += A_pinv[i, j] * b[j]
+    acceleration = slope[n : 2 * n]
+    acceleration_kernel(M, P, acting, centripetal, acceleration, work[3 * n :])
+    power = 0.0
+    for i in range(n):
+        slope[i] = v[i]
+        power += v[i] * load[i]
+        unbalanced = load[i] - h[i]
+        for j in range(n):
+            unbalanced -= M[i, j] * acceleration[j]
+        for j in range(m):
+            power -= A_pinv[i, j] * target_rate[j] * unbalanced
+    slope[2 * n] = power

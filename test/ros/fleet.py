@@ -83,6 +83,12 @@ def free_domain() -> tuple[int, Any]:
     raise RuntimeError("no ROS domain is free")
 
 
+def stamp_ns(message: Any) -> int:
+    """A message's time [ns]."""
+    stamp = message.header.stamp
+    return int(stamp.sec) * 1_000_000_000 + int(stamp.nanosec)
+
+
 class Diagnosis(NamedTuple):
     """What a node last said of itself.
 

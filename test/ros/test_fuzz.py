@@ -19,6 +19,7 @@ from garbage import COORDINATES, JOINTS, random_message, random_state, random_va
 from geometry_msgs.msg import WrenchStamped
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.parameter import Parameter
+from rclpy.serialization import serialize_message
 from rclpy.signals import SignalHandlerOptions
 from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory
@@ -147,19 +148,20 @@ def test_messages(ros: Fleet) -> None:
     taken = dict.fromkeys(("state", "wrench", "trajectory", "command"), 0)
     for _ in range(MESSAGES // 4):
         before = [x.copy() for x in (q, v, multipliers, physics._effort)]
-        good = states.read(random_state(random), q, v)
+        good = states.read(serialize_message(random_state(random)), q, v) is not None
         taken["state"] += good
         if not good:
             assert np.array_equal(q, before[0], equal_nan=True)
             assert np.array_equal(v, before[1], equal_nan=True)
-        good = wrenches.read(random_message(WrenchStamped, random), multipliers)
+        wrench = serialize_message(random_message(WrenchStamped, random))
+        good = wrenches.read(wrench, multipliers) is not None
         taken["wrench"] += good
         assert np.isfinite(multipliers).all()
         assert good or np.array_equal(multipliers, before[2])
         command = random_message(Float64MultiArray, random)
         if random.random() < 0.5:
             command.data = [float(x) for x in random.normal(size=3)]
-        good = physics._accept(command)
+        good = physics._accept(serialize_message(command)) is not None
         taken["command"] += good
         assert np.isfinite(physics._effort).all()
         assert good or np.array_equal(physics._effort, before[3])

@@ -13,14 +13,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from fleet import THREE_LINK, Fleet
+from fleet import THREE_LINK, Fleet, stamp_ns
 from geometry_msgs.msg import WrenchStamped
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
 from projected_control import configuration
-from projected_control.nodes.messages import stamp_ns, tag_of
+from projected_control.nodes.messages import tag_of
 from projected_control.parameters import ARM, checked, parameters_of
 
 SETTINGS = {**THREE_LINK, "lockstep": True, "simulation.clock": True}

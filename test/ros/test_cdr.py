@@ -1,0 +1,88 @@
+"""Messages as bytes are the messages that rclpy makes and reads."""
+
+import numpy as np
+import pytest
+from geometry_msgs.msg import WrenchStamped
+from hypothesis import given
+from hypothesis import strategies as st
+from rclpy.serialization import deserialize_message, serialize_message
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray, MultiArrayDimension
+
+from projected_control.nodes.messages import (
+    EffortReader,
+    EffortWriter,
+    StateReader,
+    StateWriter,
+    wrench_layout,
+)
+
+NAMES = st.lists(st.text(st.characters(exclude_characters="\0", codec="utf-8")), unique=True)
+NUMBERS = st.floats(allow_nan=False)
+STAMPS = st.integers(0, 2**31 - 1), st.integers(0, 999_999_999)
+
+
+@given(NAMES.filter(bool), st.text("abcdefg/_"), *STAMPS, st.data())
+def test_states_are_read_as_rclpy_reads_them(names, frame, seconds, nanoseconds, data):
+    numbers = data.draw(st.lists(NUMBERS, min_size=2 * len(names), max_size=2 * len(names)))
+    n = len(names)
+    state = JointState(name=names, position=numbers[:n], velocity=numbers[n:])
+    state.header.frame_id = frame
+    state.header.stamp.sec, state.header.stamp.nanosec = seconds, nanoseconds
+    wanted = data.draw(st.permutations(names))
+    reader, q, v = StateReader(wanted), np.zeros(n), np.zeros(n)
+    for effort in ([], [1.0] * n, []):  # learnt, learnt anew, and by heart
+        state.effort = effort
+        for _ in range(2):
+            q[:], v[:] = np.nan, np.nan
+            assert reader.read(serialize_message(state), q, v) == seconds * 10**9 + nanoseconds
+            np.testing.assert_array_equal(q, [state.position[names.index(name)] for name in wanted])
+            np.testing.assert_array_equal(v, [state.velocity[names.index(name)] for name in wanted])
+
+
+@given(NAMES.filter(bool), st.integers(0, 2**60), st.data())
+def test_states_are_written_as_rclpy_reads_them(names, stamp, data):
+    n = len(names)
+    numbers = np.array(data.draw(st.lists(NUMBERS, min_size=3 * n, max_size=3 * n))).reshape(3, n)
+    written = StateWriter(names).fill(stamp, *numbers)
+    state = deserialize_message(written, JointState)
+    assert (list(state.name), state.header.frame_id) == (names, "")
+    assert state.header.stamp.sec * 10**9 + state.header.stamp.nanosec == stamp
+    np.testing.assert_array_equal([state.position, state.velocity, state.effort], numbers)
+    assert len(written) == len(serialize_message(state))
+
+
+@given(st.lists(NUMBERS, min_size=1, max_size=7), st.integers(0, 2**32 - 1))
+def test_efforts_there_and_back(numbers, tag):
+    n = len(numbers)
+    written = EffortWriter(n).fill(np.array(numbers), tag)
+    command = deserialize_message(written, Float64MultiArray)
+    assert (list(command.data), command.layout.data_offset) == (numbers, tag)
+    effort = np.full(n, 7.0)
+    finite = np.isfinite(numbers).all()
+    assert EffortReader(n).read(written, effort) == (tag if finite else None)
+    np.testing.assert_array_equal(effort, numbers if finite else [7.0] * n)
+    command.layout.dim = [MultiArrayDimension(label="joints", size=n)]
+    assert EffortReader(n).read(serialize_message(command), effort) == (tag if finite else None)
+    assert EffortReader(n + 1).read(written, np.zeros(n + 1)) is None
+
+
+@given(st.text("abcdefg/_"), st.lists(NUMBERS, min_size=6, max_size=6))
+def test_wrenches(frame, numbers):
+    message = deserialize_message(wrench_layout(frame).write(3, 4, *numbers), WrenchStamped)
+    force, torque = message.wrench.force, message.wrench.torque
+    assert [force.x, force.y, force.z, torque.x, torque.y, torque.z] == numbers
+    assert (message.header.frame_id, message.header.stamp.sec) == (frame, 3)
+    assert wrench_layout(frame).read(serialize_message(message)) == (3, 4, *numbers)
+
+
+@pytest.mark.parametrize("cut", [0, 1, 4, 5, 20, -8, -1])
+def test_bytes_that_are_no_message(cut):
+    whole = StateWriter(["a", "b"]).fill(5, *np.ones((3, 2)))
+    reader, q, v = StateReader(["a", "b"]), np.zeros(2), np.zeros(2)
+    assert reader.read(whole, q, v) == 5
+    q[:], v[:] = 0.0, 0.0
+    assert reader.read(whole[:cut], q, v) is None
+    assert reader.read(b"\xff" * len(whole), q, v) is None
+    assert not np.any([q, v])
+    assert reader.wrong_with(whole[:cut])
