@@ -7,7 +7,6 @@ ros2 launch projected_control simulation.launch.py --show-args
 from __future__ import annotations
 
 import math
-from pathlib import Path
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray
@@ -25,13 +24,13 @@ from launch.substitutions import EnvironmentVariable
 from launch_ros.actions import LifecycleNode
 from launch_ros.ros_adapters import get_ros_node
 
+from projected_control import launching
 from projected_control.demo.case import CASES
-from projected_control.errors import InvalidValue, ProjectedControlError
-from projected_control.parameter_files import read_parameter_file
-from projected_control.parameters import ARM, PASSIVE, WATCHDOG, checked, parameters_of
-from projected_control.resources import share_file
+from projected_control.errors import InvalidValue
+from projected_control.launching import BOOLEANS
+from projected_control.parameters import ARM, PASSIVE, WATCHDOG
+from projected_control.resources import PRESETS
 
-BOOLEANS = {"true": True, "false": False}
 FRICTION = {"friction.coulomb": [0.3], "friction.viscous": [0.05]}
 """As in the report on the papers' second table [N·m, N·m·s/rad]."""
 
@@ -58,7 +57,7 @@ ARGUMENTS = [
     DeclareLaunchArgument(
         "preset",
         default_value="paper",
-        choices=["gentle", "paper", "stiff"],
+        choices=list(PRESETS),
         description="Gains and limits, a file in config/presets/.",
     ),
     DeclareLaunchArgument(
@@ -100,12 +99,9 @@ def start(context: LaunchContext) -> list[Action]:
     """Check the arguments as a whole, then start the three nodes."""
     given = context.launch_configurations
     case = CASES[given["controller"]]
-    rate, seconds = number(given, "rate"), number(given, "seconds")
+    rate, seconds = launching.number(given, "rate"), launching.number(given, "seconds")
     lockstep = BOOLEANS[given["lockstep"]]
-    files = [
-        arm_file(given["arm"], case.arm),
-        share_file("config", "presets", f"{given['preset']}.yaml"),
-    ]
+    files = [launching.arm_file(given["arm"], case.arm), launching.preset_file(given["preset"])]
     shared = {"rate": rate, "lockstep": lockstep}
     own: dict[str, dict[str, Any]] = {
         case.node: {**shared, **case.own},
@@ -116,7 +112,7 @@ def start(context: LaunchContext) -> list[Action]:
         },
         WATCHDOG: {"controller": case.node, **({"timeout": PATIENT} if lockstep else {})},
     }
-    settings = {name: value for path in files for name, value in read_parameter_file(path).items()}
+    settings = launching.read_all(files)
     passive = settings.get("passive_joints", [])
     if case.node == PASSIVE and not passive:
         raise InvalidValue(
@@ -130,8 +126,7 @@ def start(context: LaunchContext) -> list[Action]:
         # It says soon that it has finished: before the controller finds the arm lost.
         own[ARM] |= {"simulation.duration": seconds, "diagnostics_rate": 10.0}
     for node, values in own.items():
-        mine = {**settings, **values}
-        checked(node, {name: mine[name] for name in mine if name in parameters_of(node)})
+        launching.require_valid(node, {**settings, **values})
 
     nodes = {
         name: LifecycleNode(
@@ -175,29 +170,3 @@ def integration_step(rate: float) -> float:
     """The largest step [s] that is short enough and divides the loop's period."""
     period = 1.0 / rate
     return period / math.ceil(period / LONGEST_STEP - 1e-9)
-
-
-def number(given: dict[str, str], name: str) -> float:
-    """An argument as a number that is not negative."""
-    try:
-        value = float(given[name])
-    except ValueError:
-        value = math.nan
-    if not (math.isfinite(value) and value >= 0.0):
-        raise InvalidValue(f"{name}:= must be a number from zero on, got {given[name]!r}")
-    return value
-
-
-def arm_file(name: str, default: str) -> Path:
-    """The parameter file of an arm: by name from config/, or by path."""
-    if Path(name).suffix in (".yaml", ".yml"):
-        return Path(name).expanduser()
-    try:
-        return share_file("config", f"{default if name == 'auto' else name}.yaml")
-    except ProjectedControlError:
-        there = sorted(
-            path.stem for path in share_file("config", f"{default}.yaml").parent.glob("*.yaml")
-        )
-        raise InvalidValue(
-            f"arm:={name} is neither a path to a .yaml file nor one of {', '.join(there)}"
-        ) from None

@@ -67,7 +67,7 @@ def build_arm(settings: Settings) -> Arm:
         if not separator:
             raise InvalidValue(f"robot_description_arguments must be name:=value, got {item!r}")
         arguments[name] = value
-    gravity = 0.0 if settings.get("gravity_compensated") else settings["gravity"]
+    gravity = settings["gravity"] if settings.get("effort_includes_gravity", True) else 0.0
     return Arm.from_urdf(
         settings["robot_description"] or description_file(settings["robot_description_file"]),
         mappings=arguments,

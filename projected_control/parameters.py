@@ -21,6 +21,7 @@ MOTION, FORCE, PASSIVE = "motion_controller", "force_controller", "passive_joint
 ARM, WATCHDOG = "simulated_arm", "effort_watchdog"
 CONTROLLERS = (MOTION, FORCE, PASSIVE)
 EVERY_PLANT = (*CONTROLLERS, ARM)
+GUARDS = (*CONTROLLERS, WATCHDOG)
 
 
 @dataclass(frozen=True)
@@ -106,7 +107,7 @@ TABLE: tuple[Parameter, ...] = (
     _p("joints", [], "Joints that move; empty for all of the description. The rest is locked", nodes=EVERY_PLANT),
     _p("passive_joints", [], "Joints without a motor", nodes=(PASSIVE, ARM)),
     _p("gravity", 9.81, "Acceleration of gravity along −z", "m/s²", minimum=-100.0, maximum=100.0, nodes=EVERY_PLANT),
-    _p("gravity_compensated", False, "The arm's firmware already carries its weight (UR, Franka), so efforts must leave it out"),
+    _p("effort_includes_gravity", True, "Efforts carry the arm's weight; false for arms whose firmware does (UR, Franka)"),
     # What constrains it
     _p("constraint.kind", "line", "What holds the arm", choices=("line", "plane", "point", "loop", "none"), nodes=EVERY_PLANT),
     _p("constraint.frame", "tip", "Link whose origin is held", nodes=EVERY_PLANT),
@@ -159,6 +160,14 @@ TABLE: tuple[Parameter, ...] = (
     _p("reference.max_rate", [0.5], "On the way to a set-point", "m/s or rad/s", minimum=_SMALL, maximum=1e3, live=True),
     _p("reference.max_acceleration", [2.0], "On the way to a set-point", "m/s² or rad/s²", minimum=_SMALL, maximum=1e4, live=True),
     _p("reference.max_jerk", [20.0], "On the way to a set-point", "m/s³ or rad/s³", minimum=_SMALL, maximum=1e6, live=True),
+    # How the arm is reached
+    _p("hardware", "topics", "Whoever listens on effort_controller/commands, or controllers of ros2_control, which are found, checked and switched", choices=("topics", "ros2_control"), nodes=GUARDS),
+    _p("ros2_control.manager", "controller_manager", "Name of the controller manager", nodes=GUARDS),
+    _p("ros2_control.effort_controller", "", "Controller that takes the efforts; empty for the one that fits the joints", nodes=GUARDS),
+    _p("ros2_control.wrench", "", "Topic of the measured wrench; empty for the force-torque broadcaster's, or wrench where there is none"),
+    _p("ros2_control.timeout", 5.0, "For which an answer of the controller manager is awaited", "s", minimum=0.1, maximum=60.0, nodes=GUARDS),
+    _p("watchdog", "", "Name of the watchdog without which the controller does not run; empty for none"),
+    _p("limits.watchdog_time", 0.5, "Silence of that watchdog after which the controller goes inactive", "s", minimum=0.1, maximum=10.0, live=True),
     # The loop
     _p("rate", 1000.0, "Of the loop: how often the arm publishes its state", "Hz", minimum=1.0, maximum=1e4, nodes=EVERY_PLANT),
     _p("lockstep", False, "Answer every state exactly once, tagged, however long it takes", nodes=EVERY_PLANT),
@@ -177,6 +186,9 @@ TABLE: tuple[Parameter, ...] = (
     _p("simulation.factor", 1.0, "Speed of time against the wall clock; 0 for as fast as it goes", minimum=0.0, maximum=1000.0, live=True, nodes=(ARM,)),
     _p("simulation.step", 0.001, "Of the integration; divides the period of the loop", "s", minimum=1e-6, maximum=0.1, nodes=(ARM,)),
     _p("simulation.wait_for_command", False, "Time stands still until the first effort is commanded, so that the arm does not fall before", nodes=(ARM,)),
+    _p("simulation.interface", "effort_controller", "Who commands it: an effort controller's topic, or a controller manager through JointStateTopicSystem, with joint states on joint_commands", choices=("effort_controller", "joint_commands"), nodes=(ARM,)),
+    _p("simulation.command_timeout", 0.0, "Without a command, after which the motors give nothing, as drivers of real arms do; 0 to hold the last effort for ever", "s", minimum=0.0, maximum=10.0, nodes=(ARM,)),
+    _p("simulation.brake", False, "Brakes hold the arm, while time goes on, until an effort that is not zero is commanded", nodes=(ARM,)),
     _p("simulation.clock", False, "Publish /clock", nodes=(ARM,)),
     _p("simulation.duration", 0.0, "Stop after this much simulated time; 0 for never", "s", minimum=0.0, maximum=1e6, nodes=(ARM,)),
     _p("friction.coulomb", [0.0], "Coulomb friction, one number or one a joint", "N·m or N", minimum=0.0, maximum=1e6, live=True, nodes=(ARM,)),
@@ -189,6 +201,7 @@ TABLE: tuple[Parameter, ...] = (
     _p("joints", [], "Joints of the effort controller, for the size of the zeros", nodes=(WATCHDOG,)),
     _p("timeout", 0.015, "Silence of the heartbeat after which zeros are sent", "s", minimum=0.001, maximum=10.0, live=True, nodes=(WATCHDOG,)),
     _p("controller", "force_controller", "Name of the controller node whose heartbeat counts", nodes=(WATCHDOG,)),
+    _p("state_time", 0.2, "Without a new or changing joint state under an active controller, after which zeros are sent", "s", minimum=0.01, maximum=10.0, live=True, nodes=(WATCHDOG,)),
     _p("zero_rate", 500.0, "At which zeros are repeated while tripped", "Hz", minimum=1.0, maximum=1e4, nodes=(WATCHDOG,)),
 )  # fmt: skip
 """All parameters, in the order in which a reader wants them."""

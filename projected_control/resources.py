@@ -13,6 +13,9 @@ from projected_control.errors import InvalidValue, ProjectedControlError
 
 PACKAGE = "projected_control"
 
+PRESETS = ("gentle", "paper", "stiff", "delayed")
+"""Gains and limits in config/presets/, by name."""
+
 
 class MissingResource(ProjectedControlError, FileNotFoundError):
     """A shared file that is in none of the places where it could be."""

@@ -75,7 +75,10 @@ def test_arm_with_arguments_locked_joints_and_other_gravity():
 
 
 def test_a_firmware_that_carries_the_weight_leaves_nothing_to_carry():
-    settings = {"robot_description_arguments": ["plane:=vertical"], "gravity_compensated": True}
+    settings = {
+        "robot_description_arguments": ["plane:=vertical"],
+        "effort_includes_gravity": False,
+    }
     arm = build.build_arm(controller(**settings))
     assert not arm.update(np.array(START), np.zeros(3)).h.any()
 

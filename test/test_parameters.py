@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from projected_control import launching, resources
 from projected_control.configuration import build_force_gains
 from projected_control.errors import InvalidValue, ProjectedControlError, UnknownName
 from projected_control.parameter_docs import NODES, main, page
@@ -24,7 +25,9 @@ from projected_control.parameters import (
 )
 
 ROOT = Path(__file__).parents[1]
-ARMS = sorted((ROOT / "config").glob("*.yaml"))
+ARMS = sorted(
+    path for path in (ROOT / "config").glob("*.yaml") if path.name != launching.CONTROLLERS_FILE
+)
 PRESETS = sorted((ROOT / "config" / "presets").glob("*.yaml"))
 FILES = [*ARMS, *PRESETS]
 
@@ -140,7 +143,7 @@ def settings_from(node, *paths):
 
 def test_there_are_arms_and_presets():
     assert {path.stem for path in ARMS} >= {"three_link_slider", "slider_crank"}
-    assert {path.stem for path in PRESETS} == {"gentle", "paper", "stiff"}
+    assert {path.stem for path in PRESETS} == set(resources.PRESETS)
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)

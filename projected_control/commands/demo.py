@@ -10,13 +10,14 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
+from projected_control.resources import PRESETS
+
 if TYPE_CHECKING:
     from projected_control.commands import Subparsers
     from projected_control.demo.case import DemoSettings
     from projected_control.demo.monitor import Monitor
 
 CHOICES = ("motion", "force", "passive", "idc")
-PRESETS = ("gentle", "paper", "stiff")
 DEFAULT_FOLDER = Path("demo_output")
 START_SECONDS = 180.0
 """How long the nodes may take to come up; the first time they compile their kernels [s]."""

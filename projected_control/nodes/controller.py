@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from time import monotonic, sleep
 from typing import Any
 
@@ -18,8 +19,9 @@ from projected_control.control import PassiveJointController
 from projected_control.dynamics import condition_numbers
 from projected_control.errors import ProjectedControlError
 from projected_control.loop import ControlLoop
-from projected_control.nodes.loop_thread import QUEUE, LoopThread
+from projected_control.nodes.loop_thread import QUEUE, LoopThread, Wiring
 from projected_control.nodes.managed import ERROR, OK, WARN, ManagedNode, Status
+from projected_control.nodes.reach import Reach, reach_for
 from projected_control.nodes.references import reference_from_trajectory
 from projected_control.nodes.waiting import Inbox, side_node, unused
 from projected_control.parameters import PASSIVE, parameters_of
@@ -43,6 +45,9 @@ NAMELESS_CHECKS = 8
 ROS learns of nodes after their topics: it may be the watchdog. Nobody starts beside it, though.
 """
 
+ECHOES = 300
+"""Of efforts in the arm's states, from which the delay counts as measured."""
+
 RECENT = 2000
 """Ticks that the diagnostics look back on; to sort more would keep the loop waiting."""
 
@@ -64,6 +69,8 @@ class ControllerNode(ManagedNode):
         self._thread: LoopThread | None = None
         self._last_run: dict[str, Any] | None = None
         self._nameless = 0
+        self._reach: Reach | None = None
+        self._watchdog_beat = 0.0
         self._born = monotonic()
         super().__init__(kind)
         self._loop_node = side_node(self, "loop")
@@ -74,6 +81,9 @@ class ControllerNode(ManagedNode):
         )
         self.create_subscription(JointTrajectory, "~/reference", self._on_reference, 10)
         self.create_service(Trigger, "~/summary", self._on_summary)
+        if self.settings["watchdog"]:
+            topic = f"{self.settings['watchdog']}/heartbeat"
+            self.create_subscription(Header, topic, self._on_watchdog_beat, 10)
         if "force.reference" in self.settings:
             self.create_subscription(
                 Float64MultiArray, "~/force_reference", self._on_force_reference, 10
@@ -96,9 +106,11 @@ class ControllerNode(ManagedNode):
     def activate(self) -> None:
         loop = self._require_loop()
         sleep(max(self._born + DISCOVERY_SECONDS - monotonic(), 0.0))
+        self._require_watchdog()
+        self._reach = reach = reach_for(self, loop.controller.model.arm)
         self._refuse_other_publishers()
         self._refuse_namesake()
-        thread = LoopThread(self._loop_node, self._voice, loop, self.settings)
+        thread = LoopThread(self._loop_node, self._voice, loop, self.settings, reach.wiring)
         try:
             state = thread.first_state(FIRST_STATE_SECONDS)
             self._check_start(loop, state.q)
@@ -110,11 +122,14 @@ class ControllerNode(ManagedNode):
             reference = configuration.build_reference(self.settings, here, 0.0)
             self._refuse_far(loop, reference)
             loop.set_reference(reference)
+            self._allow_for(loop, reach.delay(thread))
+            if not thread.await_listener(FIRST_STATE_SECONDS):
+                self.get_logger().warning(f"nobody listens to {reach.wiring.commands} yet")
+            reach.engage()
         except Exception:
             thread.destroy()
+            reach.close()
             raise
-        if not thread.await_listener(FIRST_STATE_SECONDS):
-            self.get_logger().warning("nobody listens to effort_controller/commands yet")
         self._thread = thread
         thread.start()
         names = loop.controller.model.coordinates
@@ -129,6 +144,9 @@ class ControllerNode(ManagedNode):
             self._last_run = self._thread.summary()
             self._thread.destroy()
             self._thread = None
+        if self._reach is not None:
+            reach, self._reach = self._reach, None
+            reach.release()
 
     def cleanup(self) -> None:
         self._loop = None
@@ -142,13 +160,48 @@ class ControllerNode(ManagedNode):
         if thread is not None and thread.lost:
             return thread.lost
         self._houses_kept += 1
-        if self._houses_kept % 4:  # asking the graph takes its time
-            return ""
         try:
-            self._refuse_other_publishers()
+            self._require_watchdog()
+            if self._reach is not None:
+                self._reach.check()
+            if thread is not None:
+                self._allow_for_echo(thread)
+            if self._houses_kept % 4 == 0:  # asking the graph takes its time
+                self._refuse_other_publishers()
         except ProjectedControlError as error:
             return str(error)
         return ""
+
+    def _require_watchdog(self) -> None:
+        name, patience = self.settings["watchdog"], self.settings["limits.watchdog_time"]
+        if not name:
+            return
+        if not self._watchdog_beat:
+            raise ProjectedControlError(
+                f"there is no watchdog {name}: start effort_watchdog, or set watchdog to nothing"
+            )
+        if (silent := monotonic() - self._watchdog_beat) > patience:
+            raise ProjectedControlError(f"the watchdog {name} has been silent for {silent:.2f} s")
+
+    def _allow_for(self, loop: ControlLoop, delay: int) -> None:
+        """Take a longer delay of the force loop into account; refuse gains it makes unstable."""
+        force = loop.controller.force
+        if force is None or delay <= force.gains.delay:
+            return
+        gains = replace(force.gains, delay=delay)
+        force.check_gains(gains, 0.0)
+        force.set_gains(gains, 0.0)
+
+    def _allow_for_echo(self, thread: LoopThread) -> None:
+        """The delay as it shows in the arm's own reports, once there are enough of them."""
+        if thread.echo.count < ECHOES or thread.loop.controller.force is None:
+            return
+        delay = thread.echo.quantile(0.9)
+        if delay is None or delay <= thread.loop.controller.force.gains.delay:
+            return
+        gains = replace(thread.loop.controller.force.gains, delay=delay)
+        thread.loop.controller.force.check_gains(gains, 0.0)
+        thread.hand_over(lambda running, time: self._allow_for(running, delay))
 
     def _require_loop(self) -> ControlLoop:
         if self._loop is None:
@@ -156,7 +209,8 @@ class ControllerNode(ManagedNode):
         return self._loop
 
     def _refuse_other_publishers(self) -> None:
-        topic = self._loop_node.resolve_topic_name("effort_controller/commands")
+        wiring = Wiring() if self._reach is None else self._reach.wiring
+        topic = self._loop_node.resolve_topic_name(wiring.commands)
         others = {
             info.node_name
             for info in self._loop_node.get_publishers_info_by_topic(topic)
@@ -312,6 +366,9 @@ class ControllerNode(ManagedNode):
         reference = Constant(values)
         thread.hand_over(lambda running, time: running.set_force_reference(reference))
 
+    def _on_watchdog_beat(self, _: Header) -> None:
+        self._watchdog_beat = monotonic()
+
     def _on_summary(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         """The numbers of the present run as JSON, or of the last one."""
         numbers = self._last_run if self._thread is None else self._thread.summary()
@@ -333,7 +390,7 @@ class ControllerNode(ManagedNode):
         if thread is None:
             return OK, "", values
         summary, statistics = thread.summary(RECENT), thread.statistics
-        latency = summary["latency_us"]
+        latency, delay = summary["latency_us"], thread.echo.quantile(0.9)
         values |= {
             "ticks": summary["ticks"],
             "rate (Hz)": summary["rate_hz"],
@@ -351,6 +408,7 @@ class ControllerNode(ManagedNode):
             "force from": "none"
             if controller.force is None
             else getattr(loop.observer, "method", "sensor"),
+            "delay (samples)": delay,
             **summary["events"],
         }
         if self.kind == PASSIVE:

@@ -2,24 +2,41 @@
 
 An effort controller of ros2_control holds the last torque when its sender dies. The watchdog hears
 the controller's heartbeat; when it stops without a word of farewell, the watchdog sends zeros and
-goes on sending them until the controller is activated anew.
+goes on sending them until the controller is activated anew. Behind ros2_control it also looks at
+the joint states, and after the zeros it deactivates the effort controller.
 """
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from time import monotonic
 
 import numpy as np
 from rclpy.node import Node
+from rclpy.qos import QoSProfile
+from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, Header
 
-from projected_control.errors import InvalidValue
-from projected_control.nodes.loop_thread import QUEUE
+from projected_control.errors import InvalidValue, ProjectedControlError
+from projected_control.hardware.ros2_control import ControllerManager, Plan, plan
+from projected_control.nodes.loop_thread import QUEUE, Wiring
 from projected_control.nodes.managed import ERROR, OK, ManagedNode, Status, run
-from projected_control.nodes.messages import EffortWriter
+from projected_control.nodes.messages import EffortWriter, StateReader
+from projected_control.nodes.reach import manager_of
 from projected_control.nodes.waiting import Worker, side_node, unused
 from projected_control.parameters import WATCHDOG
+
+BEAT_SECONDS = 0.05
+"""Between two heartbeats of the watchdog itself [s]."""
+
+ZEROS_FIRST = 0.02
+"""For which zeros are sent before the effort controller is deactivated [s]."""
+
+AT_REST = 1e-3
+"""Joint velocity below which a state need not change [rad/s or m/s]."""
+
+NEWEST = QoSProfile(depth=1)
 
 
 class Watch(Worker):
@@ -28,66 +45,136 @@ class Watch(Worker):
     Args:
         node: In no executor.
         controller: Name of the controller node.
-        n: Number of joints.
+        joints: Of the effort controller, in its order.
+        commands: Topic of the effort controller.
         timeout: Of the heartbeat [s].
+        state_time: For which joint states may stand still [s]; None to look at none.
         zero_rate: At which zeros are repeated [Hz].
+
+    Attributes:
+        watching: Whether there is an active controller.
+        trouble: Why zeros are sent; empty while none are.
+        tripped_at: Since when, by `time.monotonic`.
+        trips, beats: How often it tripped; heartbeats heard.
+        longest: Longest silence of an active controller [s].
     """
 
     def __init__(
-        self, node: Node, controller: str, n: int, timeout: float, zero_rate: float
+        self,
+        node: Node,
+        controller: str,
+        joints: Sequence[str],
+        commands: str,
+        timeout: float,
+        state_time: float | None,
+        zero_rate: float,
     ) -> None:
         self._beats = node.create_subscription(Header, f"{controller}/heartbeat", unused, QUEUE)
-        super().__init__(node, "watchdog", [self._beats])
-        self.timeout, self._zero_period = timeout, 1.0 / zero_rate
-        self._commands = node.create_publisher(
-            Float64MultiArray, "effort_controller/commands", QUEUE
+        self._states = node.create_subscription(
+            JointState, Wiring().states, unused, NEWEST, raw=True
         )
-        self._zeros = EffortWriter(n).fill(np.zeros(n))
-        self.watching = self.tripped = False
+        super().__init__(node, "watchdog", [self._beats], besides=[self._states])
+        self.timeout, self.state_time, self._zero_period = timeout, state_time, 1.0 / zero_rate
+        self._commands = node.create_publisher(Float64MultiArray, commands, QUEUE)
+        self._own_beats = node.create_publisher(
+            Header, f"{node.get_name().removesuffix('_watch')}/heartbeat", QUEUE
+        )
+        n = len(joints)
+        self._zeros = EffortWriter(range(n)).fill(np.zeros(n))
+        self._reader = StateReader(joints)
+        self._q, self._v, self._before = np.zeros(n), np.zeros(n), np.full(n, np.nan)
+        self._heard = self._said = self._moved = monotonic()
+        self._seen = 0
+        self._stamp: int | None = None
+        self.watching = False
+        self.trouble, self.tripped_at = "", 0.0
         self.trips = self.beats = 0
-        self.silence = self.longest = 0.0
+        self.longest = 0.0
 
     def stop(self) -> None:
         super().stop()
-        self._node.destroy_subscription(self._beats)
-        self._node.destroy_publisher(self._commands)
+        for subscription in (self._beats, self._states):
+            self._node.destroy_subscription(subscription)
+        for publisher in (self._commands, self._own_beats):
+            self._node.destroy_publisher(publisher)
 
     def _run(self) -> None:
-        last = monotonic()
         with self._inbox:
             while not self._inbox.closed:
-                self._inbox.wait(self._patience(last))
-                messages = self._inbox.unread(0)
+                self._inbox.wait(self._patience())
                 now = monotonic()
-                self.silence = now - last
-                if messages:
-                    self.beats += len(messages)
-                    if self.watching:
-                        self.longest = max(self.longest, self.silence)
-                    last = now
-                    self.watching = messages[0].frame_id == "active"
-                    self.tripped = False
-                elif self.watching and self.silence >= self.timeout:
-                    if not self.tripped:
-                        self.tripped = True
-                        self.trips += 1
-                    self._commands.publish(self._zeros)
+                self._hear(now)
+                self._look(now)
+                self._judge(now)
+                if now - self._said > BEAT_SECONDS:
+                    self._own_beats.publish(Header(frame_id="watching"))
+                    self._said = now
 
-    def _patience(self, last: float) -> float:
-        if self.tripped:
+    def _hear(self, now: float) -> None:
+        messages = self._inbox.unread(0)
+        if not messages:
+            return
+        if self.watching:
+            self.longest = max(self.longest, now - self._heard)
+        self.beats += len(messages)
+        self._heard = now
+        active = messages[0].frame_id == "active"
+        if active and not self.watching:
+            self._seen, self._moved = 0, now
+        self.watching = active
+
+    def _look(self, now: float) -> None:
+        """Note when joint states last said anything new."""
+        if self.state_time is None:
+            return
+        for message in self._inbox.unread(1)[:1]:
+            stamp = self._reader.read(message, self._q, self._v)
+            if stamp is None or stamp == self._stamp:
+                continue
+            self._seen += 1
+            self._stamp = stamp
+            if (self._q != self._before).any() or (np.abs(self._v) < AT_REST).all():
+                self._moved = now
+            self._before[:] = self._q
+
+    def _judge(self, now: float) -> None:
+        trouble = self._wrong(now) if self.watching else ""
+        if trouble and not self.trouble:
+            self.trips += 1
+            self.tripped_at = now
+        self.trouble = trouble
+        if trouble:
+            self._commands.publish(self._zeros)
+
+    def _wrong(self, now: float) -> str:
+        if (silence := now - self._heard) >= self.timeout:
+            return f"no heartbeat for {silence:.3f} s"
+        if self.state_time is None or not self._seen:
+            return ""
+        if (still := now - self._moved) >= self.state_time:
+            return f"no joint state that changes for {still:.3f} s"
+        return ""
+
+    def _patience(self) -> float:
+        if self.trouble:
             return self._zero_period
         if self.watching:
-            return max(last + self.timeout - monotonic(), 1e-4)
-        return 0.1
+            return max(self._heard + self.timeout - monotonic(), 1e-4)
+        return BEAT_SECONDS
 
 
 class EffortWatchdogNode(ManagedNode):
-    """Parameters and lifecycle around `Watch`."""
+    """Parameters, lifecycle and the controller manager around `Watch`."""
 
     def __init__(self) -> None:
         self._watch: Watch | None = None
+        self._manager: ControllerManager | None = None
+        self._plan: Plan | None = None
+        self._deactivated = ""
         super().__init__(WATCHDOG)
         self._watch_node = side_node(self, "watch")
+        self._manager_node = side_node(self, "manager")
+        self.create_timer(ZEROS_FIRST, self._deactivate_after_zeros)
 
     def configure(self) -> None:
         if not self.settings["joints"]:
@@ -95,8 +182,27 @@ class EffortWatchdogNode(ManagedNode):
 
     def activate(self) -> None:
         s = self.settings
+        joints, topic, state_time = tuple(s["joints"]), Wiring().commands, None
+        if s["hardware"] == "ros2_control":
+            self._manager = manager_of(self, self._manager_node)
+            try:
+                self._plan = plan(
+                    self._manager.controllers(), joints, s["ros2_control.effort_controller"]
+                )
+            except ProjectedControlError:
+                self._close_manager()
+                raise
+            joints, topic = self._plan.joints, self._plan.commands_topic
+            state_time = s["state_time"]
+        self._deactivated = ""
         self._watch = Watch(
-            self._watch_node, s["controller"], len(s["joints"]), s["timeout"], s["zero_rate"]
+            self._watch_node,
+            s["controller"],
+            joints,
+            topic,
+            s["timeout"],
+            state_time,
+            s["zero_rate"],
         )
         self._watch.start()
 
@@ -104,14 +210,44 @@ class EffortWatchdogNode(ManagedNode):
         if self._watch is not None:
             self._watch.stop()
             self._watch = None
+        self._close_manager()
+
+    def _close_manager(self) -> None:
+        if self._manager is not None:
+            self._manager.close()
+            self._manager = None
 
     def destroy_node(self) -> None:
         self._watch_node.destroy_node()
+        self._manager_node.destroy_node()
         super().destroy_node()
 
     def accept(self, settings: dict[str, object], changed: object) -> None:
-        if self._watch is not None:
-            self._watch.timeout = float(settings["timeout"])  # type: ignore[arg-type]
+        watch = self._watch
+        if watch is not None:
+            watch.timeout = float(settings["timeout"])  # type: ignore[arg-type]
+            if watch.state_time is not None:
+                watch.state_time = float(settings["state_time"])  # type: ignore[arg-type]
+
+    def _deactivate_after_zeros(self) -> None:
+        """Once zeros have been sent for a while, take the effort controller out; once a trip."""
+        watch, manager = self._watch, self._manager
+        if watch is None or manager is None or self._plan is None:
+            return
+        if not watch.trouble:
+            self._deactivated = ""
+            return
+        if self._deactivated or monotonic() - watch.tripped_at < ZEROS_FIRST:
+            return
+        name = self._plan.effort_controller
+        try:
+            if any(c.name == name and c.active for c in manager.controllers()):
+                manager.switch((), (name,))
+            self._deactivated = f"{name} deactivated"
+        except ProjectedControlError as error:
+            self._deactivated = str(error)
+        self.get_logger().error(f"{watch.trouble}: zeros sent; {self._deactivated}")
+        self.publish_diagnostics()
 
     def status(self) -> Status:
         watch = self._watch
@@ -124,8 +260,9 @@ class EffortWatchdogNode(ManagedNode):
             "longest silence (ms)": 1e3 * watch.longest,
             "trips": watch.trips,
         }
-        if watch.tripped:
-            return ERROR, f"no heartbeat for {watch.silence:.3f} s: sending zeros", values
+        if watch.trouble:
+            done = f"; {self._deactivated}" if self._deactivated else ""
+            return ERROR, f"{watch.trouble}: sending zeros{done}", values
         return OK, "watching" if watch.watching else "waiting for a controller", values
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from time import monotonic, perf_counter_ns, sleep
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from builtin_interfaces.msg import Time
@@ -19,6 +19,7 @@ from std_msgs.msg import Float64MultiArray, Header
 from projected_control.errors import ProjectedControlError
 from projected_control.guard import Event
 from projected_control.hardware.base import ArmState
+from projected_control.hardware.delay import EchoDelay
 from projected_control.loop import ControlLoop, Statistics
 from projected_control.nodes.messages import (
     NANOSECONDS,
@@ -48,6 +49,20 @@ FAREWELL_SECONDS = 0.2
 _FORCE_STALE, _STALE = int(Event.FORCE_STALE), int(Event.STATE_STALE)
 
 
+class Wiring(NamedTuple):
+    """Where an arm is reached.
+
+    Attributes:
+        order: Of the joints in a command, by name; None for all joints of the arm in its order.
+        states, wrench, commands: Topics.
+    """
+
+    order: tuple[str, ...] | None = None
+    states: str = "joint_states"
+    wrench: str = "wrench"
+    commands: str = "effort_controller/commands"
+
+
 class LoopThread(Worker):
     """Joint states in, efforts out.
 
@@ -60,6 +75,7 @@ class LoopThread(Worker):
             so that listeners have found them when it starts.
         loop: What answers.
         settings: Of the controller node.
+        wiring: Where the arm is reached.
 
     Attributes:
         settings: As given; those that may change live are looked up at every tick.
@@ -70,31 +86,39 @@ class LoopThread(Worker):
     """
 
     def __init__(
-        self, node: Node, voice: tuple[Any, Any], loop: ControlLoop, settings: dict[str, Any]
+        self,
+        node: Node,
+        voice: tuple[Any, Any],
+        loop: ControlLoop,
+        settings: dict[str, Any],
+        wiring: Wiring,
     ) -> None:
         self.loop, self.settings = loop, settings
         model = loop.controller.model
         self._model = model
         self.needs_wrench = loop.controller.force is not None and loop.observer is None
-        self._states = node.create_subscription(JointState, "joint_states", unused, QUEUE, raw=True)
+        self._states = node.create_subscription(JointState, wiring.states, unused, QUEUE, raw=True)
         subscriptions = [self._states]
         self._wrench_reader: WrenchReader | None = None
         if model.constraint is not None:
             subscriptions.append(
-                node.create_subscription(WrenchStamped, "wrench", unused, QUEUE, raw=True)
+                node.create_subscription(WrenchStamped, wiring.wrench, unused, QUEUE, raw=True)
             )
             frame = settings["constraint.frame"]
             self._wrench_reader = WrenchReader(model.arm, model.constraint, frame)
         super().__init__(node, "control loop", subscriptions)
-        self._commands = node.create_publisher(
-            Float64MultiArray, "effort_controller/commands", QUEUE
-        )
+        self._subscriptions, self._wrench_topic = subscriptions, wiring.wrench
+        self._commands = node.create_publisher(Float64MultiArray, wiring.commands, QUEUE)
         self._beats, self._report_topic = voice
-        self._reader = StateReader(model.arm.joint_names)
-        self._writer = EffortWriter(model.n)
+        names = model.arm.joint_names
+        order = [names.index(name) for name in wiring.order or names]
+        self._writer, self._first_motor = EffortWriter(order), order[0]
+        self._reader = StateReader(names, echo=names[order[0]])
+        self.echo = EchoDelay()
         self._q, self._v = np.zeros(model.n), np.zeros(model.n)
         self._lambda = np.full(model.m, np.nan)
         self._wrench_stamp: int | None = None
+        self._wrench_heard = 0
         self._wrench_is_coming = self.needs_wrench
         self._start_ns: int | None = None
         self._last_ns = -1
@@ -132,12 +156,30 @@ class LoopThread(Worker):
                     break
                 self._take_wrenches()
                 if self.needs_wrench and got_state and self._wrench_stamp is None:
-                    problem = "no finite wrench on the topic wrench, and the force loop needs one"
+                    problem = (
+                        f"no finite wrench on the topic {self._wrench_topic}, and the force loop "
+                        "needs one"
+                    )
                 elif got_state and not self._commands.get_subscription_count():
                     problem = f"nobody takes efforts on {self._commands.topic_name}"
                 elif got_state:
                     return ArmState(self._q.copy(), self._v.copy(), None, 0.0)
         raise ProjectedControlError(problem)
+
+    def ages(self, seconds: float) -> list[float]:
+        """How old states are when they come, by their stamps, over a while [s]."""
+        deadline, ages = monotonic() + seconds, []
+        clock = self._node.get_clock()
+        with self._inbox:
+            while monotonic() < deadline:
+                self._inbox.wait(0.05)
+                now = clock.now().nanoseconds
+                for message in self._inbox.unread(0)[:1]:
+                    stamp = self._reader.read(message, self._q, self._v)
+                    if stamp is not None:
+                        ages.append((now - stamp) * 1e-9)
+                self._take_wrenches()
+        return ages
 
     def await_listener(self, seconds: float) -> bool:
         """Whether somebody listens to the commands; discovery takes a moment."""
@@ -149,7 +191,9 @@ class LoopThread(Worker):
         return True
 
     def start(self) -> None:
-        self._wrench_is_coming = self.needs_wrench or bool(self._node.count_publishers("wrench"))
+        self._wrench_is_coming = self.needs_wrench or bool(
+            self._node.count_publishers(self._wrench_topic)
+        )
         super().start()
 
     def summary(self, samples: int = SAMPLES) -> dict[str, Any]:
@@ -173,9 +217,8 @@ class LoopThread(Worker):
     def destroy(self) -> None:
         """Give back what was made on the node."""
         node = self._node
-        for subscription in list(node.subscriptions):
-            if subscription.topic_name.rsplit("/", 1)[-1] in ("joint_states", "wrench"):
-                node.destroy_subscription(subscription)
+        for subscription in self._subscriptions:
+            node.destroy_subscription(subscription)
         node.destroy_publisher(self._commands)
 
     # In the thread
@@ -270,11 +313,13 @@ class LoopThread(Worker):
             self._start_ns = now
         time = (now - self._start_ns) * 1e-9
         self._make_changes(time)
-        noticed, multipliers = self._measure(now)
+        noticed, multipliers = self._measure(now, received)
+        self.echo.seen(self._reader.echo)
         report = self.loop.update(ArmState(self._q, self._v, multipliers, time), noticed)
         tag = tag_of(now) if self.settings["lockstep"] else 0
         self._commands.publish(self._writer.fill(report.effort, tag))
         done = perf_counter_ns()
+        self.echo.sent(float(report.effort[self._first_motor]))
         self.totals.add(report.effort)
         self.latency.add(done - received)
         self.statistics.count(report, done - received)
@@ -290,7 +335,7 @@ class LoopThread(Worker):
         if self._report_every and ticks % self._report_every == 0:
             self._report_topic.publish(self._named.fill(now))
 
-    def _measure(self, now: int) -> tuple[int, Any]:
+    def _measure(self, now: int, received: int) -> tuple[int, Any]:
         if self._wrench_reader is None:
             return 0, None
         self._take_wrenches()
@@ -303,8 +348,12 @@ class LoopThread(Worker):
         if not self.needs_wrench:
             return 0, self._lambda if self._wrench_stamp is not None else None
         patience = self.settings["limits.force_time"] * 1e9
-        old = self._wrench_stamp is None or now - self._wrench_stamp > patience
-        return (_FORCE_STALE if old else 0), self._lambda
+        if self._wrench_stamp is None:
+            return _FORCE_STALE, self._lambda
+        # By the clock of this computer: a sensor's own may be another than that of the joints.
+        lockstep = self.settings["lockstep"]
+        age = now - self._wrench_stamp if lockstep else received - self._wrench_heard
+        return (_FORCE_STALE if age > patience else 0), self._lambda
 
     def _take_wrenches(self) -> None:
         if self._wrench_reader is None:
@@ -312,7 +361,8 @@ class LoopThread(Worker):
         for message in self._inbox.unread(1):
             stamp = self._wrench_reader.read(message, self._lambda)
             if stamp is not None:
-                self._wrench_stamp = stamp
+                if stamp != self._wrench_stamp:
+                    self._wrench_stamp, self._wrench_heard = stamp, perf_counter_ns()
                 return
             self.malformed += 1
 

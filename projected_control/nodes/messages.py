@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import isfinite
+from math import isfinite, nan
 from operator import itemgetter
 from typing import Any
 
@@ -41,10 +41,15 @@ class StateReader:
 
     Args:
         joints: Names, in the arm's order.
+        echo: The joint whose reported effort is of interest, if any.
+
+    Attributes:
+        echo: Its effort in the last state; NaN where there is none.
     """
 
-    def __init__(self, joints: Sequence[str]) -> None:
+    def __init__(self, joints: Sequence[str], echo: str = "") -> None:
         self._joints = tuple(joints)
+        self.echo, self._echo_joint, self._echo_place = nan, echo, 0
         self._layout: Layout | None = None
         self._q: Callable[[tuple[Any, ...]], Any] = itemgetter(0)
         self._v: Callable[[tuple[Any, ...]], Any] = itemgetter(0)
@@ -72,6 +77,7 @@ class StateReader:
                 return None
         q[:] = self._q(numbers)
         v[:] = self._v(numbers)
+        self.echo = numbers[self._echo_place] if self._echo_place else nan
         return int(numbers[0]) * NANOSECONDS + int(numbers[1])
 
     def _learn(self, message: bytes) -> tuple[Any, ...] | None:
@@ -88,8 +94,10 @@ class StateReader:
         places = [2 + names.index(joint) for joint in self._joints]
         self._q = itemgetter(*places)
         self._v = itemgetter(*(place + size for place in places))
+        reported = len(state.effort) == size and self._echo_joint in names
+        self._echo_place = 2 + 2 * size + names.index(self._echo_joint) if reported else 0
         stamp = state.header.stamp
-        return (stamp.sec, stamp.nanosec, *state.position, *state.velocity)
+        return (stamp.sec, stamp.nanosec, *state.position, *state.velocity, *state.effort)
 
 
 class StateWriter:
@@ -110,14 +118,19 @@ class StateWriter:
 
 
 class EffortWriter:
-    """Effort commands that are written again and again."""
+    """Effort commands that are written again and again.
 
-    def __init__(self, n: int) -> None:
-        self._layout = Layout().empty().number("I").array(n)
+    Args:
+        order: Of the joints in the command, as numbers of the arm's joints.
+    """
+
+    def __init__(self, order: Sequence[int]) -> None:
+        self._order = np.array(order, dtype=np.int64)
+        self._layout = Layout().empty().number("I").array(len(order))
 
     def fill(self, effort: Array, tag: int = 0) -> bytes:
-        """The message with these efforts [N·m or N]."""
-        return self._layout.write(tag, *effort.tolist())
+        """The message with these efforts of the arm's joints [N·m or N]."""
+        return self._layout.write(tag, *effort[self._order].tolist())
 
 
 class EffortReader:
@@ -142,6 +155,38 @@ class EffortReader:
             return None
         effort[:] = numbers[1:]
         return int(numbers[0])
+
+
+class JointCommandReader:
+    """Efforts out of the joint states that a JointStateTopicSystem of ros2_control sends.
+
+    These name all joints but carry efforts only for those with a motor; before the first command
+    the efforts are NaN.
+
+    Args:
+        joints: Names, in the arm's order.
+        actuated: Which have a motor.
+    """
+
+    def __init__(self, joints: Sequence[str], actuated: Sequence[bool]) -> None:
+        self._place = {name: i for i, name in enumerate(joints)}
+        self._motors = {name for name, motor in zip(joints, actuated, strict=True) if motor}
+
+    def read(self, message: bytes, effort: Array) -> int | None:
+        """Fill the efforts; zero, as such commands have no tag, or None for none that is finite."""
+        command = _deserialized(message, JointState)
+        if command is None or not self._motors <= set(command.name):
+            return None
+        names = [name for name in command.name if name in self._motors]
+        if len(command.effort) == len(command.name):
+            names = list(command.name)
+        if len(command.effort) != len(names) or not all(map(isfinite, command.effort)):
+            return None
+        effort[:] = 0.0
+        for name, value in zip(names, command.effort, strict=True):
+            if name in self._motors:
+                effort[self._place[name]] = value
+        return 0
 
 
 class WrenchReader:

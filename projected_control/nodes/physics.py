@@ -22,6 +22,7 @@ from projected_control.nodes.loop_thread import QUEUE
 from projected_control.nodes.messages import (
     NANOSECONDS,
     EffortReader,
+    JointCommandReader,
     StateWriter,
     clock_layout,
     tag_of,
@@ -52,6 +53,7 @@ class Physics(Worker):
         disturbance: Added to the efforts [N·m or N].
         ticks: Periods that have passed.
         refused: Commands that were not taken.
+        braked: Whether the brakes hold the arm still.
         late: How often the computer was hopelessly late.
         failure: Why there is no simulation any more; empty while there is one.
     """
@@ -63,19 +65,24 @@ class Physics(Worker):
         constraint: Constraint | None,
         settings: dict[str, Any],
     ) -> None:
-        self._commands = node.create_subscription(
-            Float64MultiArray, "effort_controller/commands", unused, QUEUE, raw=True
-        )
+        arm = hardware.plant.model.arm
+        self._reader: EffortReader | JointCommandReader
+        kind: type[Any]
+        if settings["simulation.interface"] == "joint_commands":
+            kind, topic = JointState, "joint_commands"
+            self._reader = JointCommandReader(arm.joint_names, arm.actuated.tolist())
+        else:
+            kind, topic = Float64MultiArray, "effort_controller/commands"
+            self._reader = EffortReader(arm.n)
+        self._commands = node.create_subscription(kind, topic, unused, QUEUE, raw=True)
         super().__init__(node, "physics", [self._commands])
         self.hardware, self.settings = hardware, settings
         self._constraint = constraint
-        arm = hardware.plant.model.arm
         self._arm = arm
         self.period_ns = round(1e9 / settings["rate"])
         self._states = node.create_publisher(JointState, "joint_states", QUEUE)
         self._wrenches = node.create_publisher(WrenchStamped, "wrench", QUEUE)
         self._clock = node.create_publisher(Clock, "/clock", QUEUE)
-        self._reader = EffortReader(arm.n)
         self._writer = StateWriter(arm.joint_names)
         self._backwards = StateWriter(arm.joint_names[::-1])
         self._wrench_layout, self._clock_layout = wrench_layout(arm.root_frame), clock_layout()
@@ -86,7 +93,7 @@ class Physics(Worker):
         self._said: list[tuple[Any, bytes]] = []
         self._reading = hardware.read()
         self.ticks = self.refused = self.late = 0
-        self.paused, self._steps = False, 0
+        self.paused, self._steps, self.braked = False, 0, False
         self.failure = ""
         self._origin: tuple[float, int] = (0.0, 0)
         self._factor = 0.0
@@ -177,12 +184,19 @@ class Physics(Worker):
 
     def _run_by_the_clock(self) -> None:
         waiting = bool(self.settings["simulation.wait_for_command"])
+        self.braked = bool(self.settings["simulation.brake"])
+        patience = self.settings["simulation.command_timeout"] or float("inf")
+        heard = monotonic()
         while not self._inbox.closed and not self.finished:
             self._make_changes()
             self._publish()
             self._sleep_until_next()
             while (message := self._inbox.take(0)) is not None:
-                waiting = self._accept(message) is None and waiting
+                if self._accept(message) is not None:
+                    waiting, heard = False, monotonic()
+                    self.braked = self.braked and not self._effort.any()
+            if monotonic() - heard > patience:
+                self._effort[:] = 0.0
             if self._may_step() and not waiting:
                 self._step()
 
@@ -216,7 +230,7 @@ class Physics(Worker):
         return tag
 
     def _step(self) -> None:
-        if not self.failure:
+        if not (self.failure or self.braked):
             try:
                 self.hardware.write(self._effort + self.disturbance)
                 self._reading = self.hardware.read()

@@ -24,10 +24,14 @@ class Inbox:
     Args:
         node: In no executor.
         subscriptions: Made on that node, with callbacks that are never called.
+        besides: More of them, which are read but not waited for; numbered after the others.
     """
 
-    def __init__(self, node: Node, subscriptions: Sequence[Any]) -> None:
-        self._subscriptions = list(subscriptions)
+    def __init__(
+        self, node: Node, subscriptions: Sequence[Any], besides: Sequence[Any] = ()
+    ) -> None:
+        self._waited = list(subscriptions)
+        self._subscriptions = [*subscriptions, *besides]
         self._wake = node.create_guard_condition(lambda: None)
         self._context = node.context
         self._entered: list[Any] = []
@@ -43,7 +47,7 @@ class Inbox:
         for handle in handles:
             handle.__enter__()
             self._entered.append(handle)
-        count = len(self._subscriptions)
+        count = len(self._waited)
         self._wait_set = _rclpy.WaitSet(count, 1, 0, 0, 0, 0, self._context.handle)
         return self
 
@@ -62,7 +66,7 @@ class Inbox:
         """Sleep until a message is there, `close` is called, or the time has passed."""
         wait_set = self._wait_set
         wait_set.clear_entities()
-        for subscription in self._subscriptions:
+        for subscription in self._waited:
             wait_set.add_subscription(subscription.handle)
         wait_set.add_guard_condition(self._wake.handle)
         wait_set.wait(int(seconds * 1e9))
@@ -98,11 +102,14 @@ class Worker(ABC):
         node: In no executor.
         name: Of the thread.
         subscriptions: What it waits for, made on that node.
+        besides: What it reads without waiting for it.
     """
 
-    def __init__(self, node: Node, name: str, subscriptions: Sequence[Any]) -> None:
+    def __init__(
+        self, node: Node, name: str, subscriptions: Sequence[Any], besides: Sequence[Any] = ()
+    ) -> None:
         self._node = node
-        self._inbox = Inbox(node, subscriptions)
+        self._inbox = Inbox(node, subscriptions, besides)
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     def start(self) -> None:

@@ -1,0 +1,271 @@
+"""A controller on an arm behind ros2_control, with its watchdog.
+
+No arm at all, to see whether everything comes up:
+    ros2 launch projected_control hardware.launch.py dry_run:=true
+The simulated arm behind the real controller manager:
+    ros2 launch projected_control hardware.launch.py hardware:=simulated controller:=force
+An arm whose driver has brought its own controller manager:
+    ros2 launch projected_control hardware.launch.py hardware:=running arm:=my_arm.yaml
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from ament_index_python.packages import get_package_prefix
+from launch.action import Action
+from launch.actions import (
+    DeclareLaunchArgument,
+    LogInfo,
+    OpaqueFunction,
+    RegisterEventHandler,
+    SetEnvironmentVariable,
+    Shutdown,
+)
+from launch.event_handlers import OnProcessExit, OnShutdown
+from launch.launch_context import LaunchContext
+from launch.launch_description import LaunchDescription
+from launch.substitutions import EnvironmentVariable
+from launch_ros.actions import LifecycleNode, Node
+from launch_ros.parameter_descriptions import ParameterValue
+
+from projected_control import configuration, launching
+from projected_control.demo.case import CASES
+from projected_control.description import read_description
+from projected_control.errors import InvalidValue
+from projected_control.launching import BOOLEANS
+from projected_control.parameters import ARM, PASSIVE, WATCHDOG
+from projected_control.resources import PRESETS, share_file
+
+PLUGINS = {
+    "mock": "mock_components/GenericSystem",
+    "simulated": "joint_state_topic_hardware_interface/JointStateTopicSystem",
+}
+RUNNING = "running"
+
+EFFORT_CONTROLLERS = {
+    "effort_controller": "effort_controllers",
+    "forward_effort_controller": "forward_command_controller",
+}
+"""In config/ros2_control.yaml, the better one first, and the packages they need."""
+
+SENSOR = "tip_sensor"
+
+COMMAND_TIMEOUT = 0.04
+"""Of the simulated arm's drive, as a UR's [s]."""
+
+ARGUMENTS = [
+    DeclareLaunchArgument(
+        "hardware",
+        default_value="mock",
+        description="mock: no arm, for a dry run. simulated: the simulated arm behind the real "
+        "controller manager. running: a controller manager that is there already, with its arm. "
+        "Or the name of a ros2_control plugin.",
+    ),
+    DeclareLaunchArgument(
+        "dry_run",
+        default_value="false",
+        choices=list(BOOLEANS),
+        description="No arm whatever hardware:= says, and a reference that stays where the arm is.",
+    ),
+    DeclareLaunchArgument(
+        "controller",
+        default_value="motion",
+        choices=list(CASES),
+        description="motion: least torque (PIDC). force: the same, and the constraint force held. "
+        "passive: joints without a motor. idc: inverse dynamics, the baseline.",
+    ),
+    DeclareLaunchArgument(
+        "arm",
+        default_value="auto",
+        description="A file in config/ without its ending (three_link_slider, slider_crank), or "
+        "the path of a parameter file; auto is slider_crank for passive, else three_link_slider.",
+    ),
+    DeclareLaunchArgument(
+        "preset",
+        default_value="gentle",
+        choices=list(PRESETS),
+        description="Gains and limits, a file in config/presets/.",
+    ),
+    DeclareLaunchArgument(
+        "controller_manager",
+        default_value="controller_manager",
+        description="Its name; with hardware:=running.",
+    ),
+    DeclareLaunchArgument(
+        "priority",
+        default_value="0",
+        description="SCHED_FIFO priority of the controller, 1 to 99; 0 for the ordinary scheduler.",
+    ),
+    DeclareLaunchArgument(
+        "lock_memory",
+        default_value="false",
+        choices=list(BOOLEANS),
+        description="Keep the controller's memory in RAM.",
+    ),
+]
+
+
+def generate_launch_description() -> LaunchDescription:
+    """What `ros2 launch` runs."""
+    return LaunchDescription(
+        [
+            *ARGUMENTS,
+            SetEnvironmentVariable(
+                "ROS_AUTOMATIC_DISCOVERY_RANGE",
+                EnvironmentVariable("ROS_AUTOMATIC_DISCOVERY_RANGE", default_value="LOCALHOST"),
+            ),
+            OpaqueFunction(function=start),
+        ]
+    )
+
+
+def start(context: LaunchContext) -> list[Action]:
+    """Check the arguments as a whole; then the manager, its controllers, and ours, in order."""
+    given = context.launch_configurations
+    case = CASES[given["controller"]]
+    dry = BOOLEANS[given["dry_run"]]
+    hardware = "mock" if dry else given["hardware"]
+    files = [launching.arm_file(given["arm"], case.arm), launching.preset_file(given["preset"])]
+    settings = launching.read_all(files)
+    if case.node == PASSIVE and not settings.get("passive_joints"):
+        raise InvalidValue(
+            f"controller:=passive needs an arm with passive_joints, and {files[0]} names none"
+        )
+    passive = settings.get("passive_joints", []) if case.node == PASSIVE else []
+    motors = [name for name in settings["joints"] if name not in passive]
+    has_sensor = hardware not in ("simulated", RUNNING)
+
+    reached = {
+        "hardware": "ros2_control",
+        "ros2_control.manager": given["controller_manager"],
+    }
+    own: dict[str, dict[str, Any]] = {
+        WATCHDOG: {**reached, "controller": case.node, "joints": motors},
+        case.node: {
+            **reached,
+            **case.own,
+            "watchdog": WATCHDOG,
+            "realtime.priority": int(launching.number(given, "priority")),
+            "realtime.lock_memory": BOOLEANS[given["lock_memory"]],
+            **({"reference.kind": "hold"} if hardware == "mock" else {}),
+            **({"ros2_control.wrench": "wrench"} if hardware == "simulated" else {}),
+        },
+    }
+    if hardware == "simulated":
+        own[ARM] = {
+            "simulation.interface": "joint_commands",
+            "simulation.command_timeout": COMMAND_TIMEOUT,
+            "simulation.brake": True,
+            **({} if passive else {"passive_joints": [""]}),
+        }
+    for node, values in own.items():
+        launching.require_valid(node, {**settings, **values})
+
+    nodes = {name: our_node(name, files, values) for name, values in own.items()}
+    ours: list[Action] = [nodes[WATCHDOG], nodes[case.node]]
+    if hardware == RUNNING:
+        return ours
+
+    parameters = write_controllers(context, settings, motors)
+    effort = launching.first_installed(EFFORT_CONTROLLERS, get_package_prefix)
+    broadcasters = ["joint_state_broadcaster"]
+    if has_sensor:
+        broadcasters.append("force_torque_sensor_broadcaster")
+    plugin = PLUGINS.get(hardware, hardware)
+    first = spawner(broadcasters, parameters, [])
+    second = spawner([effort], parameters, ["--inactive"])
+    return [
+        robot_state_publisher(settings, plugin, passive, SENSOR if has_sensor else ""),
+        # Where it dies, the launch goes on: our nodes say what happened.
+        Node(
+            package="controller_manager",
+            executable="ros2_control_node",
+            parameters=[str(parameters)],
+            output="screen",
+            emulate_tty=True,
+        ),
+        *([nodes[ARM]] if ARM in nodes else []),
+        first,
+        after(first, [second], "the broadcasters"),
+        after(second, ours, effort),
+    ]
+
+
+def our_node(name: str, files: list[Path], values: dict[str, Any]) -> LifecycleNode:
+    """A node of this package; the launch ends with it."""
+    return LifecycleNode(
+        package="projected_control",
+        executable=name,
+        name=name,
+        namespace="",
+        parameters=[*map(str, files), values],
+        remappings=[("joint_states", "arm/joint_states")] if name == ARM else [],
+        output="screen",
+        emulate_tty=True,
+        on_exit=[OpaqueFunction(function=end_together, args=[name])],
+    )
+
+
+def robot_state_publisher(
+    settings: dict[str, Any], plugin: str, passive: list[str], sensor: str
+) -> Node:
+    """Publishes the description, from which the controller manager learns of its hardware."""
+    arguments = dict(
+        item.split(":=", 1) for item in settings.get("robot_description_arguments", [])
+    )
+    starts = launching.start_of(settings)
+    arguments |= {f"start{i}": str(q) for i, q in enumerate(starts.values(), start=1)}
+    arguments |= {"hardware": plugin, "passive": " ".join(passive), "force_sensor": sensor}
+    file = configuration.description_file(settings["robot_description_file"])
+    text = read_description(file, arguments).urdf
+    return Node(
+        package="robot_state_publisher",
+        executable="robot_state_publisher",
+        parameters=[{"robot_description": ParameterValue(text, value_type=str)}],
+        output="screen",
+    )
+
+
+def spawner(names: list[str], parameters: Path, more: list[str]) -> Node:
+    """Loads controllers; ends when they are there."""
+    return Node(
+        package="controller_manager",
+        executable="spawner",
+        arguments=[*names, "--param-file", str(parameters), *more],
+        output="screen",
+    )
+
+
+def after(process: Node, then: list[Action], what: str) -> RegisterEventHandler:
+    """Go on when a spawner has done its work; end where it failed."""
+
+    def go_on(event: Any, context: LaunchContext) -> list[Action]:
+        if context.is_shutdown:
+            return []
+        if event.returncode:
+            reason = f"{what} did not come up (spawner's status {event.returncode})"
+            return [LogInfo(msg=reason), Shutdown(reason=reason)]
+        return then
+
+    return RegisterEventHandler(OnProcessExit(target_action=process, on_exit=go_on))
+
+
+def write_controllers(context: LaunchContext, settings: dict[str, Any], motors: list[str]) -> Path:
+    """The controllers' parameters for this arm, in a file that goes when the launch ends."""
+    text = share_file("config", launching.CONTROLLERS_FILE).read_text(encoding="utf-8")
+    frame = settings.get("constraint.frame", "tip")
+    handle, name = tempfile.mkstemp(prefix="projected_control_controllers_", suffix=".yaml")
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
+        file.write(launching.controllers_file(motors, SENSOR, frame, text))
+    path = Path(name)
+    context.register_event_handler(OnShutdown(on_shutdown=lambda *_: path.unlink(missing_ok=True)))
+    return path
+
+
+def end_together(context: LaunchContext, name: str) -> list[Action]:
+    """When one of our nodes has ended, end the others; once."""
+    return [] if context.is_shutdown else [Shutdown(reason=f"{name} ended")]

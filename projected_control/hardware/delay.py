@@ -1,0 +1,74 @@
+"""How long it takes from a torque to its effect in the state, for an arm at the end of a wire."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, deque
+from collections.abc import Sequence
+
+import numpy as np
+
+MEMORY = 100
+"""How far back an echo is sought [ticks]."""
+
+LARGEST_AGE = 1.0
+"""Of a state; beyond, its stamp is not of this computer's clock [s]."""
+
+
+def delay_from_ages(ages: Sequence[float], rate: float) -> int | None:
+    """Samples from a torque to its effect, estimated from how old states are when they come.
+
+    The way there is taken to last as long as the way back; the controller manager takes a command
+    at its next update and shows the effect in the one after.
+
+    Args:
+        ages: Of states at their arrival [s].
+        rate: Of the loop [Hz].
+
+    Returns:
+        None where the stamps are of another clock.
+    """
+    believable = [age for age in ages if 0.0 <= age < LARGEST_AGE]
+    if len(believable) < max(len(ages) // 2, 1):
+        return None
+    return math.ceil(2.0 * float(np.quantile(believable, 0.95)) * rate) + 2
+
+
+class EchoDelay:
+    """The delay, measured while running: how many ticks ago was sent what the arm reports now.
+
+    Works for arms whose effort state is the commanded effort itself, such as simulated ones; for
+    others nothing is ever recognised, and there is no measurement.
+    """
+
+    def __init__(self) -> None:
+        self._sent: deque[float] = deque(maxlen=MEMORY)
+        self._counts: Counter[int] = Counter()
+
+    def sent(self, effort: float) -> None:
+        """An effort was sent at the end of this tick."""
+        self._sent.appendleft(effort)
+
+    def seen(self, effort: float) -> None:
+        """An effort is reported at the beginning of this tick."""
+        if effort == 0.0:
+            return
+        for ticks, earlier in enumerate(self._sent, start=1):
+            if earlier == effort:
+                self._counts[ticks] += 1
+                return
+
+    @property
+    def count(self) -> int:
+        """How many echoes were recognised."""
+        return sum(self._counts.copy().values())
+
+    def quantile(self, share: float) -> int | None:
+        """The delay that this share of the echoes did not exceed [samples]; None without any."""
+        counts = self._counts.copy()
+        left = share * sum(counts.values())
+        for ticks in sorted(counts):
+            left -= counts[ticks]
+            if left <= 0.0:
+                return ticks
+        return None

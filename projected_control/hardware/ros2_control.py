@@ -1,0 +1,274 @@
+"""An arm behind ros2_control: which of its controllers carry torques, and switching to them.
+
+Which controller to take, and what is wrong if there is none, is decided by `plan` from a list of
+controllers alone. `ControllerManager` fetches that list and switches, through the services of the
+controller manager; only this class needs ROS.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from time import monotonic
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from projected_control.errors import ProjectedControlError
+
+if TYPE_CHECKING:
+    from rclpy.node import Node
+
+ZEROING = "effort_controllers/JointGroupEffortController"
+FORWARDING = "forward_command_controller/ForwardCommandController"
+EFFORT_CONTROLLERS = (ZEROING, FORWARDING)
+"""Types that take efforts as a Float64MultiArray on ~/commands, the better one first.
+
+The first sets its joints to zero when it is deactivated; the second leaves the last effort there.
+"""
+
+STATE_BROADCASTER = "joint_state_broadcaster/JointStateBroadcaster"
+WRENCH_BROADCASTER = "force_torque_sensor_broadcaster/ForceTorqueSensorBroadcaster"
+
+STRICT = 2
+"""SwitchController's strictness: all of the switch or nothing of it."""
+
+
+class CannotEngage(ProjectedControlError):
+    """The arm's controllers do not allow torques to be sent."""
+
+
+class Controller(NamedTuple):
+    """A controller as the controller manager describes it.
+
+    Attributes:
+        name, type: Of the controller.
+        state: unconfigured, inactive, active or finalized.
+        claimed: Command interfaces it owns, as joint/interface.
+        required: Command interfaces it owns when it is active, in its own order.
+    """
+
+    name: str
+    type: str
+    state: str
+    claimed: tuple[str, ...]
+    required: tuple[str, ...]
+
+    @classmethod
+    def of(cls, message: Any) -> Controller:
+        """From a controller_manager_msgs/ControllerState."""
+        return cls(
+            message.name,
+            message.type,
+            message.state,
+            tuple(message.claimed_interfaces),
+            tuple(message.required_command_interfaces),
+        )
+
+    @property
+    def active(self) -> bool:
+        """Whether it runs."""
+        return self.state == "active"
+
+    @property
+    def interfaces(self) -> tuple[str, ...]:
+        """Command interfaces, in its own order."""
+        return self.required or self.claimed
+
+
+class Plan(NamedTuple):
+    """How to reach the arm.
+
+    Attributes:
+        effort_controller: That takes the torques.
+        joints: In the order in which it takes them.
+        zeroes_itself: Whether its deactivation sets the torques to zero.
+        activate, deactivate: What has to be switched before, and back afterwards.
+        wrench_topic: Of the force-torque broadcaster; empty where there is none.
+    """
+
+    effort_controller: str
+    joints: tuple[str, ...]
+    zeroes_itself: bool
+    activate: tuple[str, ...]
+    deactivate: tuple[str, ...]
+    wrench_topic: str
+
+    @property
+    def commands_topic(self) -> str:
+        """Where the torques go."""
+        return f"{self.effort_controller}/commands"
+
+
+def plan(controllers: Sequence[Controller], joints: Sequence[str], name: str = "") -> Plan:
+    """Find the controller that carries torques to these joints, and what stands in its way.
+
+    Args:
+        controllers: All there are.
+        joints: With a motor.
+        name: Of the effort controller; empty for the one that fits.
+
+    Raises:
+        CannotEngage: Where there is none, or no broadcaster of joint states.
+    """
+    chosen = _named(controllers, name, joints) if name else _fitting(controllers, joints)
+    if not any(c.type == STATE_BROADCASTER and c.active for c in controllers):
+        raise CannotEngage(
+            "no joint_state_broadcaster is active, so nobody would see the arm; spawn one"
+        )
+    wanted = set(chosen.interfaces)
+    arms = {f"{joint}/" for joint in joints}
+    in_the_way = tuple(
+        c.name
+        for c in controllers
+        if c.active
+        and c.name != chosen.name
+        and any(i in wanted or i.startswith(tuple(arms)) for i in c.claimed)
+    )
+    return Plan(
+        chosen.name,
+        _effort_joints(chosen.interfaces),
+        chosen.type == ZEROING,
+        () if chosen.active else (chosen.name,),
+        in_the_way,
+        next((f"{c.name}/wrench" for c in controllers if c.type == WRENCH_BROADCASTER), ""),
+    )
+
+
+def _named(controllers: Sequence[Controller], name: str, joints: Sequence[str]) -> Controller:
+    found = next((c for c in controllers if c.name == name), None)
+    if found is None:
+        raise CannotEngage(f"there is no controller {name}; {_those(controllers)}")
+    if wrong := _wrong_with(found, joints):
+        raise CannotEngage(f"{name} cannot carry torques: {wrong}")
+    return found
+
+
+def _fitting(controllers: Sequence[Controller], joints: Sequence[str]) -> Controller:
+    candidates = [c for c in controllers if c.type in EFFORT_CONTROLLERS]
+    fitting = [c for c in candidates if not _wrong_with(c, joints)]
+    if not fitting:
+        reasons = "; ".join(f"{c.name}: {_wrong_with(c, joints)}" for c in candidates)
+        raise CannotEngage(
+            f"no controller carries torques to {', '.join(joints)} "
+            f"({reasons or _those(controllers)}); load a {ZEROING} for these joints"
+        )
+    return min(fitting, key=lambda c: (EFFORT_CONTROLLERS.index(c.type), not c.active))
+
+
+def _wrong_with(controller: Controller, joints: Sequence[str]) -> str:
+    """Why a controller cannot carry torques to these joints; nothing if it can."""
+    if controller.type not in EFFORT_CONTROLLERS:
+        return f"it is a {controller.type}, not one of {', '.join(EFFORT_CONTROLLERS)}"
+    if controller.state not in ("inactive", "active"):
+        return f"it is {controller.state}"
+    other = [i for i in controller.interfaces if not i.endswith("/effort")]
+    if other:
+        return f"it commands {', '.join(other)}, not efforts"
+    mine = _effort_joints(controller.interfaces)
+    missing = [joint for joint in joints if joint not in mine]
+    if missing:
+        return f"it lacks {', '.join(missing)}"
+    extra = [joint for joint in mine if joint not in joints]
+    if extra:
+        return f"it also moves {', '.join(extra)}"
+    return ""
+
+
+def _effort_joints(interfaces: Iterable[str]) -> tuple[str, ...]:
+    return tuple(i.rpartition("/")[0] for i in interfaces if i.endswith("/effort"))
+
+
+def _those(controllers: Sequence[Controller]) -> str:
+    names = ", ".join(f"{c.name} ({c.state})" for c in controllers)
+    return f"there are {names}" if names else "there are none"
+
+
+class ControllerManager:
+    """The controller manager's services, called from a thread that spins nothing else.
+
+    Args:
+        node: In no executor.
+        name: Of the controller manager.
+        timeout: Of a call [s].
+    """
+
+    def __init__(self, node: Node, name: str = "controller_manager", timeout: float = 5.0) -> None:
+        from rclpy.executors import SingleThreadedExecutor
+
+        try:
+            from controller_manager_msgs.srv import ListControllers, SwitchController
+        except ImportError:
+            raise ProjectedControlError(
+                "hardware: ros2_control needs controller_manager_msgs; install ros2_control "
+                "(apt install ros-$ROS_DISTRO-ros2-control) and source its setup file"
+            ) from None
+        self.name, self.timeout = name, timeout
+        self._node = node
+        self._switch_request = SwitchController.Request
+        self._list_request = ListControllers.Request
+        self._list = node.create_client(ListControllers, f"{name}/list_controllers")
+        self._switch = node.create_client(SwitchController, f"{name}/switch_controller")
+        self._executor = SingleThreadedExecutor(context=node.context)
+        self._executor.add_node(node)
+        self._asked: tuple[Any, float] | None = None
+
+    def close(self) -> None:
+        """Give back what was made."""
+        self._executor.remove_node(self._node)
+        self._executor.shutdown()
+        self._node.destroy_client(self._list)
+        self._node.destroy_client(self._switch)
+
+    def controllers(self) -> list[Controller]:
+        """All there are."""
+        answer = self._call(self._list, self._list_request())
+        return [Controller.of(message) for message in answer.controller]
+
+    def switch(self, activate: Sequence[str], deactivate: Sequence[str]) -> None:
+        """Switch all of these or none.
+
+        Raises:
+            CannotEngage: Where the controller manager refuses, or does not answer.
+        """
+        if not (activate or deactivate):
+            return
+        request = self._switch_request(
+            activate_controllers=list(activate),
+            deactivate_controllers=list(deactivate),
+            strictness=STRICT,
+            activate_asap=True,
+        )
+        request.timeout.sec = max(int(self.timeout), 1)
+        answer = self._call(self._switch, request)
+        if not answer.ok:
+            wanted = [f"activate {name}" for name in activate]
+            wanted += [f"deactivate {name}" for name in deactivate]
+            reason = getattr(answer, "message", "") or "its log says why"
+            raise CannotEngage(f"{self.name} refused to {', '.join(wanted)}: {reason}")
+
+    def poll(self) -> list[Controller] | str | None:
+        """A list asked for earlier, the reason why there is none, or None as long as it is due."""
+        if self._asked is None:
+            if not self._list.service_is_ready():
+                return f"{self.name} is gone"
+            self._asked = self._list.call_async(self._list_request()), monotonic()
+        future, since = self._asked
+        self._executor.spin_once(timeout_sec=0.0)
+        if future.done():
+            self._asked = None
+            return [Controller.of(message) for message in future.result().controller]
+        if monotonic() - since > self.timeout:
+            self._asked = None
+            return f"{self.name} has not answered for {self.timeout:g} s"
+        return None
+
+    def _call(self, client: Any, request: Any) -> Any:
+        if not client.wait_for_service(timeout_sec=self.timeout):
+            raise CannotEngage(
+                f"there is no service {client.srv_name}: is the controller manager running, and is "
+                f"ros2_control.manager ({self.name}) its name?"
+            )
+        future = client.call_async(request)
+        self._executor.spin_until_future_complete(future, timeout_sec=self.timeout)
+        if not future.done():
+            client.remove_pending_request(future)
+            raise CannotEngage(f"{client.srv_name} has not answered for {self.timeout:g} s")
+        return future.result()
