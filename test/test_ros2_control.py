@@ -1,0 +1,227 @@
+"""Which of an arm's controllers carry torques, decided from what the controller manager lists.
+
+The messages are those of controller_manager_msgs where it is installed, else objects with the
+fields that it documents.
+"""
+
+from types import SimpleNamespace
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from projected_control import launching, resources
+from projected_control.description import read_description
+from projected_control.errors import ProjectedControlError
+from projected_control.hardware.delay import EchoDelay, delay_from_ages
+from projected_control.hardware.ros2_control import (
+    FORWARDING,
+    STATE_BROADCASTER,
+    WRENCH_BROADCASTER,
+    ZEROING,
+    CannotEngage,
+    Controller,
+    plan,
+)
+
+try:
+    from controller_manager_msgs.msg import ControllerState as Message
+except ImportError:
+    Message = SimpleNamespace
+
+JOINTS = ["joint_1", "joint_2", "joint_3"]
+
+
+def controller(name, kind, state="active", interfaces=(), **more):
+    message = Message(
+        name=name,
+        type=kind,
+        state=state,
+        claimed_interfaces=list(interfaces if state == "active" else ()),
+        required_command_interfaces=list(interfaces),
+        **more,
+    )
+    return Controller.of(message)
+
+
+def efforts(*joints):
+    return [f"{joint}/effort" for joint in joints]
+
+
+STATES = controller("joint_state_broadcaster", STATE_BROADCASTER)
+WRENCH = controller("force_torque_sensor_broadcaster", WRENCH_BROADCASTER)
+EFFORT = controller("effort_controller", ZEROING, "inactive", efforts(*JOINTS))
+FORWARD = controller("forward", FORWARDING, "inactive", efforts(*JOINTS))
+TRAJECTORY = controller(
+    "arm_controller",
+    "joint_trajectory_controller/JointTrajectoryController",
+    "active",
+    [f"{joint}/position" for joint in JOINTS],
+)
+GRIPPER = controller("gripper", FORWARDING, "active", ["finger/position"])
+
+
+def test_the_one_that_zeroes_itself_is_preferred_and_those_in_its_way_step_aside():
+    found = plan([STATES, FORWARD, TRAJECTORY, GRIPPER, EFFORT, WRENCH], JOINTS)
+    assert found.effort_controller == "effort_controller"
+    assert found.zeroes_itself
+    assert found.activate == ("effort_controller",)
+    assert found.deactivate == ("arm_controller",)
+    assert found.commands_topic == "effort_controller/commands"
+    assert found.wrench_topic == "force_torque_sensor_broadcaster/wrench"
+
+
+def test_what_is_active_already_is_left_so():
+    active = EFFORT._replace(state="active", claimed=EFFORT.required)
+    found = plan([STATES, active], JOINTS)
+    assert (found.activate, found.deactivate, found.wrench_topic) == ((), (), "")
+
+
+def test_where_it_does_not_exist_a_forwarding_one_serves():
+    found = plan([STATES, FORWARD, GRIPPER], JOINTS)
+    assert (found.effort_controller, found.zeroes_itself) == ("forward", False)
+
+
+def test_one_can_be_named():
+    assert plan([STATES, EFFORT, FORWARD], JOINTS, "forward").effort_controller == "forward"
+
+
+@given(st.permutations(JOINTS))
+def test_joints_come_in_the_order_of_the_controller(order):
+    found = plan([STATES, EFFORT._replace(required=tuple(efforts(*order)))], JOINTS)
+    assert found.joints == tuple(order)
+
+
+@pytest.mark.parametrize(
+    ("controllers", "name", "reason"),
+    [
+        ([], "", "no controller carries torques to joint_1, joint_2, joint_3.*there are none"),
+        ([STATES, TRAJECTORY], "", r"there are joint_state_broadcaster \(active\), arm_controller"),
+        ([STATES, EFFORT], "mine", "there is no controller mine; there are joint_state_br"),
+        ([STATES, TRAJECTORY], "arm_controller", "it is a joint_trajectory_controller/.*, not one"),
+        (
+            [STATES, controller("few", ZEROING, "inactive", efforts("joint_1", "joint_2"))],
+            "",
+            "few: it lacks joint_3",
+        ),
+        (
+            [STATES, controller("many", ZEROING, "inactive", efforts(*JOINTS, "joint_4"))],
+            "",
+            "many: it also moves joint_4",
+        ),
+        (
+            [STATES, controller("fast", FORWARDING, "inactive", [f"{j}/velocity" for j in JOINTS])],
+            "fast",
+            "it commands joint_1/velocity, .*not efforts",
+        ),
+        ([STATES, EFFORT._replace(state="unconfigured")], "", "it is unconfigured"),
+        ([EFFORT], "", "no joint_state_broadcaster is active"),
+        ([STATES._replace(state="inactive"), EFFORT], "", "no joint_state_broadcaster is active"),
+    ],
+)
+def test_refusals_say_what_is_there_and_what_to_do(controllers, name, reason):
+    with pytest.raises(CannotEngage, match=reason):
+        plan(controllers, JOINTS, name)
+
+
+# The delay
+
+
+def test_delay_from_the_age_of_states():
+    assert delay_from_ages([0.0004] * 50, 1000.0) == 3  # there, back, and two updates
+    assert delay_from_ages([0.0021] * 50, 1000.0) == 7
+    assert delay_from_ages([0.002] * 94 + [0.02] * 6, 1000.0) == 42  # the slow ones count
+    assert delay_from_ages([1.7e9] * 50, 1000.0) is None  # a simulated clock
+    assert delay_from_ages([], 1000.0) is None
+
+
+@given(st.integers(1, 30), st.integers(0, 2**32))
+def test_an_echo_tells_the_delay(delay, seed):
+    """Sent at the end of tick k, reported at the beginning of tick k + delay."""
+    sent = np.random.default_rng(seed).normal(size=200)
+    echo = EchoDelay()
+    for tick, effort in enumerate(sent):
+        echo.seen(sent[tick - delay] if tick >= delay else 0.0)
+        echo.sent(effort)
+    assert echo.count == 200 - delay
+    assert echo.quantile(0.5) == echo.quantile(0.99) == delay
+
+
+def test_arms_that_report_something_else_tell_nothing():
+    echo = EchoDelay()
+    for k in range(100):
+        echo.seen(0.5 + k)
+        echo.sent(float(k))
+    echo.seen(float("nan"))
+    assert (echo.count, echo.quantile(0.9)) == (0, None)
+
+
+# Descriptions and the controllers' file
+
+
+@pytest.mark.parametrize(
+    ("arm", "joints"), [("three_link_slider", 3), ("slider_crank", 2)], ids=["3R", "crank"]
+)
+def test_descriptions_name_hardware_motors_and_sensor(arm, joints):
+    file = resources.share_file("urdf", f"{arm}.urdf.xacro")
+    assert "<ros2_control" not in read_description(file).urdf
+    urdf = read_description(
+        file,
+        {
+            "hardware": "mock_components/GenericSystem",
+            "passive": f"joint_{joints}",
+            "force_sensor": "tip_sensor",
+            "start1": "0.25",
+        },
+    ).urdf
+    block = ElementTree.fromstring(urdf).find("ros2_control")
+    assert block.find("hardware/plugin").text == "mock_components/GenericSystem"
+    motors = [
+        j.get("name") for j in block.findall("joint") if j.find("command_interface") is not None
+    ]
+    assert motors == [f"joint_{i}" for i in range(1, joints)]
+    assert len(block.findall("joint")) == joints
+    assert block.find("joint/state_interface/param").text == "0.25"
+    assert [i.get("name") for i in block.findall("sensor/state_interface")] == [
+        f"{kind}.{axis}" for kind in ("force", "torque") for axis in "xyz"
+    ]
+
+
+def test_the_simulated_arm_gets_every_command():
+    file = resources.share_file("urdf", "three_link_slider.urdf.xacro")
+    plugin = "joint_state_topic_hardware_interface/JointStateTopicSystem"
+    urdf = read_description(file, {"hardware": plugin}).urdf
+    assert '<param name="trigger_joint_command_threshold">-1</param>' in urdf
+
+
+def test_controllers_are_configured_for_the_arm_at_hand():
+    text = resources.share_file("config", launching.CONTROLLERS_FILE).read_text()
+    manager = yaml.safe_load(text)["controller_manager"]["ros__parameters"]
+    assert manager["update_rate"] == 1000
+    assert manager["effort_controller"]["type"] == ZEROING
+    assert manager["forward_effort_controller"]["type"] == FORWARDING
+    content = yaml.safe_load(launching.controllers_file(["a", "b"], "sensor", "hand", text))
+    for name in ("effort_controller", "forward_effort_controller"):
+        assert content[name]["ros__parameters"]["joints"] == ["a", "b"]
+    assert content["force_torque_sensor_broadcaster"]["ros__parameters"] == {
+        "sensor_name": "sensor",
+        "frame_id": "hand",
+    }
+
+
+def test_an_arm_that_is_not_there_is_refused_with_those_there_are():
+    with pytest.raises(ProjectedControlError, match="slider_crank, three_link_slider"):
+        launching.arm_file("ros2_control", "three_link_slider")
+
+
+def test_starts_are_assembled():
+    settings = launching.read_all([launching.arm_file("auto", "three_link_slider")])
+    start = launching.start_of(settings)
+    assert list(start) == JOINTS
+    q = np.cumsum(list(start.values()))
+    assert 0.2 * np.sin(q[0]) + 0.4 * np.sin(q[1]) + 0.1 * np.sin(q[2]) == pytest.approx(
+        -0.27, abs=1e-9
+    )
