@@ -16,6 +16,10 @@ AGE_SECONDS = 0.2
 """For how long the age of states is looked at before an activation [s]."""
 
 
+RELEASE_SECONDS = 1.5
+"""For which a controller that goes waits for the controller manager, which may be going too [s]."""
+
+
 class Reach:
     """Plain topics: whoever listens gets the efforts.
 
@@ -94,6 +98,7 @@ class Ros2ControlReach(Reach):
             raise CannotEngage(f"{name} is {state}: somebody switched it, or it failed")
 
     def release(self) -> None:
+        self._manager.timeout = min(self._manager.timeout, RELEASE_SECONDS)
         try:
             there = {c.name: c for c in self._manager.controllers()}
             mine = [n for n in self.plan.activate if n in there and there[n].active]
