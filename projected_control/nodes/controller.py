@@ -23,7 +23,7 @@ from projected_control.nodes.loop_thread import QUEUE, LoopThread, Wiring
 from projected_control.nodes.managed import ERROR, OK, WARN, ManagedNode, Status
 from projected_control.nodes.reach import Reach, reach_for
 from projected_control.nodes.references import reference_from_trajectory
-from projected_control.nodes.waiting import Inbox, side_node, unused
+from projected_control.nodes.waiting import drain, side_node, unused
 from projected_control.parameters import PASSIVE, parameters_of
 from projected_control.reference import Constant, Reference, ReferencePoint
 
@@ -81,9 +81,10 @@ class ControllerNode(ManagedNode):
         )
         self.create_subscription(JointTrajectory, "~/reference", self._on_reference, 10)
         self.create_service(Trigger, "~/summary", self._on_summary)
+        self._watchdog_beats: Any = None
         if self.settings["watchdog"]:
             topic = f"{self.settings['watchdog']}/heartbeat"
-            self.create_subscription(Header, topic, self._on_watchdog_beat, 10)
+            self._watchdog_beats = self._loop_node.create_subscription(Header, topic, unused, QUEUE)
         if "force.reference" in self.settings:
             self.create_subscription(
                 Float64MultiArray, "~/force_reference", self._on_force_reference, 10
@@ -176,6 +177,8 @@ class ControllerNode(ManagedNode):
         name, patience = self.settings["watchdog"], self.settings["limits.watchdog_time"]
         if not name:
             return
+        if self._watchdog_beats is not None and drain(self._watchdog_beats):
+            self._watchdog_beat = monotonic()
         if not self._watchdog_beat:
             raise ProjectedControlError(
                 f"there is no watchdog {name}: start effort_watchdog, or set watchdog to nothing"
@@ -232,14 +235,13 @@ class ControllerNode(ManagedNode):
             return
         beats = node.create_subscription(Header, topic, unused, QUEUE)
         try:
-            with Inbox(node, [beats]) as inbox:
-                give_up = monotonic() + NAMESAKE_SECONDS
-                while monotonic() < give_up:
-                    inbox.wait(NAMESAKE_SECONDS)
-                    if any(beat.frame_id == "active" for beat in inbox.unread(0)):
-                        raise ProjectedControlError(
-                            f"another {self.get_fully_qualified_name()} is active; stop it first"
-                        )
+            give_up = monotonic() + NAMESAKE_SECONDS
+            while monotonic() < give_up:
+                sleep(0.02)
+                if any(beat.frame_id == "active" for beat in drain(beats)):
+                    raise ProjectedControlError(
+                        f"another {self.get_fully_qualified_name()} is active; stop it first"
+                    )
         finally:
             node.destroy_subscription(beats)
 
@@ -365,9 +367,6 @@ class ControllerNode(ManagedNode):
             return
         reference = Constant(values)
         thread.hand_over(lambda running, time: running.set_force_reference(reference))
-
-    def _on_watchdog_beat(self, _: Header) -> None:
-        self._watchdog_beat = monotonic()
 
     def _on_summary(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         """The numbers of the present run as JSON, or of the last one."""

@@ -30,6 +30,7 @@ class Inbox:
     def __init__(
         self, node: Node, subscriptions: Sequence[Any], besides: Sequence[Any] = ()
     ) -> None:
+        self._node = node
         self._waited = list(subscriptions)
         self._subscriptions = [*subscriptions, *besides]
         self._wake = node.create_guard_condition(lambda: None)
@@ -94,6 +95,10 @@ class Inbox:
         self.closed = True
         self._wake.trigger()
 
+    def destroy(self) -> None:
+        """Give back what was made on the node, when no thread waits any more."""
+        self._node.destroy_guard_condition(self._wake)
+
 
 class Worker(ABC):
     """A thread that lives on messages.
@@ -121,6 +126,7 @@ class Worker(ABC):
         self._inbox.close()
         if self._thread.is_alive():
             self._thread.join()
+        self._inbox.destroy()
 
     @abstractmethod
     def _run(self) -> None:
@@ -137,6 +143,15 @@ def side_node(node: Node, suffix: str) -> Node:
         start_parameter_services=False,
         enable_rosout=False,
     )
+
+
+def drain(subscription: Any) -> list[Any]:
+    """All messages that have come to a subscription, the oldest first."""
+    messages: list[Any] = []
+    with subscription.handle as handle:
+        while (taken := handle.take_message(subscription.msg_type, subscription.raw)) is not None:
+            messages.append(taken[0])
+    return messages
 
 
 def unused(_: Any) -> None:
