@@ -148,7 +148,8 @@ def side_node(node: Node, suffix: str) -> Node:
 def drain(subscription: Any) -> list[Any]:
     """All messages that have come to a subscription, the oldest first."""
     messages: list[Any] = []
-    with subscription.handle as handle:
+    handle = subscription.handle
+    with handle:
         while (taken := handle.take_message(subscription.msg_type, subscription.raw)) is not None:
             messages.append(taken[0])
     return messages
