@@ -30,8 +30,11 @@ from projected_control.parameters import WATCHDOG
 BEAT_SECONDS = 0.05
 """Between two heartbeats of the watchdog itself [s]."""
 
-ZEROS_FIRST = 0.02
-"""For which zeros are sent before the effort controller is deactivated [s]."""
+ZEROS_FIRST = 25
+"""Zeros in a row that go before a deactivation of the effort controller."""
+
+LOOK_SECONDS = 0.02
+"""Between two looks whether it is time for that [s]."""
 
 AT_REST = 1e-3
 """Joint velocity below which a state need not change [rad/s or m/s]."""
@@ -54,7 +57,7 @@ class Watch(Worker):
     Attributes:
         watching: Whether there is an active controller.
         trouble: Why zeros are sent; empty while none are.
-        tripped_at: Since when, by `time.monotonic`.
+        zeros: How many were sent since, each after another look.
         trips, beats: How often it tripped; heartbeats heard.
         longest: Longest silence of an active controller [s].
     """
@@ -87,8 +90,8 @@ class Watch(Worker):
         self._seen = 0
         self._stamp: int | None = None
         self.watching = False
-        self.trouble, self.tripped_at = "", 0.0
-        self.trips = self.beats = 0
+        self.trouble = ""
+        self.trips = self.beats = self.zeros = 0
         self.longest = 0.0
 
     def stop(self) -> None:
@@ -141,10 +144,11 @@ class Watch(Worker):
         trouble = self._wrong(now) if self.watching else ""
         if trouble and not self.trouble:
             self.trips += 1
-            self.tripped_at = now
+            self.zeros = 0
         self.trouble = trouble
         if trouble:
             self._commands.publish(self._zeros)
+            self.zeros += 1
 
     def _wrong(self, now: float) -> str:
         if (silence := now - self._heard) >= self.timeout:
@@ -174,7 +178,7 @@ class EffortWatchdogNode(ManagedNode):
         super().__init__(WATCHDOG)
         self._watch_node = side_node(self, "watch")
         self._manager_node = side_node(self, "manager")
-        self.create_timer(ZEROS_FIRST, self._deactivate_after_zeros)
+        self.create_timer(LOOK_SECONDS, self._deactivate_after_zeros)
 
     def configure(self) -> None:
         if not self.settings["joints"]:
@@ -234,10 +238,11 @@ class EffortWatchdogNode(ManagedNode):
         watch, manager = self._watch, self._manager
         if watch is None or manager is None or self._plan is None:
             return
-        if not watch.trouble:
+        trouble = watch.trouble
+        if not trouble:
             self._deactivated = ""
             return
-        if self._deactivated or monotonic() - watch.tripped_at < ZEROS_FIRST:
+        if self._deactivated or watch.zeros < ZEROS_FIRST:
             return
         name = self._plan.effort_controller
         try:
@@ -246,7 +251,7 @@ class EffortWatchdogNode(ManagedNode):
             self._deactivated = f"{name} deactivated"
         except ProjectedControlError as error:
             self._deactivated = str(error)
-        self.get_logger().error(f"{watch.trouble}: zeros sent; {self._deactivated}")
+        self.get_logger().error(f"{trouble}: zeros sent; {self._deactivated}")
         self.publish_diagnostics()
 
     def status(self) -> Status:
