@@ -91,6 +91,12 @@ ARGUMENTS = [
         description="Gains and limits, a file in config/presets/.",
     ),
     DeclareLaunchArgument(
+        "friction",
+        default_value="false",
+        choices=list(BOOLEANS),
+        description="Joint friction of the simulated arm: Coulomb 0.3 N·m, viscous 0.05 N·m·s/rad.",
+    ),
+    DeclareLaunchArgument(
         "controller_manager",
         default_value="controller_manager",
         description="Its name; with hardware:=running.",
@@ -160,6 +166,7 @@ def start(context: LaunchContext) -> list[Action]:
             "simulation.interface": "joint_commands",
             "simulation.command_timeout": COMMAND_TIMEOUT,
             "simulation.brake": True,
+            **(launching.FRICTION if BOOLEANS[given["friction"]] else {}),
             **({} if passive else {"passive_joints": [""]}),
         }
     for node, values in own.items():

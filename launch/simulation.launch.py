@@ -31,9 +31,6 @@ from projected_control.launching import BOOLEANS
 from projected_control.parameters import ARM, PASSIVE, WATCHDOG
 from projected_control.resources import PRESETS
 
-FRICTION = {"friction.coulomb": [0.3], "friction.viscous": [0.05]}
-"""As in the report on the papers' second table [N·m, N·m·s/rad]."""
-
 LONGEST_STEP = 1e-3
 """Of the integration [s]."""
 
@@ -107,7 +104,7 @@ def start(context: LaunchContext) -> list[Action]:
         case.node: {**shared, **case.own},
         ARM: {
             **shared,
-            **(FRICTION if BOOLEANS[given["friction"]] else {}),
+            **(launching.FRICTION if BOOLEANS[given["friction"]] else {}),
             "simulation.wait_for_command": True,
         },
         WATCHDOG: {"controller": case.node, **({"timeout": PATIENT} if lockstep else {})},

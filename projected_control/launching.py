@@ -17,6 +17,9 @@ from projected_control.resources import share_file
 
 BOOLEANS = {"true": True, "false": False}
 
+FRICTION = {"friction.coulomb": [0.3], "friction.viscous": [0.05]}
+"""Of a simulated arm, as in the report on the papers' second table [N·m, N·m·s/rad]."""
+
 CONTROLLERS_FILE = "ros2_control.yaml"
 """In config/, of the controller manager; the other files there are arms."""
 

@@ -106,6 +106,8 @@ class Ros2ControlReach(Reach):
             self._manager.switch(former, mine)
             if former:
                 self._node.get_logger().info(f"gave the arm back to {', '.join(former)}")
+        except ProjectedControlError as error:
+            self._node.get_logger().warning(f"the arm was not given back: {error}")
         finally:
             self.close()
 
