@@ -104,13 +104,13 @@ ARGUMENTS = [
     DeclareLaunchArgument(
         "priority",
         default_value="0",
-        description="SCHED_FIFO priority of the controller, 1 to 99; 0 for the ordinary scheduler.",
+        description="SCHED_FIFO priority of our nodes, 1 to 99; 0 for the ordinary scheduler.",
     ),
     DeclareLaunchArgument(
         "lock_memory",
         default_value="false",
         choices=list(BOOLEANS),
-        description="Keep the controller's memory in RAM.",
+        description="Keep the memory of our nodes in RAM.",
     ),
 ]
 
@@ -145,7 +145,12 @@ def start(context: LaunchContext) -> list[Action]:
     motors = [name for name in settings["joints"] if name not in passive]
     has_sensor = hardware not in ("simulated", RUNNING)
 
+    steady = {
+        "realtime.priority": int(launching.number(given, "priority")),
+        "realtime.lock_memory": BOOLEANS[given["lock_memory"]],
+    }
     reached = {
+        **steady,
         "hardware": "ros2_control",
         "ros2_control.manager": given["controller_manager"],
     }
@@ -155,14 +160,13 @@ def start(context: LaunchContext) -> list[Action]:
             **reached,
             **case.own,
             "watchdog": WATCHDOG,
-            "realtime.priority": int(launching.number(given, "priority")),
-            "realtime.lock_memory": BOOLEANS[given["lock_memory"]],
             **({"reference.kind": "hold"} if hardware == "mock" else {}),
             **({"ros2_control.wrench": "wrench"} if hardware == "simulated" else {}),
         },
     }
     if hardware == "simulated":
         own[ARM] = {
+            **steady,
             "simulation.interface": "joint_commands",
             "simulation.command_timeout": COMMAND_TIMEOUT,
             "simulation.brake": True,

@@ -175,9 +175,9 @@ TABLE: tuple[Parameter, ...] = (
     _p("diagnostics_rate", 2.0, "Of /diagnostics", "Hz", minimum=0.1, maximum=100.0, live=True, nodes=(*EVERY_PLANT, WATCHDOG)),
     _p("heartbeat_rate", 200.0, "Of the topic ~/heartbeat, by which the watchdog knows the controller lives", "Hz", minimum=1.0, maximum=1e4),
     _p("autostart", True, "Configure and activate without being told, as soon as it is possible", nodes=(*EVERY_PLANT, WATCHDOG)),
-    _p("realtime.priority", 0, "SCHED_FIFO priority of the loop's thread; 0 for the ordinary scheduler", minimum=0, maximum=99, nodes=EVERY_PLANT),
-    _p("realtime.lock_memory", False, "Keep all memory in RAM", nodes=EVERY_PLANT),
-    _p("realtime.cpus", [], "CPUs the process may run on; empty for all", minimum=0, maximum=4096, nodes=EVERY_PLANT),
+    _p("realtime.priority", 0, "SCHED_FIFO priority of the loop's thread; 0 for the ordinary scheduler", minimum=0, maximum=99, nodes=(*EVERY_PLANT, WATCHDOG)),
+    _p("realtime.lock_memory", False, "Keep all memory in RAM", nodes=(*EVERY_PLANT, WATCHDOG)),
+    _p("realtime.cpus", [], "CPUs the process may run on; empty for all", minimum=0, maximum=4096, nodes=(*EVERY_PLANT, WATCHDOG)),
     # The simulated arm
     _p("simulation.start", [-3.0, 2.0, 1.0], "Guess of the joint positions to start from; the nearest configuration on the constraint is taken", "rad or m", minimum=-_LARGE, maximum=_LARGE, nodes=(ARM,)),
     _p("simulation.coordinates", [], "Coordinates prescribed at the start: names as for controllers", nodes=(ARM,)),

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -84,15 +85,7 @@ class ForceLoop:
     @property
     def gain_margin(self) -> float:
         """The factor by which both gains may grow before the loop diverges; below one it does."""
-        if self.proportional == 0.0 and self.integral == 0.0:
-            return float("inf")
-
-        def scaled(factor: float) -> ForceLoop:
-            return replace(
-                self, proportional=factor * self.proportional, integral=factor * self.integral
-            )
-
-        return _largest(lambda factor: scaled(factor).stable)
+        return _gain_margin(self)
 
     @property
     def proportional_bound(self) -> float:
@@ -128,6 +121,19 @@ class ForceLoop:
             f"the force loop would diverge: with G_I = {self.integral:g} 1/s, {filtered} and "
             f"{samples} of delay at {1.0 / self.period:g} Hz, {reason}; {' or '.join(advice)}"
         )
+
+
+@lru_cache(maxsize=32)  # asked for at every diagnosis, changed when gains change
+def _gain_margin(loop: ForceLoop) -> float:
+    if loop.proportional == 0.0 and loop.integral == 0.0:
+        return float("inf")
+
+    def scaled(factor: float) -> ForceLoop:
+        return replace(
+            loop, proportional=factor * loop.proportional, integral=factor * loop.integral
+        )
+
+    return _largest(lambda factor: scaled(factor).stable)
 
 
 def _largest(stable: Callable[[float], bool], limit: float = 1e6) -> float:
