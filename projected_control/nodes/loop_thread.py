@@ -122,7 +122,7 @@ class LoopThread(Worker):
         self._wrench_is_coming = self.needs_wrench
         self._start_ns: int | None = None
         self._last_ns = -1
-        self._beat_every = max(round(settings["rate"] / settings["heartbeat_rate"]), 1)
+        self._beat_period, self._beaten = 1.0 / settings["heartbeat_rate"], 0.0
         state_rate = settings["state_rate"]
         self._report_every = max(round(settings["rate"] / state_rate), 1) if state_rate else 0
         self._named = NamedState(loop)
@@ -241,7 +241,7 @@ class LoopThread(Worker):
         heard = monotonic()
         while not inbox.closed:
             limits = self.loop.guard.limits
-            inbox.wait(0.1 if lockstep else limits.stale_time)
+            inbox.wait(0.1 if lockstep else min(limits.stale_time, self._beat_period))
             received = perf_counter_ns()
             if self._answer_one(received) if lockstep else self._answer_all(received):
                 heard = monotonic()
@@ -249,6 +249,7 @@ class LoopThread(Worker):
             if self._wrench_reader is not None:
                 self._take_wrenches()  # else an unread wrench would wake us again and again
             silent = monotonic() - heard
+            self._beat()
             if lockstep:
                 if silent > LOCKSTEP_PATIENCE:
                     self.lost = f"no joint state for {silent:.1f} s in lockstep"
@@ -262,7 +263,6 @@ class LoopThread(Worker):
         report = self.loop.guard.release(self.loop.guard.sent, _STALE)
         self.statistics.note(report)
         self._commands.publish(self._writer.fill(report.effort))
-        self._beats.publish(Header(frame_id="active"))
         if silent > self.settings["limits.lost_time"]:
             self.lost = f"no joint state for {silent:.2f} s: the arm or its driver has stopped"
 
@@ -330,10 +330,16 @@ class LoopThread(Worker):
                 self.deadline_misses += round(interval * self.settings["rate"] / 1e9) - 1
         self._last_ns = now
         ticks = self.statistics.ticks
-        if ticks % self._beat_every == 0:
-            self._beats.publish(Header(frame_id="active"))
+        self._beat()
         if self._report_every and ticks % self._report_every == 0:
             self._report_topic.publish(self._named.fill(now))
+
+    def _beat(self) -> None:
+        """The heartbeat: the thread lives, whether or not the arm does."""
+        now = monotonic()
+        if now - self._beaten >= self._beat_period:
+            self._beats.publish(Header(frame_id="active"))
+            self._beaten = now
 
     def _measure(self, now: int, received: int) -> tuple[int, Any]:
         if self._wrench_reader is None:

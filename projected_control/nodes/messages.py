@@ -89,8 +89,7 @@ class StateReader:
         complete = set(self._joints) <= set(names) and len(set(names)) == size
         if not complete or len(state.position) != size or len(state.velocity) != size:
             return None
-        layout = _header(state.header.frame_id).texts(names)
-        self._layout = layout.array(size).array(size).array(len(state.effort))
+        self._layout = _layout_of(state)
         places = [2 + names.index(joint) for joint in self._joints]
         self._q = itemgetter(*places)
         self._v = itemgetter(*(place + size for place in places))
@@ -169,24 +168,44 @@ class JointCommandReader:
     """
 
     def __init__(self, joints: Sequence[str], actuated: Sequence[bool]) -> None:
-        self._place = {name: i for i, name in enumerate(joints)}
+        self._joints = list(joints)
         self._motors = {name for name, motor in zip(joints, actuated, strict=True) if motor}
+        self._layout: Layout | None = None
+        self._places: list[tuple[int, int]] = []
 
     def read(self, message: bytes, effort: Array) -> int | None:
         """Fill the efforts; zero, as such commands have no tag, or None for none that is finite."""
+        numbers = None if self._layout is None else self._layout.read(message)
+        if numbers is None:
+            numbers = self._learn(message)
+            if numbers is None:
+                return None
+        if not all(isfinite(numbers[place]) for _, place in self._places):
+            return None
+        effort[:] = 0.0
+        for joint, place in self._places:
+            effort[joint] = numbers[place]
+        return 0
+
+    def _learn(self, message: bytes) -> tuple[Any, ...] | None:
+        """The numbers of a command that is not laid out like the last one; expect more like it."""
         command = _deserialized(message, JointState)
         if command is None or not self._motors <= set(command.name):
             return None
-        names = [name for name in command.name if name in self._motors]
-        if len(command.effort) == len(command.name):
-            names = list(command.name)
-        if len(command.effort) != len(names) or not all(map(isfinite, command.effort)):
+        whole = len(command.effort) == len(command.name)
+        names = [name for name in command.name if whole or name in self._motors]
+        if len(command.effort) != len(names):
             return None
-        effort[:] = 0.0
-        for name, value in zip(names, command.effort, strict=True):
-            if name in self._motors:
-                effort[self._place[name]] = value
-        return 0
+        self._layout = _layout_of(command)
+        before = 2 + len(command.position) + len(command.velocity)
+        self._places = [
+            (self._joints.index(name), before + i)
+            for i, name in enumerate(names)
+            if name in self._motors
+        ]
+        stamp = command.header.stamp
+        numbers = (*command.position, *command.velocity, *command.effort)
+        return (stamp.sec, stamp.nanosec, *numbers)
 
 
 class WrenchReader:
@@ -242,6 +261,13 @@ class WrenchReader:
         self._in_frame = wrench.header.frame_id == self._frame
         stamp, f, tau = wrench.header.stamp, wrench.wrench.force, wrench.wrench.torque
         return (stamp.sec, stamp.nanosec, f.x, f.y, f.z, tau.x, tau.y, tau.z)
+
+
+def _layout_of(state: JointState) -> Layout:
+    layout = _header(state.header.frame_id).texts(list(state.name))
+    for numbers in (state.position, state.velocity, state.effort):
+        layout.array(len(numbers))
+    return layout
 
 
 def wrench_layout(frame: str) -> Layout:
