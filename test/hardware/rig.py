@@ -1,0 +1,227 @@
+"""hardware.launch.py as a user starts it, with the real ros2_control; and ways to break it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from time import monotonic, sleep
+from typing import Any
+
+import numpy as np
+import rclpy
+from controller_manager_msgs.srv import ListControllers, SwitchController
+from diagnostic_msgs.msg import DiagnosticArray
+from lifecycle_msgs.msg import Transition
+from lifecycle_msgs.srv import ChangeState
+from rclpy.context import Context
+from rclpy.executors import SingleThreadedExecutor
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+
+START_SECONDS = 120.0
+"""For a launch to come up, the first compilation of the kernels included [s]."""
+
+
+class Rig:
+    """A launch, everything it says, and the torque on its arm.
+
+    Attributes:
+        torques: When (by `time.monotonic`), and the largest torque that the arm reports.
+        said: When, which node, and what it said on /diagnostics, each time it was something new.
+    """
+
+    def __init__(self, log: Path) -> None:
+        self._log = log
+        self._launches: list[subprocess.Popen[bytes]] = []
+        self._context = Context()
+        rclpy.init(context=self._context)
+        self.node = rclpy.create_node("rig", context=self._context)
+        self._executor = SingleThreadedExecutor(context=self._context)
+        self._executor.add_node(self.node)
+        self.torques: list[tuple[float, float]] = []
+        self.said: list[tuple[float, str, str]] = []
+        self.values: dict[str, dict[str, str]] = {}
+        self.node.create_subscription(JointState, "/arm/joint_states", self._on_arm, 100)
+        self.node.create_subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics, 100)
+
+    def launch(self, *arguments: str) -> None:
+        """Start hardware.launch.py."""
+        with self._log.open("ab") as log:
+            self._launches.append(
+                subprocess.Popen(
+                    ["ros2", "launch", "projected_control", "hardware.launch.py", *arguments],
+                    stdout=log,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True,
+                )
+            )
+
+    def close(self) -> None:
+        """End everything; kill what does not end."""
+        for process in self._launches:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGINT)
+        for process in self._launches:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(20.0)
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+        self._executor.shutdown()
+        self.node.destroy_node()
+        self._context.try_shutdown()
+
+    # Looking
+
+    def until(self, done: Callable[[], Any], what: str, seconds: float = 20.0) -> float:
+        """Wait; when it was so, by `time.monotonic`."""
+        deadline = monotonic() + seconds
+        while not done():
+            if monotonic() > deadline:
+                log = self._log.read_text(errors="replace")[-3000:]
+                said = "\n".join(f"{node}: {message}" for _, node, message in self.said[-12:])
+                raise AssertionError(f"waited {seconds:g} s for {what}\n{said}\n{log}")
+            self._executor.spin_once(timeout_sec=0.05)
+        return monotonic()
+
+    def until_active(self, node: str) -> None:
+        """Wait for a node of ours."""
+        self.until(
+            lambda: self.values.get(node, {}).get("state") == "active",
+            f"{node} to be active",
+            START_SECONDS,
+        )
+
+    def until_said(
+        self, node: str, *phrases: str, since: float = 0.0, seconds: float = 20.0
+    ) -> float:
+        """Wait for words on /diagnostics; when they came."""
+
+        def heard() -> list[float]:
+            return [
+                when
+                for when, who, message in self.said
+                if who == node and when >= since and all(phrase in message for phrase in phrases)
+            ]
+
+        self.until(heard, f"{node} to say {phrases}", seconds)
+        return heard()[0]
+
+    def moving(self, seconds: float = 1.0) -> None:
+        """Let it run for a while under torque."""
+        self.until(lambda: self.torques and self.torques[-1][1] > 0.01, "torque")
+        deadline = monotonic() + seconds
+        self.until(lambda: monotonic() > deadline, "time to pass", seconds + 5.0)
+
+    def silence_after(self, when: float, seconds: float = 5.0) -> float:
+        """How long after this moment the arm got its last torque, now that it has none [s]."""
+        self.until(
+            lambda: monotonic() > when + 0.3 and self.torques[-1][1] == 0.0,
+            "the torque to be zero",
+            seconds,
+        )
+        last = [t for t, torque in self.torques if torque > 0.0]
+        return max(last[-1] - when, 0.0)
+
+    def _on_arm(self, message: JointState) -> None:
+        self.torques.append((monotonic(), float(np.abs(message.effort).max())))
+
+    def _on_diagnostics(self, message: DiagnosticArray) -> None:
+        for status in message.status:
+            self.values[status.name] = {v.key: v.value for v in status.values}
+            latest = [m for _, n, m in self.said if n == status.name][-1:]
+            if latest != [status.message]:
+                self.said.append((monotonic(), status.name, status.message))
+
+    # Acting
+
+    def kill(self, executable: str) -> float:
+        """kill -9; when."""
+        pids = subprocess.run(
+            ["pgrep", "-s", ",".join(str(p.pid) for p in self._launches), "-f", f"/{executable} "],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.split()
+        for pid in pids:
+            os.kill(int(pid), signal.SIGKILL)
+        return monotonic()
+
+    def command(self, *numbers: float) -> float:
+        """Publish on the effort controller's topic, as a stranger; when."""
+        publisher = self.node.create_publisher(Float64MultiArray, "/effort_controller/commands", 10)
+        self.until(publisher.get_subscription_count, "the effort controller to listen")
+        publisher.publish(Float64MultiArray(data=list(numbers)))
+        when = monotonic()
+        sleep(0.05)
+        self.node.destroy_publisher(publisher)
+        return when
+
+    def listen_to_commands(self) -> list[tuple[float, tuple[float, ...]]]:
+        """Commands on their way, from now on: when, and what."""
+        heard: list[tuple[float, tuple[float, ...]]] = []
+        self.node.create_subscription(
+            Float64MultiArray,
+            "/effort_controller/commands",
+            lambda message: heard.append((monotonic(), tuple(message.data))),
+            100,
+        )
+        self.until(lambda: heard, "commands")
+        return heard
+
+    def spawn(self, name: str) -> None:
+        """Load, configure and activate one of the controllers in config/ros2_control.yaml."""
+        subprocess.run(
+            ["ros2", "run", "controller_manager", "spawner", name], check=True, timeout=60
+        )
+
+    def controllers(self) -> dict[str, str]:
+        """The controller manager's controllers, and their states."""
+        answer = self._call(
+            ListControllers, "/controller_manager/list_controllers", ListControllers.Request()
+        )
+        return {controller.name: controller.state for controller in answer.controller}
+
+    def switch(self, activate: list[str], deactivate: list[str]) -> float:
+        """As somebody else does; when it was done."""
+        request = SwitchController.Request(
+            activate_controllers=activate,
+            deactivate_controllers=deactivate,
+            strictness=SwitchController.Request.STRICT,
+        )
+        answer = self._call(SwitchController, "/controller_manager/switch_controller", request)
+        assert answer.ok
+        return monotonic()
+
+    def transition(self, node: str, what: str) -> bool:
+        """activate or deactivate; whether it was done."""
+        number = {
+            "activate": Transition.TRANSITION_ACTIVATE,
+            "deactivate": Transition.TRANSITION_DEACTIVATE,
+        }[what]
+        request = ChangeState.Request(transition=Transition(id=number))
+        return bool(self._call(ChangeState, f"/{node}/change_state", request).success)
+
+    def _call(self, kind: Any, name: str, request: Any) -> Any:
+        client = self.node.create_client(kind, name)
+        try:
+            self.until(client.service_is_ready, f"the service {name}")
+            future = client.call_async(request)
+            self.until(future.done, f"an answer of {name}")
+            return future.result()
+        finally:
+            self.node.destroy_client(client)
+
+
+@contextlib.contextmanager
+def running(log: Path, *arguments: str) -> Iterator[Rig]:
+    """A rig with one launch."""
+    rig = Rig(log)
+    try:
+        rig.launch(*arguments)
+        yield rig
+    finally:
+        rig.close()

@@ -1,0 +1,149 @@
+"""launch/hardware.launch.py with the real launch and the real ros2_control, and what breaks it.
+
+Needs an installed ROS 2 with ros2_control; skipped where there is none. The times that these
+faults take are in docs/hardware.md; ``pytest -s`` prints those of this computer.
+"""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+
+pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
+pytest.importorskip("launch_ros", reason="launch_ros is not installed (it is not on PyPI)")
+pytest.importorskip(
+    "controller_manager_msgs", reason="ros2_control is not installed (it is not on PyPI)"
+)
+
+from ament_index_python.packages import PackageNotFoundError, get_package_prefix
+from rig import running
+
+NEEDED = ("controller_manager", "robot_state_publisher", "projected_control")
+SIMULATED = "joint_state_topic_hardware_interface"
+CONTROLLER, WATCHDOG = "motion_controller", "effort_watchdog"
+
+
+def require(*packages):
+    """Skip where a package is missing."""
+    if shutil.which("ros2") is None:
+        pytest.skip("the command ros2 is not installed")
+    for package in packages:
+        try:
+            get_package_prefix(package)
+        except PackageNotFoundError:
+            pytest.skip(f"the package {package} is not installed")
+
+
+@pytest.fixture
+def own_domain(monkeypatch, tmp_path):
+    """A ROS domain of one's own."""
+    require(*NEEDED)
+    monkeypatch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
+    monkeypatch.setenv("ROS_DOMAIN_ID", "87")
+    monkeypatch.setenv("ROS_LOG_DIR", str(tmp_path))
+    return tmp_path / "launch.log"
+
+
+@pytest.fixture
+def simulated(own_domain):
+    """The simulated arm behind the real controller manager, under control and moving."""
+    require(SIMULATED)
+    with running(own_domain, "hardware:=simulated", "controller:=motion", "preset:=delayed") as rig:
+        rig.until_active(CONTROLLER)
+        rig.moving()
+        yield rig
+
+
+def report(what, zero, reason):
+    print(f"\n{what}: no torque after {1e3 * zero:.1f} ms, reason after {reason:.2f} s")
+
+
+def test_dry_run_comes_up_and_gives_the_arm_back(own_domain):
+    with running(own_domain, "dry_run:=true") as rig:
+        rig.until_active(CONTROLLER)
+        assert rig.controllers()["effort_controller"] == "active"
+        rig.until(lambda: int(rig.values[CONTROLLER]["ticks"]) > 2000, "some ticks")
+        assert float(rig.values[CONTROLLER]["rate (Hz)"]) == pytest.approx(1000.0, rel=0.2)
+        assert rig.transition(CONTROLLER, "deactivate")
+        assert rig.controllers()["effort_controller"] == "inactive"
+
+
+def test_former_controllers_come_back(own_domain):
+    """A controller that held the arm before steps aside, and holds it again afterwards."""
+    with running(own_domain, "dry_run:=true") as rig:
+        rig.until_active(CONTROLLER)
+        assert rig.transition(CONTROLLER, "deactivate")
+        rig.spawn("forward_effort_controller")
+        assert rig.controllers()["forward_effort_controller"] == "active"
+        assert rig.transition(CONTROLLER, "activate")
+        states = rig.controllers()
+        assert states["forward_effort_controller"] == "inactive"
+        assert states["effort_controller"] == "active"
+        assert rig.transition(CONTROLLER, "deactivate")
+        states = rig.controllers()
+        assert states["forward_effort_controller"] == "active"
+        assert states["effort_controller"] == "inactive"
+
+
+def test_controller_killed(simulated):
+    when = simulated.kill(CONTROLLER)
+    zero = simulated.silence_after(when)
+    said = simulated.until_said(WATCHDOG, "no heartbeat", "effort_controller deactivated")
+    assert zero < 1.0
+    assert simulated.controllers()["effort_controller"] == "inactive"
+    report("controller killed", zero, said - when)
+
+
+def test_watchdog_killed(simulated):
+    when = simulated.kill(WATCHDOG)
+    zero = simulated.silence_after(when)
+    said = simulated.until_said(CONTROLLER, "the watchdog effort_watchdog has been silent")
+    assert zero < 3.0
+    assert simulated.controllers()["effort_controller"] == "inactive"
+    report("watchdog killed", zero, said - when)
+
+
+def test_controller_manager_killed(simulated):
+    when = simulated.kill("ros2_control_node")
+    zero = simulated.silence_after(when)
+    said = simulated.until_said(CONTROLLER, "no joint state for")
+    assert zero < 1.0
+    report("controller manager killed", zero, said - when)
+
+
+def test_arm_killed(simulated):
+    """The controller manager goes on with fresh stamps and frozen positions."""
+    commands = simulated.listen_to_commands()
+    when = simulated.kill("simulated_arm")
+    said = simulated.until_said(CONTROLLER, "state frozen", since=when)
+    simulated.until(lambda: commands and not any(commands[-1][1]), "zeros")
+    zero = next(t for t, numbers in commands if t > when and not any(numbers)) - when
+    assert zero < 1.0
+    report("arm killed", zero, said - when)
+
+
+def test_message_of_the_wrong_size(simulated):
+    when = simulated.command(1.0, 2.0)
+    zero = simulated.silence_after(when)
+    said = simulated.until_said(CONTROLLER, "effort_controller is inactive", since=when)
+    assert zero < 3.0
+    report("message of the wrong size", zero, said - when)
+
+
+def test_switched_away_by_somebody_else(simulated):
+    when = simulated.switch([], ["effort_controller"])
+    zero = simulated.silence_after(when)
+    said = simulated.until_said(CONTROLLER, "effort_controller is inactive: somebody", since=when)
+    assert zero < 1.0
+    report("switched away", zero, said - when)
+
+
+def test_joint_missing(own_domain):
+    """A controller that wants motors on all joints, on an arm with a passive one."""
+    require(SIMULATED)
+    with running(own_domain, "hardware:=simulated", "controller:=passive") as rig:
+        rig.until_active("passive_joint_controller")
+        rig.launch("hardware:=running", "controller:=motion", "arm:=slider_crank")
+        rig.until_said(CONTROLLER, "waiting", "effort_controller: it lacks joint_2", seconds=90.0)
+        assert rig.values["passive_joint_controller"]["state"] == "active"
