@@ -24,6 +24,7 @@ from launch.actions import (
     RegisterEventHandler,
     SetEnvironmentVariable,
     Shutdown,
+    TimerAction,
 )
 from launch.event_handlers import OnProcessExit, OnShutdown
 from launch.launch_context import LaunchContext
@@ -56,6 +57,10 @@ SENSOR = "tip_sensor"
 
 COMMAND_TIMEOUT = 0.04
 """Of the simulated arm's drive, as a UR's [s]."""
+
+LAST_SECONDS = 5.0
+"""For which the others go on when a node has ended: the watchdog to send zeros, the controller to
+give the arm back [s]."""
 
 ARGUMENTS = [
     DeclareLaunchArgument(
@@ -278,5 +283,7 @@ def write_controllers(context: LaunchContext, settings: dict[str, Any], motors: 
 
 
 def end_together(context: LaunchContext, name: str) -> list[Action]:
-    """When one of our nodes has ended, end the others; once."""
-    return [] if context.is_shutdown else [Shutdown(reason=f"{name} ended")]
+    """When one of our nodes has ended, end the others, when they have seen to the arm."""
+    if context.is_shutdown:
+        return []
+    return [TimerAction(period=LAST_SECONDS, actions=[Shutdown(reason=f"{name} ended")])]

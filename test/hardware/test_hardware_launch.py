@@ -100,6 +100,7 @@ def test_watchdog_killed(simulated):
     zero = simulated.silence_after(when)
     said = simulated.until_said(CONTROLLER, "the watchdog effort_watchdog has been silent")
     assert zero < 3.0
+    simulated.until(lambda: simulated.values[CONTROLLER]["state"] == "inactive", "the end")
     assert simulated.controllers()["effort_controller"] == "inactive"
     report("watchdog killed", zero, said - when)
 
