@@ -8,7 +8,7 @@ import signal
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from time import monotonic, sleep
+from time import monotonic
 from typing import Any
 
 import numpy as np
@@ -79,6 +79,7 @@ class Rig:
     def until(self, done: Callable[[], Any], what: str, seconds: float = 20.0) -> float:
         """Wait; when it was so, by `time.monotonic`."""
         deadline = monotonic() + seconds
+        self._executor.spin_once(timeout_sec=0.0)
         while not done():
             if monotonic() > deadline:
                 log = self._log.read_text(errors="replace")[-3000:]
@@ -150,15 +151,17 @@ class Rig:
             os.kill(int(pid), signal.SIGKILL)
         return monotonic()
 
-    def command(self, *numbers: float) -> float:
-        """Publish on the effort controller's topic, as a stranger; when."""
+    @contextlib.contextmanager
+    def stranger(self) -> Iterator[Callable[..., None]]:
+        """Somebody else on the effort controller's topic: sends what it is called with."""
         publisher = self.node.create_publisher(Float64MultiArray, "/effort_controller/commands", 10)
         self.until(publisher.get_subscription_count, "the effort controller to listen")
-        publisher.publish(Float64MultiArray(data=list(numbers)))
-        when = monotonic()
-        sleep(0.05)
+        yield lambda *numbers: publisher.publish(Float64MultiArray(data=list(numbers)))
         self.node.destroy_publisher(publisher)
-        return when
+
+    def said_by(self, node: str) -> str:
+        """A node's last new words."""
+        return [message for _, who, message in self.said if who == node][-1]
 
     def listen_to_commands(self) -> list[tuple[float, tuple[float, ...]]]:
         """Commands on their way, from now on: when, and what."""

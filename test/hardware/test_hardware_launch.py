@@ -7,6 +7,7 @@ faults take are in docs/hardware.md; ``pytest -s`` prints those of this computer
 from __future__ import annotations
 
 import shutil
+from time import monotonic, sleep
 
 import pytest
 
@@ -124,12 +125,28 @@ def test_arm_killed(simulated):
     report("arm killed", zero, said - when)
 
 
-def test_message_of_the_wrong_size(simulated):
-    when = simulated.command(1.0, 2.0)
-    zero = simulated.silence_after(when)
-    said = simulated.until_said(CONTROLLER, "effort_controller is inactive", since=when)
-    assert zero < 3.0
-    report("message of the wrong size", zero, said - when)
+def test_one_message_of_the_wrong_size_is_overtaken_by_the_next_command(simulated):
+    with simulated.stranger() as send:
+        send(1.0, 2.0)
+    simulated.moving()
+    assert simulated.values[CONTROLLER]["state"] == "active"
+    assert simulated.controllers()["effort_controller"] == "active"
+
+
+def test_a_stranger_who_goes_on_with_messages_of_the_wrong_size(simulated):
+    """Either the effort controller fails, or the stranger is noticed: the torque ends."""
+    with simulated.stranger() as send:
+        when = monotonic()
+        for _ in range(300):
+            send(1.0, 2.0)
+            sleep(0.01)
+            simulated.until(lambda: True, "messages")
+            if simulated.values[CONTROLLER]["state"] == "inactive":
+                break
+        zero = simulated.silence_after(when)
+    message = simulated.said_by(CONTROLLER)
+    assert "rig also commands this arm" in message or "effort_controller is inactive" in message
+    report(f"messages of the wrong size ({message})", zero, zero)
 
 
 def test_switched_away_by_somebody_else(simulated):
