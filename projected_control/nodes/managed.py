@@ -148,6 +148,7 @@ class ManagedNode(LifecycleNode):
             if reason:
                 self.get_logger().error(f"going inactive: {reason}")
                 self.stopped_by_itself = reason
+                self.publish_diagnostics()  # to stop may take a while
                 self.trigger_deactivate()
                 self.publish_diagnostics()
             return
