@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable
 from time import monotonic, perf_counter_ns, sleep
 from typing import Any, NamedTuple
 
 import numpy as np
-from builtin_interfaces.msg import Time
 from geometry_msgs.msg import WrenchStamped
 from rclpy.duration import Duration
 from rclpy.node import Node
@@ -19,19 +16,16 @@ from std_msgs.msg import Float64MultiArray, Header
 from projected_control.errors import ProjectedControlError
 from projected_control.guard import Event
 from projected_control.hardware.base import ArmState
-from projected_control.hardware.delay import EchoDelay
-from projected_control.loop import ControlLoop, Statistics
+from projected_control.loop import ControlLoop
+from projected_control.nodes.answering import Answering
 from projected_control.nodes.messages import (
-    NANOSECONDS,
     EffortWriter,
     StateReader,
     WrenchReader,
     tag_of,
 )
 from projected_control.nodes.realtime import quiet_interpreter
-from projected_control.nodes.statistics import SAMPLES, Timing
 from projected_control.nodes.waiting import Worker, unused
-from projected_control.totals import Totals
 
 QUEUE = QoSProfile(depth=10)
 """Reliable, ten deep: lost nothing at 1 kHz."""
@@ -63,7 +57,7 @@ class Wiring(NamedTuple):
     commands: str = "effort_controller/commands"
 
 
-class LoopThread(Worker):
+class LoopThread(Worker, Answering):
     """Joint states in, efforts out.
 
     Everything here happens in one thread, but for `first_state` (before it starts), `hand_over`
@@ -71,18 +65,8 @@ class LoopThread(Worker):
 
     Args:
         node: In no executor; gets the loop's topics.
-        voice: Publishers of its heartbeat and its state, which live longer than one activation,
-            so that listeners have found them when it starts.
-        loop: What answers.
-        settings: Of the controller node.
+        voice, loop, settings: See `Answering`.
         wiring: Where the arm is reached.
-
-    Attributes:
-        settings: As given; those that may change live are looked up at every tick.
-        skipped: States that a newer one overtook.
-        malformed: States and wrenches that could not be read.
-        refused: Why the last change that was handed over could not be made; empty if it could.
-        lost: Why the loop has ended by itself; empty if it has not.
     """
 
     def __init__(
@@ -93,7 +77,7 @@ class LoopThread(Worker):
         settings: dict[str, Any],
         wiring: Wiring,
     ) -> None:
-        self.loop, self.settings = loop, settings
+        Answering.__init__(self, voice, loop, settings)
         model = loop.controller.model
         self._model = model
         self.needs_wrench = loop.controller.force is not None and loop.observer is None
@@ -106,37 +90,19 @@ class LoopThread(Worker):
             )
             frame = settings["constraint.frame"]
             self._wrench_reader = WrenchReader(model.arm, model.constraint, frame)
-        super().__init__(node, "control loop", subscriptions)
+        Worker.__init__(self, node, "control loop", subscriptions)
         self._subscriptions, self._wrench_topic = subscriptions, wiring.wrench
         self._commands = node.create_publisher(Float64MultiArray, wiring.commands, QUEUE)
-        self._beats, self._report_topic = voice
         names = model.arm.joint_names
         order = [names.index(name) for name in wiring.order or names]
         self._writer, self._first_motor = EffortWriter(order), order[0]
         self._reader = StateReader(names, echo=names[order[0]])
-        self.echo = EchoDelay()
         self._q, self._v = np.zeros(model.n), np.zeros(model.n)
         self._lambda = np.full(model.m, np.nan)
         self._wrench_stamp: int | None = None
         self._wrench_heard = 0
         self._wrench_is_coming = self.needs_wrench
-        self._start_ns: int | None = None
-        self._last_ns = -1
-        self._beat_period, self._beaten = 1.0 / settings["heartbeat_rate"], 0.0
-        state_rate = settings["state_rate"]
-        self._report_every = max(round(settings["rate"] / state_rate), 1) if state_rate else 0
-        self._named = NamedState(loop)
-        self._changes: deque[Callable[[ControlLoop, float], None]] = deque()
-        self.statistics, self.totals = Statistics(), Totals(loop.controller)
-        self.latency, self.period = Timing(), Timing()
-        self.skipped = self.malformed = self.deadline_misses = 0
-        self.lost = self.refused = ""
         self._behind = False
-
-    @property
-    def elapsed(self) -> float:
-        """Time of the last state since the first [s]."""
-        return 0.0 if self._start_ns is None else (self._last_ns - self._start_ns) * 1e-9
 
     def first_state(self, seconds: float) -> ArmState:
         """A state (and a wrench, if one is needed) to start from; raises where none comes."""
@@ -196,24 +162,6 @@ class LoopThread(Worker):
         )
         super().start()
 
-    def summary(self, samples: int = SAMPLES) -> dict[str, Any]:
-        """What the run amounts to so far, and how steadily it went over the last samples."""
-        period = self.period.newest(samples)
-        return {
-            **self.totals.summary(),
-            "rate_hz": 1e9 / float(period.mean()) if period.size else 0.0,
-            "jitter_us": float(period.std()) / 1e3 if period.size else 0.0,
-            "latency_us": self.latency.summary(samples),
-            "deadline_misses": self.deadline_misses,
-            "states_skipped": self.skipped,
-            "malformed": self.malformed,
-            "events": {event.phrase: n for event, n in self.statistics.events.copy().items()},
-        }
-
-    def hand_over(self, change: Callable[[ControlLoop, float], None]) -> None:
-        """Have a change made between two ticks; it gets the loop and its time [s]."""
-        self._changes.append(change)
-
     def destroy(self) -> None:
         """Give back what was made on the node."""
         node = self._node
@@ -249,7 +197,7 @@ class LoopThread(Worker):
             if self._wrench_reader is not None:
                 self._take_wrenches()  # else an unread wrench would wake us again and again
             silent = monotonic() - heard
-            self._beat()
+            self.beat()
             if lockstep:
                 if silent > LOCKSTEP_PATIENCE:
                     self.lost = f"no joint state for {silent:.1f} s in lockstep"
@@ -300,46 +248,15 @@ class LoopThread(Worker):
         self._answer(now, received)
         return True
 
-    def _make_changes(self, time: float) -> None:
-        while self._changes:
-            try:
-                self._changes.popleft()(self.loop, time)
-                self.refused = ""
-            except Exception as error:  # a change that cannot be made must not stop the arm
-                self.refused = str(error)
-
     def _answer(self, now: int, received: int) -> None:
-        if self._start_ns is None:
-            self._start_ns = now
-        time = (now - self._start_ns) * 1e-9
-        self._make_changes(time)
+        time = self.begin(now)
         noticed, multipliers = self._measure(now, received)
         self.echo.seen(self._reader.echo)
         report = self.loop.update(ArmState(self._q, self._v, multipliers, time), noticed)
         tag = tag_of(now) if self.settings["lockstep"] else 0
         self._commands.publish(self._writer.fill(report.effort, tag))
-        done = perf_counter_ns()
         self.echo.sent(float(report.effort[self._first_motor]))
-        self.totals.add(report.effort)
-        self.latency.add(done - received)
-        self.statistics.count(report, done - received)
-        interval = now - self._last_ns
-        if self._last_ns >= 0 and interval > 0:  # zero where an arm says the same state again
-            self.period.add(interval)
-            if interval > 1.5e9 / self.settings["rate"]:
-                self.deadline_misses += round(interval * self.settings["rate"] / 1e9) - 1
-        self._last_ns = now
-        ticks = self.statistics.ticks
-        self._beat()
-        if self._report_every and ticks % self._report_every == 0:
-            self._report_topic.publish(self._named.fill(now))
-
-    def _beat(self) -> None:
-        """The heartbeat: the thread lives, whether or not the arm does."""
-        now = monotonic()
-        if now - self._beaten >= self._beat_period:
-            self._beats.publish(Header(frame_id="active"))
-            self._beaten = now
+        self.count(report, now, received)
 
     def _measure(self, now: int, received: int) -> tuple[int, Any]:
         if self._wrench_reader is None:
@@ -371,41 +288,3 @@ class LoopThread(Worker):
                     self._wrench_stamp, self._wrench_heard = stamp, perf_counter_ns()
                 return
             self.malformed += 1
-
-
-class NamedState:
-    """What a person plots: a joint state whose names are quantities and positions their values."""
-
-    def __init__(self, loop: ControlLoop) -> None:
-        controller = loop.controller
-        self._controller, self._guard = controller, loop.guard
-        names: list[str] = []
-        coordinates = controller.model.coordinates
-        for name in coordinates.names if coordinates is not None else ():
-            names += [name, f"{name}/desired", f"{name}/error"]
-        for row in range(controller.model.m):
-            names += [f"lambda_{row}", f"lambda_{row}/desired"]
-        for joint in controller.model.arm.joint_names:
-            names += [f"{joint}/tangent", f"{joint}/normal", f"{joint}/effort"]
-        names += ["residual", "torque_norm", "torque_norm/idc"]
-        self._message = JointState(name=names)
-
-    def fill(self, stamp: int) -> JointState:
-        """The message for the last tick."""
-        controller, model = self._controller, self._controller.model
-        force = controller.force
-        wanted = np.zeros(model.m) if force is None else force.wanted
-        coordinates = np.stack([model.theta, controller.motion[0], controller.error[0]], axis=1)
-        multipliers = np.stack([controller.measured, wanted], axis=1)
-        effort = controller.effort
-        joints = np.stack([effort.tangent, effort.normal, self._guard.sent], axis=1)
-        norms = [
-            np.linalg.norm(model.residual),
-            np.linalg.norm(self._guard.sent),
-            np.linalg.norm(controller.inverse_dynamics * model.root),
-        ]
-        values = [*coordinates.ravel(), *multipliers.ravel(), *joints.ravel(), *norms]
-        seconds, nanoseconds = divmod(stamp, NANOSECONDS)
-        self._message.header.stamp = Time(sec=seconds, nanosec=nanoseconds)
-        self._message.position = [float(value) for value in values]
-        return self._message
