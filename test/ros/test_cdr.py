@@ -12,6 +12,7 @@ from std_msgs.msg import Float64MultiArray, MultiArrayDimension
 from projected_control.nodes.messages import (
     EffortReader,
     EffortWriter,
+    JointCommandReader,
     StateReader,
     StateWriter,
     wrench_layout,
@@ -55,7 +56,7 @@ def test_states_are_written_as_rclpy_reads_them(names, stamp, data):
 @given(st.lists(NUMBERS, min_size=1, max_size=7), st.integers(0, 2**32 - 1))
 def test_efforts_there_and_back(numbers, tag):
     n = len(numbers)
-    written = EffortWriter(n).fill(np.array(numbers), tag)
+    written = EffortWriter(range(n)).fill(np.array(numbers), tag)
     command = deserialize_message(written, Float64MultiArray)
     assert (list(command.data), command.layout.data_offset) == (numbers, tag)
     effort = np.full(n, 7.0)
@@ -86,3 +87,28 @@ def test_bytes_that_are_no_message(cut):
     assert reader.read(b"\xff" * len(whole), q, v) is None
     assert not np.any([q, v])
     assert reader.wrong_with(whole[:cut])
+
+
+@given(st.permutations(["a", "b", "c"]), st.lists(NUMBERS, min_size=2, max_size=2))
+def test_commands_of_a_controller_manager_carry_efforts_for_motors_only(names, numbers):
+    """JointStateTopicSystem names all joints, and lists the efforts of those that have a motor."""
+    command = JointState(name=names, effort=numbers)
+    motors = [name for name in names if name != "b"]
+    expected = dict(zip(motors, numbers, strict=True))
+    reader, effort = JointCommandReader(["a", "b", "c"], [True, False, True]), np.full(3, 7.0)
+    for _ in range(2):  # learnt, and by heart
+        taken = reader.read(serialize_message(command), effort)
+        if np.isfinite(numbers).all():
+            assert taken == 0
+            np.testing.assert_array_equal(effort, [expected["a"], 0.0, expected["c"]])
+        else:
+            assert taken is None
+            assert (effort == 7.0).all()
+
+
+def test_efforts_before_the_first_command_are_no_command():
+    reader, effort = JointCommandReader(["a"], [True]), np.full(1, 7.0)
+    assert reader.read(serialize_message(JointState(name=["a"], effort=[np.nan])), effort) is None
+    assert reader.read(serialize_message(JointState(name=["b"], effort=[1.0])), effort) is None
+    assert reader.read(serialize_message(JointState(name=["a"])), effort) is None
+    assert effort[0] == 7.0
