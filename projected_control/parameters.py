@@ -145,6 +145,7 @@ TABLE: tuple[Parameter, ...] = (
     _p("limits.lower", [], "Smallest joint position; empty for the description's", "rad or m", minimum=-_LARGE, maximum=_LARGE, live=True),
     _p("limits.upper", [], "Largest joint position; empty for the description's", "rad or m", minimum=-_LARGE, maximum=_LARGE, live=True),
     _p("limits.reference_jump", 0.05, "Step of a reference that is refused", "m or rad", minimum=_SMALL, maximum=1e3, live=True),
+    _p("limits.residual", 0.02, "‖Φ‖ of an active controller beyond which it stops: the constraint is gone", "m", minimum=_SMALL, maximum=10.0, live=True),
     _p("limits.hold_time", 0.01, "For which the last effort is held on bad states", "s", minimum=0.0, maximum=1.0, live=True),
     _p("limits.frozen_time", 0.05, "After which a state that does not change though it should is frozen", "s", minimum=1e-3, maximum=10.0, live=True),
     _p("limits.stale_time", 0.02, "Without a new state, after which the effort is zero", "s", minimum=1e-3, maximum=10.0, live=True),

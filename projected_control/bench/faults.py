@@ -12,6 +12,15 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from projected_control.commands import Subparsers
 
+RESTFUL = {
+    "reference.kind": "hold",
+    "reference.approach": True,
+    "force.reference": [5.0],
+    "friction.viscous": [1.0],
+}
+"""The controller holds the arm where it is and presses with 5 N: it can start anywhere, there is
+always torque, and an arm that nobody holds comes to rest."""
+
 LIMIT = 0.020
 """From the last word of a killed controller to zeros on the wire, as promised [s]."""
 
@@ -74,7 +83,7 @@ def measure(repeats: int, folder: Path, progress: Any) -> dict[str, Any]:
     from projected_control.demo.monitor import Monitor
     from projected_control.parameters import ARM, WATCHDOG
 
-    settings = settings_for("force", 1.0, "paper", False, {})
+    settings = settings_for("force", 1.0, "paper", False, RESTFUL)
     controller = settings.case.node
     file = folder / "parameters.yaml"
     file.write_text(settings.parameter_file(), encoding="utf-8")

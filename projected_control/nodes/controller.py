@@ -18,6 +18,7 @@ from projected_control import configuration
 from projected_control.control import PassiveJointController
 from projected_control.dynamics import condition_numbers
 from projected_control.errors import ProjectedControlError
+from projected_control.hardware.base import ArmState
 from projected_control.loop import ControlLoop
 from projected_control.nodes.loop_thread import QUEUE, LoopThread, Wiring
 from projected_control.nodes.managed import ERROR, OK, WARN, ManagedNode, Status
@@ -113,16 +114,7 @@ class ControllerNode(ManagedNode):
         self._refuse_namesake()
         thread = LoopThread(self._loop_node, self._voice, loop, self.settings, reach.wiring)
         try:
-            state = thread.first_state(FIRST_STATE_SECONDS)
-            self._check_start(loop, state.q)
-            loop.reset()
-            loop.controller.hold(state.q, state.v)
-            here = ReferencePoint(
-                loop.controller.model.theta.copy(), *np.zeros((2, loop.controller.model.k))
-            )
-            reference = configuration.build_reference(self.settings, here, 0.0)
-            self._refuse_far(loop, reference)
-            loop.set_reference(reference)
+            self._begin(loop, thread.first_state(FIRST_STATE_SECONDS))
             self._allow_for(loop, reach.delay(thread))
             if not thread.await_listener(FIRST_STATE_SECONDS):
                 self.get_logger().warning(f"nobody listens to {reach.wiring.commands} yet")
@@ -133,6 +125,20 @@ class ControllerNode(ManagedNode):
             raise
         self._thread = thread
         thread.start()
+        self._say_active(loop)
+
+    def _begin(self, loop: ControlLoop, state: ArmState) -> None:
+        """Prepare to start from a state; raise where that cannot be."""
+        model = loop.controller.model
+        self._check_start(loop, state.q)
+        loop.reset()
+        loop.controller.hold(state.q, state.v)
+        here = ReferencePoint(model.theta.copy(), *np.zeros((2, model.k)))
+        reference = configuration.build_reference(self.settings, here, 0.0)
+        self._refuse_far(loop, reference)
+        loop.set_reference(reference)
+
+    def _say_active(self, loop: ControlLoop) -> None:
         names = loop.controller.model.coordinates
         self.get_logger().info(
             f"active: {loop.controller.law.name} on {', '.join(names.names if names else ())}, "
@@ -162,6 +168,8 @@ class ControllerNode(ManagedNode):
             return thread.lost
         self._houses_kept += 1
         try:
+            if thread is not None:
+                self._require_constraint(thread.loop)
             self._require_watchdog()
             if self._reach is not None:
                 self._reach.check()
@@ -172,6 +180,15 @@ class ControllerNode(ManagedNode):
         except ProjectedControlError as error:
             return str(error)
         return ""
+
+    def _require_constraint(self, loop: ControlLoop) -> None:
+        residual = float(np.linalg.norm(loop.controller.model.residual))
+        limit = self.settings["limits.residual"]
+        if residual > limit:
+            raise ProjectedControlError(
+                f"the arm has left its constraint: ‖Φ‖ = {residual:.4g} m, allowed are {limit:g} m "
+                "(limits.residual)"
+            )
 
     def _require_watchdog(self) -> None:
         name, patience = self.settings["watchdog"], self.settings["limits.watchdog_time"]
