@@ -173,8 +173,8 @@ class ControllerNode(ManagedNode):
             self._require_watchdog()
             if self._reach is not None:
                 self._reach.check()
-            if thread is not None:
-                self._allow_for_echo(thread)
+                if thread is not None and self._reach.has_delay:
+                    self._allow_for_echo(thread)
             if self._houses_kept % 4 == 0:  # asking the graph takes its time
                 self._refuse_other_publishers()
         except ProjectedControlError as error:

@@ -25,9 +25,11 @@ class Reach:
 
     Attributes:
         wiring: Topics, and the order of joints.
+        has_delay: Whether the delay counts that the echo of efforts shows.
     """
 
     wiring = Wiring()
+    has_delay = False
 
     def delay(self, thread: LoopThread) -> int:
         """Samples from an effort to its effect, at least; zero where nothing is known."""
@@ -54,6 +56,8 @@ class Ros2ControlReach(Reach):
         node: The controller node.
         arm: Its arm.
     """
+
+    has_delay = True
 
     def __init__(self, node: ManagedNode, arm: Arm) -> None:
         settings = node.settings
