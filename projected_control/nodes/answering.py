@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable
 from time import monotonic, perf_counter_ns
@@ -17,7 +18,7 @@ from projected_control.nodes.statistics import SAMPLES, Timing
 from projected_control.totals import Totals
 
 
-class Answering:
+class Answering(ABC):
     """Changes between ticks, time, counting, the heartbeat and the topic ~/state around a loop.
 
     A tick is `begin`, the loop's own update, sending, and `count`, all in one thread; only
@@ -76,6 +77,14 @@ class Answering:
     def hand_over(self, change: Callable[[ControlLoop, float], None]) -> None:
         """Have a change made between two ticks; it gets the loop and its time [s]."""
         self._changes.append(change)
+
+    @abstractmethod
+    def stop(self) -> None:
+        """Answer no more; the last thing sent is zero."""
+
+    @abstractmethod
+    def destroy(self) -> None:
+        """Give back what was made on the node."""
 
     def begin(self, now: int) -> float:
         """A tick begins: make the changes; its time since the first [s].

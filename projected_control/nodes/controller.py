@@ -20,6 +20,7 @@ from projected_control.dynamics import condition_numbers
 from projected_control.errors import ProjectedControlError
 from projected_control.hardware.base import ArmState
 from projected_control.loop import ControlLoop
+from projected_control.nodes.answering import Answering
 from projected_control.nodes.loop_thread import QUEUE, LoopThread, Wiring
 from projected_control.nodes.managed import ERROR, OK, WARN, ManagedNode, Status
 from projected_control.nodes.reach import Reach, reach_for
@@ -67,7 +68,7 @@ class ControllerNode(ManagedNode):
     def __init__(self, kind: str) -> None:
         self._loop: ControlLoop | None = None
         self._houses_kept = 0
-        self._thread: LoopThread | None = None
+        self._thread: Answering | None = None
         self._last_run: dict[str, Any] | None = None
         self._nameless = 0
         self._reach: Reach | None = None
@@ -212,7 +213,7 @@ class ControllerNode(ManagedNode):
         force.check_gains(gains, 0.0)
         force.set_gains(gains, 0.0)
 
-    def _allow_for_echo(self, thread: LoopThread) -> None:
+    def _allow_for_echo(self, thread: Answering) -> None:
         """The delay as it shows in the arm's own reports, once there are enough of them."""
         if thread.echo.count < ECHOES or thread.loop.controller.force is None:
             return

@@ -243,15 +243,20 @@ class WrenchReader:
         seconds, nanoseconds, *components = numbers
         if not all(abs(component) <= LARGEST_WRENCH for component in components):
             return None
-        f, tau = np.array(components[:3]), np.array(components[3:])
-        if self._in_frame:
+        self.convert(
+            np.array(components[:3]), np.array(components[3:]), multipliers, self._in_frame
+        )
+        return int(seconds) * NANOSECONDS + int(nanoseconds)
+
+    def convert(self, f: Array, tau: Array, multipliers: Array, in_frame: bool) -> None:
+        """Fill λ for a force and a torque, in the frame's own axes or in the world's."""
+        if in_frame:
             rotation = self._local.joint_rotation @ self._local.rotation
             f, tau = rotation @ f, rotation @ tau
         if self._map is not None:
             multipliers[:] = self._map @ f
         else:
             multipliers[:] = self._constraint.multipliers(self._arm, self._frame, f, tau)
-        return int(seconds) * NANOSECONDS + int(nanoseconds)
 
     def _learn(self, message: bytes) -> tuple[Any, ...] | None:
         wrench = _deserialized(message, WrenchStamped)
