@@ -107,6 +107,7 @@ TABLE: tuple[Parameter, ...] = (
     _p("joints", [], "Joints that move; empty for all of the description. The rest is locked", nodes=EVERY_PLANT),
     _p("passive_joints", [], "Joints without a motor", nodes=(PASSIVE, ARM)),
     _p("gravity", 9.81, "Acceleration of gravity along −z", "m/s²", minimum=-100.0, maximum=100.0, nodes=EVERY_PLANT),
+    _p("joint_offsets", [], "Added to the positions that the arm reports, one number a joint, where its zero is not the description's; empty for none", "rad or m", minimum=-_LARGE, maximum=_LARGE),
     _p("effort_includes_gravity", True, "Efforts carry the arm's weight; false for arms whose firmware does (UR, Franka)"),
     # What constrains it
     _p("constraint.kind", "line", "What holds the arm", choices=("line", "plane", "point", "loop", "none"), nodes=EVERY_PLANT),

@@ -96,7 +96,7 @@ class LoopThread(Worker, Answering):
         names = model.arm.joint_names
         order = [names.index(name) for name in wiring.order or names]
         self._writer, self._first_motor = EffortWriter(order), order[0]
-        self._reader = StateReader(names, echo=names[order[0]])
+        self._reader = StateReader(names, names[order[0]], settings["joint_offsets"])
         self._q, self._v = np.zeros(model.n), np.zeros(model.n)
         self._lambda = np.full(model.m, np.nan)
         self._wrench_stamp: int | None = None

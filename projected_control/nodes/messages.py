@@ -16,6 +16,7 @@ from std_msgs.msg import Float64MultiArray
 
 from projected_control.arm import Arm
 from projected_control.constraints import Constraint, RowConstraint
+from projected_control.errors import InvalidValue
 from projected_control.nodes.cdr import Layout
 from projected_control.rows import PointRow
 
@@ -42,13 +43,22 @@ class StateReader:
     Args:
         joints: Names, in the arm's order.
         echo: The joint whose reported effort is of interest, if any.
+        offsets: Added to the positions; none if empty.
 
     Attributes:
         echo: Its effort in the last state; NaN where there is none.
     """
 
-    def __init__(self, joints: Sequence[str], echo: str = "") -> None:
+    def __init__(
+        self, joints: Sequence[str], echo: str = "", offsets: Sequence[float] = ()
+    ) -> None:
         self._joints = tuple(joints)
+        if len(offsets) not in (0, len(self._joints)):
+            raise InvalidValue(
+                f"joint_offsets must have one number a joint, {len(self._joints)}, or none, "
+                f"got {len(offsets)}"
+            )
+        self._offsets = np.array(offsets) if len(offsets) else None
         self.echo, self._echo_joint, self._echo_place = nan, echo, 0
         self._layout: Layout | None = None
         self._q: Callable[[tuple[Any, ...]], Any] = itemgetter(0)
@@ -76,6 +86,8 @@ class StateReader:
             if numbers is None:
                 return None
         q[:] = self._q(numbers)
+        if self._offsets is not None:
+            q += self._offsets
         v[:] = self._v(numbers)
         self.echo = numbers[self._echo_place] if self._echo_place else nan
         return int(numbers[0]) * NANOSECONDS + int(numbers[1])

@@ -9,6 +9,7 @@ from rclpy.serialization import deserialize_message, serialize_message
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, MultiArrayDimension
 
+from projected_control.errors import InvalidValue
 from projected_control.nodes.messages import (
     EffortReader,
     EffortWriter,
@@ -39,6 +40,16 @@ def test_states_are_read_as_rclpy_reads_them(names, frame, seconds, nanoseconds,
             assert reader.read(serialize_message(state), q, v) == seconds * 10**9 + nanoseconds
             np.testing.assert_array_equal(q, [state.position[names.index(name)] for name in wanted])
             np.testing.assert_array_equal(v, [state.velocity[names.index(name)] for name in wanted])
+
+
+def test_offsets_are_added_to_the_positions():
+    message = StateWriter(["a", "b"]).fill(5, *np.ones((3, 2)))
+    reader, q, v = StateReader(["b", "a"], offsets=[0.5, -2.0]), np.zeros(2), np.zeros(2)
+    for _ in range(2):
+        reader.read(message, q, v)
+        assert (list(q), list(v)) == ([1.5, -1.0], [1.0, 1.0])
+    with pytest.raises(InvalidValue, match="joint_offsets must have one number a joint, 2, or"):
+        StateReader(["a", "b"], offsets=[1.0])
 
 
 @given(NAMES.filter(bool), st.integers(0, 2**60), st.data())
