@@ -175,7 +175,7 @@ TABLE: tuple[Parameter, ...] = (
     _p("lockstep", False, "Answer every state exactly once, tagged, however long it takes", nodes=EVERY_PLANT),
     _p("state_rate", 100.0, "Of the topic ~/state; 0 for never", "Hz", minimum=0.0, maximum=1e4),
     _p("diagnostics_rate", 2.0, "Of /diagnostics", "Hz", minimum=0.1, maximum=100.0, live=True, nodes=(*EVERY_PLANT, WATCHDOG)),
-    _p("heartbeat_rate", 200.0, "Of the topic ~/heartbeat, by which the watchdog knows the controller lives", "Hz", minimum=1.0, maximum=1e4),
+    _p("heartbeat_rate", 250.0, "Of the topic ~/heartbeat, by which the watchdog knows the controller lives", "Hz", minimum=1.0, maximum=1e4),
     _p("autostart", True, "Configure and activate without being told, as soon as it is possible", nodes=(*EVERY_PLANT, WATCHDOG)),
     _p("realtime.priority", 0, "SCHED_FIFO priority of the loop's thread; 0 for the ordinary scheduler", minimum=0, maximum=99, nodes=(*EVERY_PLANT, WATCHDOG)),
     _p("realtime.lock_memory", False, "Keep all memory in RAM", nodes=(*EVERY_PLANT, WATCHDOG)),
@@ -201,7 +201,7 @@ TABLE: tuple[Parameter, ...] = (
     _p("fault", "none", "A fault to provoke: nothing published, nothing but old contents with new stamps, NaN positions, stamps that go back, joints in another order, or no wrench", choices=("none", "silent", "frozen", "nan", "back", "reordered", "no_wrench"), live=True, nodes=(ARM,)),
     # The watchdog
     _p("joints", [], "Joints of the effort controller, for the size of the zeros", nodes=(WATCHDOG,)),
-    _p("timeout", 0.015, "Silence of the heartbeat after which zeros are sent", "s", minimum=0.001, maximum=10.0, live=True, nodes=(WATCHDOG,)),
+    _p("timeout", 0.012, "Silence of the heartbeat after which zeros are sent", "s", minimum=0.001, maximum=10.0, live=True, nodes=(WATCHDOG,)),
     _p("controller", "force_controller", "Name of the controller node whose heartbeat counts", nodes=(WATCHDOG,)),
     _p("state_time", 0.2, "Without a new or changing joint state under an active controller, after which zeros are sent", "s", minimum=0.01, maximum=10.0, live=True, nodes=(WATCHDOG,)),
     _p("zero_rate", 500.0, "At which zeros are repeated while tripped", "Hz", minimum=1.0, maximum=1e4, nodes=(WATCHDOG,)),

@@ -124,6 +124,7 @@ def measure(repeats: int, folder: Path, progress: Any) -> dict[str, Any]:
             "silence_ms": {
                 "p50": float(1e3 * np.median(longest)),
                 "max": float(1e3 * longest.max()),
+                "over_20_ms": [float(1e3 * s) for s in heard if s > LIMIT],
             },
         },
         "arm_killed": {"inactive_after_s": after, "reason": reason},

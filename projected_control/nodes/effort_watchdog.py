@@ -8,6 +8,7 @@ the joint states, and after the zeros it deactivates the effort controller.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from time import monotonic
@@ -272,7 +273,13 @@ class EffortWatchdogNode(ManagedNode):
 
 
 def main() -> int:
-    """The executable."""
+    """The executable.
+
+    A process that is killed in the midst of a message may leave a lock of Fast DDS's shared memory
+    behind, which holds up others for a second. The watchdog has to do with killed processes: it
+    stays out of shared memory, and reaches everybody through the loopback interface.
+    """
+    os.environ.setdefault("FASTDDS_BUILTIN_TRANSPORTS", "UDPv4")
     return run(EffortWatchdogNode, WATCHDOG)
 
 
