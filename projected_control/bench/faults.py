@@ -81,6 +81,7 @@ def measure(repeats: int, folder: Path, progress: Any) -> dict[str, Any]:
     from projected_control.demo.case import settings_for
     from projected_control.demo.fleet import Fleet
     from projected_control.demo.monitor import Monitor
+    from projected_control.errors import ProjectedControlError
     from projected_control.parameters import ARM, WATCHDOG
 
     settings = settings_for("force", 1.0, "paper", False, RESTFUL)
@@ -101,7 +102,12 @@ def measure(repeats: int, folder: Path, progress: Any) -> dict[str, Any]:
         for i in range(repeats):
             progress("killing the controller", i / repeats)
             fleet.start(controller, ["--params-file", str(file)])
-            wire.wait_for_torque()
+            try:
+                wire.wait_for_torque()
+            except ProjectedControlError as error:
+                raise ProjectedControlError(
+                    f"{error} (for the {i + 1}th time); its last words: {fleet.tail(controller)}"
+                ) from None
             fleet.kill(controller)
             silences.append(wire.silence_before_zero())
         progress("killing the controller", 1.0)

@@ -19,7 +19,7 @@ from projected_control.nodes.waiting import Inbox
 if TYPE_CHECKING:
     from projected_control.demo.monitor import Monitor
 
-PATIENCE = 120.0
+PATIENCE = 60.0
 """How long to wait for a controller to move its arm [s]."""
 
 
