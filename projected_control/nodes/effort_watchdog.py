@@ -27,6 +27,7 @@ from projected_control.nodes.messages import EffortWriter, StateReader
 from projected_control.nodes.reach import manager_of
 from projected_control.nodes.waiting import Worker, side_node, unused
 from projected_control.parameters import WATCHDOG
+from projected_control.resources import share_file
 
 BEAT_SECONDS = 0.05
 """Between two heartbeats of the watchdog itself [s]."""
@@ -39,6 +40,9 @@ LOOK_SECONDS = 0.02
 
 AT_REST = 1e-3
 """Joint velocity below which a state need not change [rad/s or m/s]."""
+
+PROFILE_VARIABLES = ("FASTRTPS_DEFAULT_PROFILES_FILE", "FASTDDS_DEFAULT_PROFILES_FILE")
+"""In the environment, by which Fast DDS is told of a profile; the first since ever."""
 
 NEWEST = QoSProfile(depth=1)
 
@@ -279,7 +283,8 @@ def main() -> int:
     behind, which holds up others for a second. The watchdog has to do with killed processes: it
     stays out of shared memory, and reaches everybody through the loopback interface.
     """
-    os.environ.setdefault("FASTDDS_BUILTIN_TRANSPORTS", "UDPv4")
+    if not any(name in os.environ for name in PROFILE_VARIABLES):
+        os.environ[PROFILE_VARIABLES[0]] = str(share_file("config", "fastdds_udp.xml"))
     return run(EffortWatchdogNode, WATCHDOG)
 
 
