@@ -42,7 +42,7 @@ AT_REST = 1e-3
 """Joint velocity below which a state need not change [rad/s or m/s]."""
 
 PROFILE_VARIABLES = ("FASTRTPS_DEFAULT_PROFILES_FILE", "FASTDDS_DEFAULT_PROFILES_FILE")
-"""In the environment, by which Fast DDS is told of a profile; the first since ever."""
+"""In the environment, by which Fast DDS is told of a profile."""
 
 NEWEST = QoSProfile(depth=1)
 
@@ -276,15 +276,24 @@ class EffortWatchdogNode(ManagedNode):
         return OK, "watching" if watch.watching else "waiting for a controller", values
 
 
-def main() -> int:
-    """The executable.
+def leave_shared_memory() -> None:
+    """Reach everybody through the loopback interface alone, if Fast DDS is left to its defaults.
 
     A process that is killed in the midst of a message may leave a lock of Fast DDS's shared memory
-    behind, which holds up others for a second. The watchdog has to do with killed processes: it
-    stays out of shared memory, and reaches everybody through the loopback interface.
+    behind, which holds up all who send to the same listener, for a second. Who has to do with
+    killed processes stays out of it.
     """
-    if not any(name in os.environ for name in PROFILE_VARIABLES):
-        os.environ[PROFILE_VARIABLES[0]] = str(share_file("config", "fastdds_udp.xml"))
+    env = os.environ
+    ours = "fastrtps" in env.get("RMW_IMPLEMENTATION", "rmw_fastrtps_cpp")
+    local = env.get("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST") == "LOCALHOST"
+    if ours and local and not any(name in env for name in PROFILE_VARIABLES):
+        env[PROFILE_VARIABLES[0]] = str(share_file("config", "fastdds_udp.xml"))
+        env["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "SYSTEM_DEFAULT"  # that is: as the profile says
+
+
+def main() -> int:
+    """The executable."""
+    leave_shared_memory()
     return run(EffortWatchdogNode, WATCHDOG)
 
 
