@@ -46,8 +46,9 @@ ARGUMENTS = [
     DeclareLaunchArgument(
         "arm",
         default_value="auto",
-        description="A file in config/ without its ending (three_link_slider, slider_crank), or "
-        "the path of a parameter file; auto is slider_crank for passive, else three_link_slider.",
+        description="A file in config/ without its ending (three_link_slider, three_link_passive, "
+        "slider_crank), or the path of a parameter file; auto is slider_crank for passive, else "
+        "three_link_slider.",
     ),
     DeclareLaunchArgument(
         "preset",
