@@ -203,7 +203,7 @@ TABLE: tuple[Parameter, ...] = (
     _p("joints", [], "Joints of the effort controller, for the size of the zeros", nodes=(WATCHDOG,)),
     _p("timeout", 0.012, "Silence of the heartbeat after which zeros are sent", "s", minimum=0.001, maximum=10.0, live=True, nodes=(WATCHDOG,)),
     _p("controller", "force_controller", "Name of the controller node whose heartbeat counts", nodes=(WATCHDOG,)),
-    _p("state_time", 0.2, "Without a new or changing joint state under an active controller, after which zeros are sent", "s", minimum=0.01, maximum=10.0, live=True, nodes=(WATCHDOG,)),
+    _p("state_time", 0.5, "Without a new or changing joint state under an active controller, after which zeros are sent", "s", minimum=0.01, maximum=10.0, live=True, nodes=(WATCHDOG,)),
     _p("zero_rate", 500.0, "At which zeros are repeated while tripped", "Hz", minimum=1.0, maximum=1e4, nodes=(WATCHDOG,)),
 )  # fmt: skip
 """All parameters, in the order in which a reader wants them."""
