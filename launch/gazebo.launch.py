@@ -71,10 +71,21 @@ ARGUMENTS = [
         description="Speed of time against the clock; 0 for as fast as it goes.",
     ),
     DeclareLaunchArgument(
+        "friction",
+        default_value="false",
+        choices=list(BOOLEANS),
+        description="Joint friction: Coulomb 0.3 N·m, viscous 0.05 N·m·s/rad.",
+    ),
+    DeclareLaunchArgument(
         "yaw", default_value="0", description="By which the arm is turned in its world, in rad."
     ),
     DeclareLaunchArgument(
         "seconds", default_value="0", description="End after this much simulated time; 0 for never."
+    ),
+    DeclareLaunchArgument(
+        "summary",
+        default_value="",
+        description="File for the numbers of the run, as JSON, written when Gazebo ends.",
     ),
 ]
 
@@ -112,8 +123,10 @@ def start(context: LaunchContext) -> list[Action]:
         controller,
         settings,
         yaw=float(given["yaw"]),
+        friction=BOOLEANS[given["friction"]],
         factor=launching.number(given, "factor"),
         world=Path(given["world"]).expanduser() if given["world"] else None,
+        summary=Path(given["summary"]).expanduser().absolute() if given["summary"] else None,
     )
     seconds = launching.number(given, "seconds")
     iterations = ["--iterations", str(round(seconds * controller["rate"]))] if seconds else []

@@ -21,6 +21,9 @@ from projected_control.errors import InvalidValue
 from projected_control.parameters import ARM, checked, parameters_of
 from projected_control.resources import share_file
 
+COULOMB, VISCOUS = "0.3", "0.05"
+"""Friction of joints, if they have any [N·m, N·m·s/rad]; see also `launching.FRICTION`."""
+
 SENSOR_TOPIC = "/tip_sensor"
 """Of Gazebo, where the force-torque sensor of urdf/gazebo.xacro publishes."""
 
@@ -71,25 +74,31 @@ def write_files(
     settings: Mapping[str, Any],
     *,
     yaw: float = 0.0,
+    friction: bool = False,
     factor: float = 0.0,
     world: Path | None = None,
+    summary: Path | None = None,
 ) -> GazeboFiles:
     """Write everything that ``gz sim`` needs for an arm with our controller in its physics step.
 
     Args:
-        folder: Where to.
+        folder: Where to, an absolute path.
         node: Kind of the controller node.
         controller: Its settings, complete.
         settings: Of the arm and its start, as in the files in config/.
         yaw: Of the arm in its world [rad].
+        friction: Give its joints in Gazebo the friction of `launching.FRICTION`.
         factor: Speed of time against the clock; zero for as fast as it goes.
         world: Another world: a xacro file with the arguments of worlds/constrained_arm.sdf.xacro.
+        summary: File for the numbers of the run, written when the world ends; none if not given.
     """
     names = ("world.sdf", "arm.urdf", "bridge.json", "controller.yaml")
     files = GazeboFiles(*(folder / name for name in names))
     arguments = dict(item.split(":=", 1) for item in controller["robot_description_arguments"])
     description = configuration.description_file(controller["robot_description_file"])
     arguments |= pose_arguments(settings)
+    if friction:
+        arguments |= {"friction": COULOMB, "damping": VISCOUS}
     arguments |= {"gazebo": "true", "yaw": repr(yaw), "settings": str(files.bridge)}
     files.model.write_text(read_description(description, arguments).urdf, encoding="utf-8")
     parameters = {k: v for k, v in controller.items() if v not in ([], "")}
@@ -101,6 +110,7 @@ def write_files(
         "parameters": str(files.parameters),
         "start": start_in(settings)[0],
         "sensor": SENSOR_TOPIC,
+        "summary": "" if summary is None else str(summary),
     }
     files.bridge.write_text(json.dumps(bridge, indent=2), encoding="utf-8")
     text = expand_world(

@@ -124,6 +124,7 @@ class ArmSystem:
         self._sensed = 0
         self._spun = 0.0
         self._to_start = True
+        self._summary = bridge.get("summary", "")
         self._open_node(bridge["node"], bridge["parameters"])
 
     def _open_node(self, kind: str, parameters: str) -> None:
@@ -171,6 +172,9 @@ class ArmSystem:
         """The world ends."""
         import rclpy
 
+        if self._summary:
+            with open(self._summary, "w", encoding="utf-8") as file:
+                json.dump(self._node.numbers, file, indent=2)
         self._node._leave_active()
         self._executor.shutdown()
         self._node.destroy_node()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from time import perf_counter_ns
+from time import monotonic, perf_counter_ns
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Header
 
+from projected_control.control.observer import ModelObserver
 from projected_control.errors import ProjectedControlError
 from projected_control.guard import Event
 from projected_control.hardware.base import ArmState
@@ -24,6 +25,7 @@ from projected_control.nodes.messages import (
     WrenchReader,
     clock_layout,
 )
+from projected_control.nodes.statistics import SAMPLES
 
 Array = NDArray[np.float64]
 
@@ -37,6 +39,10 @@ class SteppedLoop(Answering):
     def __init__(self, voice: tuple[Any, Any], loop: ControlLoop, settings: dict[str, Any]) -> None:
         super().__init__(voice, loop, settings)
         self.needs_wrench = loop.controller.force is not None and loop.observer is None
+        self._model_force = ModelObserver(loop.controller.model)
+        self._squares = np.zeros(2)  # of λ as the model has it, and of what the sensor differs by
+        self._residual = 0.0
+        self._began = monotonic()
 
     def step(self, now: int, q: Array, v: Array, multipliers: Array | None) -> Array:
         """The effort for a state; zero from when the constraint is gone."""
@@ -46,8 +52,13 @@ class SteppedLoop(Answering):
         noticed = int(Event.FORCE_STALE) if unmeasured else 0
         if unmeasured:
             multipliers = np.full(self.loop.controller.model.m, np.nan)
+        before = self.loop.guard.sent.copy()
         report = self.loop.update(ArmState(q, v, multipliers, time), noticed)
         residual = float(np.linalg.norm(self.loop.controller.model.residual))
+        self._residual = max(self._residual, residual)
+        if multipliers is not None and before.any():
+            expected = self._model_force.update(before).multipliers
+            self._squares += expected @ expected, np.sum((multipliers - expected) ** 2)
         if residual > self.settings["limits.residual"] and not self.lost:
             self.lost = (
                 f"the arm has left its constraint: ‖Φ‖ = {residual:.4g} m, allowed are "
@@ -55,6 +66,17 @@ class SteppedLoop(Answering):
             )
         self.count(report, now, received)
         return np.zeros_like(report.effort) if self.lost else report.effort
+
+    def summary(self, samples: int = SAMPLES) -> dict[str, Any]:
+        ticks = max(self.statistics.ticks, 1)
+        force, difference = np.sqrt(self._squares / ticks)
+        return {
+            **super().summary(samples),
+            "residual_max": self._residual,
+            "lambda_model_rms": float(force),
+            "lambda_difference_rms": float(difference),
+            "real_time_factor": self.elapsed / max(monotonic() - self._began, 1e-9),
+        }
 
     def stop(self) -> None:
         """Say farewell."""
@@ -74,6 +96,7 @@ class GazeboController(ControllerNode):
     def __init__(self, kind: str) -> None:
         self._latest: ArmState | None = None
         super().__init__(kind)
+        self._to_be_started = False  # the first step of the physics starts it
         node = self._loop_node
         self._states = node.create_publisher(JointState, "joint_states", QUEUE)
         self._clock_topic = node.create_publisher(Clock, "/clock", QUEUE)
@@ -81,6 +104,11 @@ class GazeboController(ControllerNode):
         self._steps = 0
         self._writer: StateWriter | None = None
         self.wrench: WrenchReader | None = None
+
+    @property
+    def numbers(self) -> dict[str, Any]:
+        """Of this run, or of the last one; nothing if there was none."""
+        return (self._last_run or {}) if self._thread is None else self._thread.summary()
 
     @property
     def loop(self) -> ControlLoop | None:
