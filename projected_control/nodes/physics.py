@@ -247,16 +247,18 @@ class Physics(Worker):
         if self.settings["simulation.clock"]:
             clock = self._clock_layout.write(*divmod(now, NANOSECONDS))
             self._said.append((self._clock, clock))
-        if self._constraint is not None and fault != "no_wrench":
+        if self._constraint is not None:
             self._said.append((self._wrenches, self._wrench(now)))
         self._said.append((self._states, self._state(now, fault)))
         self._say()
 
     def _say(self) -> None:
-        if self.settings["fault"] == "silent" or self.failure:
+        fault = self.settings["fault"]
+        if fault == "silent" or self.failure:
             return
         for publisher, message in self._said:
-            publisher.publish(message)
+            if publisher is not self._wrenches or fault != "no_wrench":
+                publisher.publish(message)
 
     def _state(self, now: int, fault: str) -> bytes:
         numbers = self._numbers
