@@ -43,6 +43,7 @@ class SteppedLoop(Answering):
         self._squares = np.zeros(2)  # of λ as the model has it, and of what the sensor differs by
         self._residual = 0.0
         self._began = monotonic()
+        self.recorded: list[tuple[float, list[float], list[float]]] = []
 
     def step(self, now: int, q: Array, v: Array, multipliers: Array | None) -> Array:
         """The effort for a state; zero from when the constraint is gone."""
@@ -65,6 +66,9 @@ class SteppedLoop(Answering):
                 f"{self.settings['limits.residual']:g} m (limits.residual)"
             )
         self.count(report, now, received)
+        if self.statistics.ticks % TELL_EVERY == 0:
+            error = self.loop.controller.error[0].tolist()
+            self.recorded.append((time, error, self.loop.multipliers.tolist()))
         return np.zeros_like(report.effort) if self.lost else report.effort
 
     def summary(self, samples: int = SAMPLES) -> dict[str, Any]:
@@ -107,8 +111,13 @@ class GazeboController(ControllerNode):
 
     @property
     def numbers(self) -> dict[str, Any]:
-        """Of this run, or of the last one; nothing if there was none."""
-        return (self._last_run or {}) if self._thread is None else self._thread.summary()
+        """Of this run, with its course; of the last one, without; nothing if there was none."""
+        thread = self._thread
+        if not isinstance(thread, SteppedLoop):
+            return self._last_run or {}
+        names = ("time", "error", "lambda")
+        course = dict(zip(names, zip(*thread.recorded, strict=True), strict=True))
+        return {**thread.summary(), "course": course}
 
     @property
     def loop(self) -> ControlLoop | None:

@@ -1,0 +1,86 @@
+"""The figure of docs/gazebo.md: a run in Gazebo beside the same run in our own simulation.
+
+ros2 launch projected_control gazebo.launch.py controller:=motion friction:=true seconds:=8 \
+    summary:=numbers.json
+python -m projected_control.gazebo_figure motion numbers.json docs/images/gazebo.png
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from projected_control import configuration, launching
+from projected_control.demo.case import CASES
+from projected_control.experiments.style import BLUE, VERMILION, canvas, render
+from projected_control.loop import Tick
+from projected_control.parameters import ARM, PASSIVE
+from projected_control.reference import ReferencePoint
+
+Array = NDArray[np.float64]
+
+
+def own_course(choice: str, ticks: int) -> tuple[Array, Array, Array]:
+    """Times, errors and λ of our own simulation, with friction."""
+    case = CASES[choice]
+    files = [launching.arm_file("auto", case.arm), launching.preset_file("paper")]
+    settings = {**launching.read_all(files), **case.own, **launching.FRICTION}
+    if case.node != PASSIVE:
+        settings["passive_joints"] = []
+    controller = launching.require_valid(case.node, settings)
+    hardware, _ = configuration.build_plant(launching.require_valid(ARM, settings))
+    loop = configuration.build_loop(case.node, controller)
+    loop.warm_up()
+    state, model = hardware.read(), loop.controller.model
+    loop.controller.hold(state.q, state.v)
+    here = ReferencePoint(model.theta.copy(), *np.zeros((2, model.k)))
+    loop.set_reference(configuration.build_reference(controller, here, 0.0))
+    course: list[Array] = []
+
+    def keep(_: int, tick: Tick) -> None:
+        row = [tick.state.stamp, *loop.controller.error[0], *loop.multipliers]
+        course.append(np.array(row))
+
+    loop.run(hardware, ticks, keep)
+    rows = np.array(course)
+    return rows[:, 0], rows[:, 1 : 1 + model.k], rows[:, 1 + model.k :]
+
+
+def draw(choice: str, numbers: dict[str, Any]) -> Figure:
+    """Tracking error and λ, one over the other."""
+    course = numbers["course"]
+    time, error = np.array(course["time"]), np.array(course["error"])
+    force = np.array(course["lambda"])
+    own = own_course(choice, numbers["ticks"])
+    figure, (above, below) = canvas(2, 1, 4.6, sharex=True)
+    above.set_title("Tracking error")
+    below.set_title("Constraint force")
+    for axes, ours, theirs, unit in (
+        (above, 1e3 * own[1], 1e3 * error, "mm, mrad"),
+        (below, own[2], force, "N"),
+    ):
+        axes.plot(own[0], ours, color=BLUE, linewidth=2.6, alpha=0.45)
+        axes.plot(time, theirs, color=VERMILION, linewidth=1.0)
+        axes.set_ylabel(unit)
+    below.set_xlabel("time (s)")
+    lines = (above.lines[0], above.lines[-1])
+    above.legend(lines, ("our own simulation", "in Gazebo"), loc="upper right", ncols=2)
+    return figure
+
+
+def main() -> int:
+    """Draw it."""
+    choice, source, target = sys.argv[1:]
+    numbers = json.loads(Path(source).read_text(encoding="utf-8"))
+    Path(target).write_bytes(render(lambda: draw(choice, numbers)).png)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
