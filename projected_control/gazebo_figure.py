@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from projected_control import configuration, launching
 from projected_control.demo.case import CASES
-from projected_control.experiments.style import BLUE, VERMILION, canvas, render
+from projected_control.experiments.style import BLUE, VERMILION, canvas, legend_above, render
 from projected_control.loop import Tick
 from projected_control.parameters import ARM, PASSIVE
 from projected_control.reference import ReferencePoint
@@ -69,8 +69,9 @@ def draw(choice: str, numbers: dict[str, Any]) -> Figure:
         axes.plot(time, theirs, color=VERMILION, linewidth=1.0)
         axes.set_ylabel(unit)
     below.set_xlabel("time (s)")
-    lines = (above.lines[0], above.lines[-1])
-    above.legend(lines, ("our own simulation", "in Gazebo"), loc="upper right", ncols=2)
+    above.lines[0].set_label("our own simulation")
+    above.lines[-1].set_label("in Gazebo")
+    legend_above(above, 2)
     return figure
 
 
