@@ -18,44 +18,20 @@ from launch.actions import (
     ExecuteProcess,
     OpaqueFunction,
     RegisterEventHandler,
-    SetEnvironmentVariable,
     Shutdown,
 )
 from launch.event_handlers import OnShutdown
 from launch.launch_context import LaunchContext
 from launch.launch_description import LaunchDescription
-from launch.substitutions import EnvironmentVariable
 
 import projected_control
-from projected_control import gazebo_world, launching
-from projected_control.demo.case import CASES
-from projected_control.errors import InvalidValue, ProjectedControlError
+from projected_control import gazebo_world, launch_parts, launching
+from projected_control.errors import ProjectedControlError
 from projected_control.hardware.gazebo import find_gazebo
 from projected_control.launching import BOOLEANS
-from projected_control.parameters import PASSIVE
-from projected_control.resources import PRESETS
 
 ARGUMENTS = [
-    DeclareLaunchArgument(
-        "controller",
-        default_value="force",
-        choices=list(CASES),
-        description="motion: least torque (PIDC). force: the same, and the constraint force held. "
-        "passive: joints without a motor. idc: inverse dynamics, the baseline.",
-    ),
-    DeclareLaunchArgument(
-        "arm",
-        default_value="auto",
-        description="A file in config/ without its ending (three_link_slider, three_link_passive, "
-        "slider_crank), or the path of a parameter file; auto is slider_crank for passive, else "
-        "three_link_slider.",
-    ),
-    DeclareLaunchArgument(
-        "preset",
-        default_value="paper",
-        choices=list(PRESETS),
-        description="Gains and limits, a file in config/presets/.",
-    ),
+    *launch_parts.arguments("force", "paper"),
     DeclareLaunchArgument(
         "gui", default_value="false", choices=list(BOOLEANS), description="Show Gazebo's window."
     ),
@@ -69,12 +45,6 @@ ARGUMENTS = [
         "factor",
         default_value="0",
         description="Speed of time against the clock; 0 for as fast as it goes.",
-    ),
-    DeclareLaunchArgument(
-        "friction",
-        default_value="false",
-        choices=list(BOOLEANS),
-        description="Joint friction: Coulomb 0.3 N·m, viscous 0.05 N·m·s/rad.",
     ),
     DeclareLaunchArgument(
         "yaw", default_value="0", description="By which the arm is turned in its world, in rad."
@@ -92,29 +62,15 @@ ARGUMENTS = [
 
 def generate_launch_description() -> LaunchDescription:
     """What `ros2 launch` runs."""
-    return LaunchDescription(
-        [
-            *ARGUMENTS,
-            SetEnvironmentVariable(
-                "ROS_AUTOMATIC_DISCOVERY_RANGE",
-                EnvironmentVariable("ROS_AUTOMATIC_DISCOVERY_RANGE", default_value="LOCALHOST"),
-            ),
-            OpaqueFunction(function=start),
-        ]
-    )
+    return launch_parts.description(ARGUMENTS, start)
 
 
 def start(context: LaunchContext) -> list[Action]:
     """Check the arguments as a whole, write the world, start Gazebo."""
     given = context.launch_configurations
     require_gazebo()
-    case = CASES[given["controller"]]
-    files = [launching.arm_file(given["arm"], case.arm), launching.preset_file(given["preset"])]
-    settings = {**launching.read_all(files), **case.own}
-    if case.node == PASSIVE and not settings.get("passive_joints"):
-        raise InvalidValue(
-            f"controller:=passive needs an arm with passive_joints, and {files[0]} names none"
-        )
+    case, _, settings, _, _, friction = launch_parts.choice(given)
+    settings |= case.own
     controller = launching.require_valid(case.node, settings)
     folder = Path(tempfile.mkdtemp(prefix="projected_control_gazebo_"))
     written = gazebo_world.write_files(
@@ -123,7 +79,7 @@ def start(context: LaunchContext) -> list[Action]:
         controller,
         settings,
         yaw=float(given["yaw"]),
-        friction=BOOLEANS[given["friction"]],
+        friction=bool(friction),
         factor=launching.number(given, "factor"),
         world=Path(given["world"]).expanduser() if given["world"] else None,
         summary=Path(given["summary"]).expanduser().absolute() if given["summary"] else None,

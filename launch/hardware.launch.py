@@ -19,27 +19,21 @@ from ament_index_python.packages import get_package_prefix
 from launch.action import Action
 from launch.actions import (
     DeclareLaunchArgument,
-    LogInfo,
     OpaqueFunction,
-    RegisterEventHandler,
-    SetEnvironmentVariable,
     Shutdown,
     TimerAction,
 )
-from launch.event_handlers import OnProcessExit, OnShutdown
+from launch.event_handlers import OnShutdown
 from launch.launch_context import LaunchContext
 from launch.launch_description import LaunchDescription
-from launch.substitutions import EnvironmentVariable
 from launch_ros.actions import LifecycleNode, Node
 from launch_ros.parameter_descriptions import ParameterValue
 
-from projected_control import configuration, launching
-from projected_control.demo.case import CASES
+from projected_control import configuration, launch_parts, launching
 from projected_control.description import read_description
-from projected_control.errors import InvalidValue
 from projected_control.launching import BOOLEANS
-from projected_control.parameters import ARM, PASSIVE, WATCHDOG
-from projected_control.resources import PRESETS, share_file
+from projected_control.parameters import ARM, WATCHDOG
+from projected_control.resources import share_file
 
 PLUGINS = {
     "mock": "mock_components/GenericSystem",
@@ -63,6 +57,7 @@ LAST_SECONDS = 5.0
 give the arm back [s]."""
 
 ARGUMENTS = [
+    *launch_parts.arguments("motion", "gentle"),
     DeclareLaunchArgument(
         "hardware",
         default_value="mock",
@@ -75,32 +70,6 @@ ARGUMENTS = [
         default_value="false",
         choices=list(BOOLEANS),
         description="No arm whatever hardware:= says, and a reference that stays where the arm is.",
-    ),
-    DeclareLaunchArgument(
-        "controller",
-        default_value="motion",
-        choices=list(CASES),
-        description="motion: least torque (PIDC). force: the same, and the constraint force held. "
-        "passive: joints without a motor. idc: inverse dynamics, the baseline.",
-    ),
-    DeclareLaunchArgument(
-        "arm",
-        default_value="auto",
-        description="A file in config/ without its ending (three_link_slider, three_link_passive, "
-        "slider_crank), or the path of a parameter file; auto is slider_crank for passive, else "
-        "three_link_slider.",
-    ),
-    DeclareLaunchArgument(
-        "preset",
-        default_value="gentle",
-        choices=list(PRESETS),
-        description="Gains and limits, a file in config/presets/.",
-    ),
-    DeclareLaunchArgument(
-        "friction",
-        default_value="false",
-        choices=list(BOOLEANS),
-        description="Joint friction of the simulated arm: Coulomb 0.3 N·m, viscous 0.05 N·m·s/rad.",
     ),
     DeclareLaunchArgument(
         "controller_manager",
@@ -123,32 +92,14 @@ ARGUMENTS = [
 
 def generate_launch_description() -> LaunchDescription:
     """What `ros2 launch` runs."""
-    return LaunchDescription(
-        [
-            *ARGUMENTS,
-            SetEnvironmentVariable(
-                "ROS_AUTOMATIC_DISCOVERY_RANGE",
-                EnvironmentVariable("ROS_AUTOMATIC_DISCOVERY_RANGE", default_value="LOCALHOST"),
-            ),
-            OpaqueFunction(function=start),
-        ]
-    )
+    return launch_parts.description(ARGUMENTS, start)
 
 
 def start(context: LaunchContext) -> list[Action]:
     """Check the arguments as a whole; then the manager, its controllers, and ours, in order."""
     given = context.launch_configurations
-    case = CASES[given["controller"]]
-    dry = BOOLEANS[given["dry_run"]]
-    hardware = "mock" if dry else given["hardware"]
-    files = [launching.arm_file(given["arm"], case.arm), launching.preset_file(given["preset"])]
-    settings = launching.read_all(files)
-    if case.node == PASSIVE and not settings.get("passive_joints"):
-        raise InvalidValue(
-            f"controller:=passive needs an arm with passive_joints, and {files[0]} names none"
-        )
-    passive = settings.get("passive_joints", []) if case.node == PASSIVE else []
-    motors = [name for name in settings["joints"] if name not in passive]
+    case, files, settings, passive, motors, friction = launch_parts.choice(given)
+    hardware = "mock" if BOOLEANS[given["dry_run"]] else given["hardware"]
     has_sensor = hardware not in ("simulated", RUNNING)
 
     steady = {
@@ -176,7 +127,7 @@ def start(context: LaunchContext) -> list[Action]:
             "simulation.interface": "joint_commands",
             "simulation.command_timeout": COMMAND_TIMEOUT,
             "simulation.brake": True,
-            **(launching.FRICTION if BOOLEANS[given["friction"]] else {}),
+            **friction,
             **({} if passive else {"passive_joints": [""]}),
         }
     for node, values in own.items():
@@ -193,8 +144,8 @@ def start(context: LaunchContext) -> list[Action]:
     if has_sensor:
         broadcasters.append("force_torque_sensor_broadcaster")
     plugin = PLUGINS.get(hardware, hardware)
-    first = spawner(broadcasters, parameters, [])
-    second = spawner([effort], parameters, ["--inactive"])
+    first = launch_parts.spawner(broadcasters, parameters)
+    second = launch_parts.spawner([effort], parameters, "--inactive")
     return [
         robot_state_publisher(settings, plugin, passive, SENSOR if has_sensor else ""),
         # Where it dies, the launch goes on: our nodes say what happened.
@@ -207,8 +158,8 @@ def start(context: LaunchContext) -> list[Action]:
         ),
         *([nodes[ARM]] if ARM in nodes else []),
         first,
-        after(first, [second], "the broadcasters"),
-        after(second, ours, effort),
+        launch_parts.after(first, [second], "the broadcasters"),
+        launch_parts.after(second, ours, effort),
     ]
 
 
@@ -245,30 +196,6 @@ def robot_state_publisher(
         parameters=[{"robot_description": ParameterValue(text, value_type=str)}],
         output="screen",
     )
-
-
-def spawner(names: list[str], parameters: Path, more: list[str]) -> Node:
-    """Loads controllers; ends when they are there."""
-    return Node(
-        package="controller_manager",
-        executable="spawner",
-        arguments=[*names, "--param-file", str(parameters), *more],
-        output="screen",
-    )
-
-
-def after(process: Node, then: list[Action], what: str) -> RegisterEventHandler:
-    """Go on when a spawner has done its work; end where it failed."""
-
-    def go_on(event: Any, context: LaunchContext) -> list[Action]:
-        if context.is_shutdown:
-            return []
-        if event.returncode:
-            reason = f"{what} did not come up (spawner's status {event.returncode})"
-            return [LogInfo(msg=reason), Shutdown(reason=reason)]
-        return then
-
-    return RegisterEventHandler(OnProcessExit(target_action=process, on_exit=go_on))
 
 
 def write_controllers(context: LaunchContext, settings: dict[str, Any], motors: list[str]) -> Path:

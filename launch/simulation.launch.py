@@ -14,22 +14,17 @@ from launch.action import Action
 from launch.actions import (
     DeclareLaunchArgument,
     OpaqueFunction,
-    SetEnvironmentVariable,
     Shutdown,
 )
 from launch.events import Shutdown as ShutdownEvent
 from launch.launch_context import LaunchContext
 from launch.launch_description import LaunchDescription
-from launch.substitutions import EnvironmentVariable
 from launch_ros.actions import LifecycleNode
 from launch_ros.ros_adapters import get_ros_node
 
-from projected_control import launching
-from projected_control.demo.case import CASES
-from projected_control.errors import InvalidValue
+from projected_control import launch_parts, launching
 from projected_control.launching import BOOLEANS
-from projected_control.parameters import ARM, PASSIVE, WATCHDOG
-from projected_control.resources import PRESETS
+from projected_control.parameters import ARM, WATCHDOG
 
 LONGEST_STEP = 1e-3
 """Of the integration [s]."""
@@ -38,26 +33,7 @@ PATIENT = 5.0
 """The watchdog's timeout in lockstep, where time does not press [s]."""
 
 ARGUMENTS = [
-    DeclareLaunchArgument(
-        "controller",
-        default_value="force",
-        choices=list(CASES),
-        description="motion: least torque (PIDC). force: the same, and the constraint force held. "
-        "passive: joints without a motor. idc: inverse dynamics, the baseline.",
-    ),
-    DeclareLaunchArgument(
-        "arm",
-        default_value="auto",
-        description="A file in config/ without its ending (three_link_slider, three_link_passive, "
-        "slider_crank), or the path of a parameter file; auto is slider_crank for passive, else "
-        "three_link_slider.",
-    ),
-    DeclareLaunchArgument(
-        "preset",
-        default_value="paper",
-        choices=list(PRESETS),
-        description="Gains and limits, a file in config/presets/.",
-    ),
+    *launch_parts.arguments("force", "paper"),
     DeclareLaunchArgument(
         "lockstep",
         default_value="false",
@@ -70,53 +46,31 @@ ARGUMENTS = [
         default_value="0",
         description="End after this much simulated time under control; 0 for never.",
     ),
-    DeclareLaunchArgument(
-        "friction",
-        default_value="false",
-        choices=list(BOOLEANS),
-        description="Joint friction in the simulation: Coulomb 0.3 N·m, viscous 0.05 N·m·s/rad.",
-    ),
 ]
 
 
 def generate_launch_description() -> LaunchDescription:
     """What `ros2 launch` runs."""
-    return LaunchDescription(
-        [
-            *ARGUMENTS,
-            SetEnvironmentVariable(
-                "ROS_AUTOMATIC_DISCOVERY_RANGE",
-                EnvironmentVariable("ROS_AUTOMATIC_DISCOVERY_RANGE", default_value="LOCALHOST"),
-            ),
-            OpaqueFunction(function=start),
-        ]
-    )
+    return launch_parts.description(ARGUMENTS, start)
 
 
 def start(context: LaunchContext) -> list[Action]:
     """Check the arguments as a whole, then start the three nodes."""
     given = context.launch_configurations
-    case = CASES[given["controller"]]
+    case, files, settings, passive, _, friction = launch_parts.choice(given)
     rate, seconds = launching.number(given, "rate"), launching.number(given, "seconds")
     lockstep = BOOLEANS[given["lockstep"]]
-    files = [launching.arm_file(given["arm"], case.arm), launching.preset_file(given["preset"])]
     shared = {"rate": rate, "lockstep": lockstep}
     own: dict[str, dict[str, Any]] = {
         case.node: {**shared, **case.own},
         ARM: {
             **shared,
-            **(launching.FRICTION if BOOLEANS[given["friction"]] else {}),
+            **friction,
             "simulation.wait_for_command": True,
         },
         WATCHDOG: {"controller": case.node, **({"timeout": PATIENT} if lockstep else {})},
     }
-    settings = launching.read_all(files)
-    passive = settings.get("passive_joints", [])
-    if case.node == PASSIVE and not passive:
-        raise InvalidValue(
-            f"controller:=passive needs an arm with passive_joints, and {files[0]} names none"
-        )
-    if case.node != PASSIVE and passive:
+    if not passive:
         own[ARM]["passive_joints"] = [""]  # this controller moves all joints: give all a motor
     if rate > 0.0:
         own[ARM]["simulation.step"] = integration_step(rate)
