@@ -12,10 +12,12 @@ import shutil
 import tempfile
 from pathlib import Path
 
+from ament_index_python.packages import get_package_prefix
 from launch.action import Action
 from launch.actions import (
     DeclareLaunchArgument,
     ExecuteProcess,
+    IncludeLaunchDescription,
     OpaqueFunction,
     RegisterEventHandler,
     Shutdown,
@@ -23,15 +25,26 @@ from launch.actions import (
 from launch.event_handlers import OnShutdown
 from launch.launch_context import LaunchContext
 from launch.launch_description import LaunchDescription
+from launch.launch_description_sources import PythonLaunchDescriptionSource
+from launch_ros.actions import Node
+from launch_ros.parameter_descriptions import ParameterValue
 
 import projected_control
 from projected_control import gazebo_world, launch_parts, launching
 from projected_control.errors import ProjectedControlError
 from projected_control.hardware.gazebo import find_gazebo
 from projected_control.launching import BOOLEANS
+from projected_control.resources import share_file
 
 ARGUMENTS = [
     *launch_parts.arguments("force", "paper"),
+    DeclareLaunchArgument(
+        "bridge",
+        default_value="lockstep",
+        choices=["lockstep", "ros2_control"],
+        description="lockstep: the controller inside the physics step. ros2_control: through "
+        "gz_ros2_control and ros_gz_bridge, exactly as on a real arm.",
+    ),
     DeclareLaunchArgument(
         "gui", default_value="false", choices=list(BOOLEANS), description="Show Gazebo's window."
     ),
@@ -69,35 +82,93 @@ def start(context: LaunchContext) -> list[Action]:
     """Check the arguments as a whole, write the world, start Gazebo."""
     given = context.launch_configurations
     require_gazebo()
-    case, _, settings, _, _, friction = launch_parts.choice(given)
-    settings |= case.own
-    controller = launching.require_valid(case.node, settings)
-    folder = Path(tempfile.mkdtemp(prefix="projected_control_gazebo_"))
-    written = gazebo_world.write_files(
-        folder,
-        case.node,
-        controller,
-        settings,
+    chosen = launch_parts.choice(given)
+    through = given["bridge"] == "ros2_control"
+    factor = launching.number(given, "factor")
+    setting = gazebo_world.Setting(
         yaw=float(given["yaw"]),
-        friction=bool(friction),
-        factor=launching.number(given, "factor"),
+        friction=bool(chosen.friction),
+        factor=1.0 if through and not factor else factor,  # others have to keep up
         world=Path(given["world"]).expanduser() if given["world"] else None,
-        summary=Path(given["summary"]).expanduser().absolute() if given["summary"] else None,
     )
-    seconds = launching.number(given, "seconds")
-    iterations = ["--iterations", str(round(seconds * controller["rate"]))] if seconds else []
-    server = [] if BOOLEANS[given["gui"]] else ["-s"]
+    folder = Path(tempfile.mkdtemp(prefix="projected_control_gazebo_"))
+    tidy = RegisterEventHandler(
+        OnShutdown(on_shutdown=lambda *_: shutil.rmtree(folder, ignore_errors=True))
+    )
+    make = through_ros2_control if through else in_the_physics_step
+    return [tidy, *make(given, chosen, folder, setting)]
+
+
+def in_the_physics_step(
+    given: dict[str, str], chosen: launch_parts.Choice, folder: Path, setting: gazebo_world.Setting
+) -> list[Action]:
+    """The controller is a part of Gazebo."""
+    find_gazebo()
+    settings = {**chosen.settings, **chosen.case.own}
+    controller = launching.require_valid(chosen.case.node, settings)
+    summary = Path(given["summary"]).expanduser().absolute() if given["summary"] else None
+    written = gazebo_world.write_files(
+        folder, chosen.case.node, controller, settings, setting, summary=summary
+    )
+    return [simulator(given, written.world, controller["rate"])]
+
+
+def through_ros2_control(
+    given: dict[str, str], chosen: launch_parts.Choice, folder: Path, setting: gazebo_world.Setting
+) -> list[Action]:
+    """The controller reaches Gazebo as it reaches a real arm."""
+    controller = launching.require_valid(chosen.case.node, chosen.settings)
+    text = share_file("config", launching.CONTROLLERS_FILE).read_text(encoding="utf-8")
+    controllers = launching.controllers_file(chosen.motors, "", "tip", text)
+    written = gazebo_world.write_ros2_control_files(
+        folder, controller, chosen.settings, controllers, chosen.passive, setting
+    )
+    urdf = written.model.read_text(encoding="utf-8")
+    effort = launching.first_installed(launching.EFFORT_CONTROLLERS, get_package_prefix)
+    first = launch_parts.spawner(["joint_state_broadcaster"], written.controllers)
+    second = launch_parts.spawner([effort], written.controllers, "--inactive")
+    ours = IncludeLaunchDescription(
+        PythonLaunchDescriptionSource(str(share_file("launch", "hardware.launch.py"))),
+        launch_arguments={
+            "hardware": "running",
+            "arm": str(written.parameters),
+            "controller": given["controller"],
+            "preset": given["preset"],
+        }.items(),
+    )
     return [
-        ExecuteProcess(
-            cmd=["gz", "sim", "-r", *server, *iterations, str(written.world)],
-            additional_env={"PYTHONPATH": python_path()},
-            output="screen",
-            on_exit=[OpaqueFunction(function=end)],
+        Node(
+            package="robot_state_publisher",
+            executable="robot_state_publisher",
+            parameters=[{"robot_description": ParameterValue(urdf, value_type=str)}],
         ),
-        RegisterEventHandler(
-            OnShutdown(on_shutdown=lambda *_: shutil.rmtree(folder, ignore_errors=True))
+        Node(
+            package="ros_gz_bridge",
+            executable="parameter_bridge",
+            arguments=[
+                "/clock@rosgraph_msgs/msg/Clock[gz.msgs.Clock",
+                f"{gazebo_world.SENSOR_TOPIC}@geometry_msgs/msg/WrenchStamped[gz.msgs.Wrench",
+            ],
+            remappings=[(gazebo_world.SENSOR_TOPIC, "/wrench")],
         ),
+        simulator(given, written.world, controller["rate"]),
+        first,
+        launch_parts.after(first, [second], "the joint state broadcaster"),
+        launch_parts.after(second, [ours], effort),
     ]
+
+
+def simulator(given: dict[str, str], world: Path, rate: float) -> ExecuteProcess:
+    """Gazebo itself; the launch ends with it."""
+    seconds = launching.number(given, "seconds")
+    iterations = ["--iterations", str(round(seconds * rate))] if seconds else []
+    server = [] if BOOLEANS[given["gui"]] else ["-s"]
+    return ExecuteProcess(
+        cmd=["gz", "sim", "-r", *server, *iterations, str(world)],
+        additional_env={"PYTHONPATH": python_path()},
+        output="screen",
+        on_exit=[OpaqueFunction(function=end)],
+    )
 
 
 def require_gazebo() -> None:
@@ -106,7 +177,6 @@ def require_gazebo() -> None:
         raise ProjectedControlError(
             "Gazebo is not installed: apt install ros-$ROS_DISTRO-ros-gz and source its setup file"
         )
-    find_gazebo()
 
 
 def python_path() -> str:

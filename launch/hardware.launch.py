@@ -41,12 +41,6 @@ PLUGINS = {
 }
 RUNNING = "running"
 
-EFFORT_CONTROLLERS = {
-    "effort_controller": "effort_controllers",
-    "forward_effort_controller": "forward_command_controller",
-}
-"""In config/ros2_control.yaml, the better one first, and the packages they need."""
-
 SENSOR = "tip_sensor"
 
 COMMAND_TIMEOUT = 0.04
@@ -139,7 +133,7 @@ def start(context: LaunchContext) -> list[Action]:
         return ours
 
     parameters = write_controllers(context, settings, motors)
-    effort = launching.first_installed(EFFORT_CONTROLLERS, get_package_prefix)
+    effort = launching.first_installed(launching.EFFORT_CONTROLLERS, get_package_prefix)
     broadcasters = ["joint_state_broadcaster"]
     if has_sensor:
         broadcasters.append("force_torque_sensor_broadcaster")

@@ -8,7 +8,7 @@ count from there; the bridge adds them up again.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -34,14 +34,35 @@ class GazeboFiles(NamedTuple):
     Attributes:
         world: For ``gz sim``.
         model: The arm, which the world includes.
-        bridge: What `projected_control.hardware.gazebo` reads.
+        bridge: What `projected_control.hardware.gazebo` reads, if the controller is in Gazebo.
         parameters: Of the controller.
+        controllers: Of ros2_control, if the arm is behind it.
     """
 
     world: Path
     model: Path
     bridge: Path
     parameters: Path
+    controllers: Path
+
+
+class Setting(NamedTuple):
+    """The scene.
+
+    Attributes:
+        yaw: Of the arm in its world [rad].
+        friction: Whether the joints have the friction of `launching.FRICTION`.
+        factor: Speed of time against the clock; zero for as fast as it goes.
+        world: Another world: a xacro file with the arguments of worlds/constrained_arm.sdf.xacro.
+    """
+
+    yaw: float = 0.0
+    friction: bool = False
+    factor: float = 0.0
+    world: Path | None = None
+
+
+PLAIN = Setting()
 
 
 def start_in(settings: Mapping[str, Any]) -> tuple[dict[str, float], float]:
@@ -72,39 +93,22 @@ def write_files(
     node: str,
     controller: Mapping[str, Any],
     settings: Mapping[str, Any],
+    setting: Setting = PLAIN,
     *,
-    yaw: float = 0.0,
-    friction: bool = False,
-    factor: float = 0.0,
-    world: Path | None = None,
     summary: Path | None = None,
 ) -> GazeboFiles:
-    """Write everything that ``gz sim`` needs for an arm with our controller in its physics step.
+    """Write what ``gz sim`` needs for an arm with our controller in its physics step.
 
     Args:
         folder: Where to, an absolute path.
         node: Kind of the controller node.
         controller: Its settings, complete.
         settings: Of the arm and its start, as in the files in config/.
-        yaw: Of the arm in its world [rad].
-        friction: Give its joints in Gazebo the friction of `launching.FRICTION`.
-        factor: Speed of time against the clock; zero for as fast as it goes.
-        world: Another world: a xacro file with the arguments of worlds/constrained_arm.sdf.xacro.
+        setting: The scene.
         summary: File for the numbers of the run, written when the world ends; none if not given.
     """
-    names = ("world.sdf", "arm.urdf", "bridge.json", "controller.yaml")
-    files = GazeboFiles(*(folder / name for name in names))
-    arguments = dict(item.split(":=", 1) for item in controller["robot_description_arguments"])
-    description = configuration.description_file(controller["robot_description_file"])
-    arguments |= pose_arguments(settings)
-    if friction:
-        arguments |= {"friction": COULOMB, "damping": VISCOUS}
-    arguments |= {"gazebo": "true", "yaw": repr(yaw), "settings": str(files.bridge)}
-    files.model.write_text(read_description(description, arguments).urdf, encoding="utf-8")
-    parameters = {k: v for k, v in controller.items() if v not in ([], "")}
-    files.parameters.write_text(
-        yaml.safe_dump({"/**": {"ros__parameters": parameters}}), encoding="utf-8"
-    )
+    files = _files(folder)
+    files.parameters.write_text(_parameter_file(controller), encoding="utf-8")
     bridge = {
         "node": node,
         "parameters": str(files.parameters),
@@ -113,17 +117,84 @@ def write_files(
         "summary": "" if summary is None else str(summary),
     }
     files.bridge.write_text(json.dumps(bridge, indent=2), encoding="utf-8")
+    _write_scene(files, controller, settings, setting, {"settings": str(files.bridge)})
+    return files
+
+
+def write_ros2_control_files(
+    folder: Path,
+    controller: Mapping[str, Any],
+    settings: Mapping[str, Any],
+    controllers: str,
+    passive: Sequence[str],
+    setting: Setting = PLAIN,
+) -> GazeboFiles:
+    """Write what ``gz sim`` needs for an arm behind gz_ros2_control, as a real one.
+
+    The parameters are then those for ``hardware.launch.py hardware:=running``.
+
+    Args:
+        folder: Where to, an absolute path.
+        controller: Settings of the controller, complete.
+        settings: Of the arm and its start, as in the files in config/.
+        controllers: Parameter file of the controller manager, as text.
+        passive: Joints without a motor.
+        setting: The scene.
+    """
+    files = _files(folder)
+    content = yaml.safe_load(controllers)
+    content["controller_manager"]["ros__parameters"]["use_sim_time"] = True
+    files.controllers.write_text(yaml.safe_dump(content), encoding="utf-8")
+    more = {
+        "joint_offsets": list(start_in(settings)[0].values()),  # Gazebo counts from the start
+        "ros2_control.wrench": "wrench",
+        "constraint.wrench_frame": "tip",
+    }
+    files.parameters.write_text(_parameter_file({**settings, **more}), encoding="utf-8")
+    arguments = {
+        "controllers": str(files.controllers),
+        "hardware": "gz_ros2_control/GazeboSimSystem",
+        "passive": " ".join(passive),
+    }
+    _write_scene(files, controller, settings, setting, arguments)
+    return files
+
+
+def _files(folder: Path) -> GazeboFiles:
+    names = ("world.sdf", "arm.urdf", "bridge.json", "controller.yaml", "controllers.yaml")
+    return GazeboFiles(*(folder / name for name in names))
+
+
+def _parameter_file(settings: Mapping[str, Any]) -> str:
+    parameters = {name: value for name, value in settings.items() if value not in ([], "")}
+    return str(yaml.safe_dump({"/**": {"ros__parameters": parameters}}))
+
+
+def _write_scene(
+    files: GazeboFiles,
+    controller: Mapping[str, Any],
+    settings: Mapping[str, Any],
+    setting: Setting,
+    arguments: Mapping[str, str],
+) -> None:
+    """The arm as Gazebo gets it, and the world around it."""
+    given = dict(item.split(":=", 1) for item in controller["robot_description_arguments"])
+    given |= pose_arguments(settings)
+    if setting.friction:
+        given |= {"friction": COULOMB, "damping": VISCOUS}
+    given |= {"gazebo": "true", "yaw": repr(setting.yaw), **arguments}
+    description = configuration.description_file(controller["robot_description_file"])
+    files.model.write_text(read_description(description, given).urdf, encoding="utf-8")
     text = expand_world(
-        world or share_file("worlds", "constrained_arm.sdf.xacro"),
+        setting.world or share_file("worlds", "constrained_arm.sdf.xacro"),
         {
             "model": str(files.model),
             "step": repr(1.0 / controller["rate"]),
             "gravity": repr(controller["gravity"]),
-            "factor": repr(factor),
+            "factor": repr(setting.factor),
         },
     )
     files.world.write_text(text, encoding="utf-8")
-    return files
 
 
 def expand_world(path: Path, arguments: Mapping[str, str]) -> str:

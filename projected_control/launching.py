@@ -20,6 +20,12 @@ BOOLEANS = {"true": True, "false": False}
 FRICTION = {"friction.coulomb": [0.3], "friction.viscous": [0.05]}
 """Of a simulated arm, as in the report on the papers' second table [N·m, N·m·s/rad]."""
 
+EFFORT_CONTROLLERS = {
+    "effort_controller": "effort_controllers",
+    "forward_effort_controller": "forward_command_controller",
+}
+"""In config/ros2_control.yaml, the better one first, and the packages they need."""
+
 CONTROLLERS_FILE = "ros2_control.yaml"
 """In config/, of the controller manager; the other files there are arms."""
 

@@ -116,6 +116,7 @@ TABLE: tuple[Parameter, ...] = (
     _p("constraint.point", [0.0, -0.27, 0.0], "A point of the line or plane, or the point itself, in the world", "m", minimum=-_LARGE, maximum=_LARGE, nodes=EVERY_PLANT),
     _p("constraint.direction", [1.0, 0.0, 0.0], "Direction of the line, or normal of the plane, in the world", minimum=-_LARGE, maximum=_LARGE, nodes=EVERY_PLANT),
     _p("constraint.plane_normal", [0.0, 0.0, 1.0], "Normal of the plane a planar arm moves in; empty for an arm in space", minimum=-_LARGE, maximum=_LARGE, nodes=EVERY_PLANT),
+    _p("constraint.wrench_frame", "", "Link in whose axes the wrench is measured, whatever its messages say; empty for what they say: constraint.frame, else the world's axes"),
     _p("constraint.singular_value", 1e-4, "Singular values of A up to this count as zero", minimum=1e-12, maximum=1e-3),
     _p("constraint.residual_tolerance", 0.005, "‖Φ‖ up to which the controller agrees to start", "m", minimum=_SMALL, maximum=1.0),
     # What is moved

@@ -12,6 +12,7 @@ import yaml
 
 from projected_control import gazebo_world, launching
 from projected_control.errors import ProjectedControlError
+from projected_control.gazebo_world import Setting
 from projected_control.hardware.gazebo import RELEASES, find_gazebo
 from projected_control.parameters import FORCE, PASSIVE
 
@@ -37,7 +38,7 @@ def case(request, tmp_path):
     arm, node, more = request.param
     settings = {**launching.read_all([launching.arm_file(arm, arm)]), **more}
     controller = launching.require_valid(node, settings)
-    files = gazebo_world.write_files(tmp_path, node, controller, settings, yaw=0.7)
+    files = gazebo_world.write_files(tmp_path, node, controller, settings, Setting(yaw=0.7))
     return settings, node, files
 
 

@@ -89,7 +89,8 @@ class LoopThread(Worker, Answering):
                 node.create_subscription(WrenchStamped, wiring.wrench, unused, QUEUE, raw=True)
             )
             frame = settings["constraint.frame"]
-            self._wrench_reader = WrenchReader(model.arm, model.constraint, frame)
+            axes = settings["constraint.wrench_frame"]
+            self._wrench_reader = WrenchReader(model.arm, model.constraint, frame, axes)
         Worker.__init__(self, node, "control loop", subscriptions)
         self._subscriptions, self._wrench_topic = subscriptions, wiring.wrench
         self._commands = node.create_publisher(Float64MultiArray, wiring.commands, QUEUE)

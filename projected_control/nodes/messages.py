@@ -229,11 +229,12 @@ class WrenchReader:
         arm: Whose frame it is.
         constraint: What takes the wrench.
         frame: Where it is measured.
+        axes: Link in whose axes; empty for what the messages say.
     """
 
-    def __init__(self, arm: Arm, constraint: Constraint, frame: str) -> None:
-        self._arm, self._constraint, self._frame = arm, constraint, frame
-        self._local = arm.attachment(frame)
+    def __init__(self, arm: Arm, constraint: Constraint, frame: str, axes: str = "") -> None:
+        self._arm, self._constraint, self._frame, self._axes = arm, constraint, frame, axes
+        self._local = arm.attachment(axes or frame)
         self._layout: Layout | None = None
         self._in_frame = False
         self._map: Array | None = None
@@ -275,7 +276,7 @@ class WrenchReader:
         if wrench is None:
             return None
         self._layout = wrench_layout(wrench.header.frame_id)
-        self._in_frame = wrench.header.frame_id == self._frame
+        self._in_frame = bool(self._axes) or wrench.header.frame_id == self._frame
         stamp, f, tau = wrench.header.stamp, wrench.wrench.force, wrench.wrench.torque
         return (stamp.sec, stamp.nanosec, f.x, f.y, f.z, tau.x, tau.y, tau.z)
 

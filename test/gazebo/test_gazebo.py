@@ -81,9 +81,8 @@ def write(folder, choice, friction=False, **more):
         case.node,
         controller,
         settings,
-        friction=friction,
+        gazebo_world.Setting(friction=friction, **more),
         summary=folder / "summary.json",
-        **more,
     )
 
 
