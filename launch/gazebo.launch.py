@@ -30,11 +30,14 @@ from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 
 import projected_control
-from projected_control import gazebo_world, launch_parts, launching
+from projected_control import configuration, gazebo_world, launch_parts, launching
 from projected_control.errors import ProjectedControlError
 from projected_control.hardware.gazebo import find_gazebo
 from projected_control.launching import BOOLEANS
 from projected_control.resources import share_file
+
+DRAWN = {"markers_rate": 20.0}
+"""Settings of a controller that RViz looks at."""
 
 ARGUMENTS = [
     *launch_parts.arguments("force", "paper"),
@@ -47,6 +50,12 @@ ARGUMENTS = [
     ),
     DeclareLaunchArgument(
         "gui", default_value="false", choices=list(BOOLEANS), description="Show Gazebo's window."
+    ),
+    DeclareLaunchArgument(
+        "rviz",
+        default_value="false",
+        choices=list(BOOLEANS),
+        description="RViz with the arm, the slider, the constraint force and the reference.",
     ),
     DeclareLaunchArgument(
         "world",
@@ -96,7 +105,10 @@ def start(context: LaunchContext) -> list[Action]:
         OnShutdown(on_shutdown=lambda *_: shutil.rmtree(folder, ignore_errors=True))
     )
     make = through_ros2_control if through else in_the_physics_step
-    return [tidy, *make(given, chosen, folder, setting)]
+    actions = make(given, chosen, folder, setting)
+    if BOOLEANS[given["rviz"]]:
+        actions.append(rviz(chosen.case.node))
+    return [tidy, *actions]
 
 
 def in_the_physics_step(
@@ -104,26 +116,30 @@ def in_the_physics_step(
 ) -> list[Action]:
     """The controller is a part of Gazebo."""
     find_gazebo()
-    settings = {**chosen.settings, **chosen.case.own}
+    seen = BOOLEANS[given["rviz"]]
+    settings = {**chosen.settings, **chosen.case.own, **(DRAWN if seen else {})}
     controller = launching.require_valid(chosen.case.node, settings)
     summary = Path(given["summary"]).expanduser().absolute() if given["summary"] else None
     written = gazebo_world.write_files(
         folder, chosen.case.node, controller, settings, setting, summary=summary
     )
-    return [simulator(given, written.world, controller["rate"])]
+    actions: list[Action] = [simulator(given, written.world, controller["rate"])]
+    if seen:
+        actions.append(state_publisher(configuration.build_arm(controller).urdf))
+    return actions
 
 
 def through_ros2_control(
     given: dict[str, str], chosen: launch_parts.Choice, folder: Path, setting: gazebo_world.Setting
 ) -> list[Action]:
     """The controller reaches Gazebo as it reaches a real arm."""
-    controller = launching.require_valid(chosen.case.node, chosen.settings)
+    settings = {**chosen.settings, **(DRAWN if BOOLEANS[given["rviz"]] else {})}
+    controller = launching.require_valid(chosen.case.node, settings)
     text = share_file("config", launching.CONTROLLERS_FILE).read_text(encoding="utf-8")
     controllers = launching.controllers_file(chosen.motors, "", "tip", text)
     written = gazebo_world.write_ros2_control_files(
-        folder, controller, chosen.settings, controllers, chosen.passive, setting
+        folder, controller, settings, controllers, chosen.passive, setting
     )
-    urdf = written.model.read_text(encoding="utf-8")
     effort = launching.first_installed(launching.EFFORT_CONTROLLERS, get_package_prefix)
     first = launch_parts.spawner(["joint_state_broadcaster"], written.controllers)
     second = launch_parts.spawner([effort], written.controllers, "--inactive")
@@ -137,11 +153,7 @@ def through_ros2_control(
         }.items(),
     )
     return [
-        Node(
-            package="robot_state_publisher",
-            executable="robot_state_publisher",
-            parameters=[{"robot_description": ParameterValue(urdf, value_type=str)}],
-        ),
+        state_publisher(written.model.read_text(encoding="utf-8")),
         Node(
             package="ros_gz_bridge",
             executable="parameter_bridge",
@@ -156,6 +168,25 @@ def through_ros2_control(
         launch_parts.after(first, [second], "the joint state broadcaster"),
         launch_parts.after(second, [ours], effort),
     ]
+
+
+def state_publisher(urdf: str) -> Node:
+    """Publishes the description, and where its links are."""
+    return Node(
+        package="robot_state_publisher",
+        executable="robot_state_publisher",
+        parameters=[{"robot_description": ParameterValue(urdf, value_type=str)}],
+    )
+
+
+def rviz(controller: str) -> Node:
+    """RViz, looking at the arm and at what its controller draws."""
+    return Node(
+        package="rviz2",
+        executable="rviz2",
+        arguments=["-d", str(share_file("config", "constrained_arm.rviz"))],
+        remappings=[("/markers", f"/{controller}/markers")],
+    )
 
 
 def simulator(given: dict[str, str], world: Path, rate: float) -> ExecuteProcess:

@@ -218,6 +218,11 @@ class Arm:
         return str(self._model.frames[0].name)
 
     @property
+    def root_link(self) -> str:
+        """The link on which the arm stands."""
+        return self.frame_names[0]
+
+    @property
     def frame_names(self) -> list[str]:
         """Links of the description, all of which can be constrained or followed."""
         return [f.name for f in self._model.frames if f.type == pinocchio.FrameType.BODY]

@@ -176,6 +176,7 @@ TABLE: tuple[Parameter, ...] = (
     _p("lockstep", False, "Answer every state exactly once, tagged, however long it takes", nodes=EVERY_PLANT),
     _p("state_rate", 100.0, "Of the topic ~/state; 0 for never", "Hz", minimum=0.0, maximum=1e4),
     _p("diagnostics_rate", 2.0, "Of /diagnostics", "Hz", minimum=0.1, maximum=100.0, live=True, nodes=(*EVERY_PLANT, WATCHDOG)),
+    _p("markers_rate", 0.0, "Of the topic ~/markers, for RViz; 0 for never", "Hz", minimum=0.0, maximum=100.0),
     _p("heartbeat_rate", 250.0, "Of the topic ~/heartbeat, by which the watchdog knows the controller lives", "Hz", minimum=1.0, maximum=1e4),
     _p("autostart", True, "Configure and activate without being told, as soon as it is possible", nodes=(*EVERY_PLANT, WATCHDOG)),
     _p("realtime.priority", 0, "SCHED_FIFO priority of the loop's thread; 0 for the ordinary scheduler", minimum=0, maximum=99, nodes=(*EVERY_PLANT, WATCHDOG)),

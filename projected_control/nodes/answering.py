@@ -8,6 +8,7 @@ from collections.abc import Callable
 from time import monotonic, perf_counter_ns
 from typing import Any
 
+import numpy as np
 from std_msgs.msg import Header
 
 from projected_control.guard import GuardReport
@@ -37,10 +38,12 @@ class Answering(ABC):
         refused: Why the last change that was handed over could not be made; empty if it could.
         lost: Why the loop has ended by itself; empty if it has not.
         echo: Measures the delay.
+        q: Joint positions of the last state, for those who only look.
     """
 
     def __init__(self, voice: tuple[Any, Any], loop: ControlLoop, settings: dict[str, Any]) -> None:
         self.loop, self.settings = loop, settings
+        self.q = np.full(loop.controller.model.n, np.nan)
         self._beats, self._report_topic = voice
         self.echo = EchoDelay()
         self._start_ns: int | None = None

@@ -23,6 +23,7 @@ from projected_control.loop import ControlLoop
 from projected_control.nodes.answering import Answering
 from projected_control.nodes.loop_thread import QUEUE, LoopThread, Wiring
 from projected_control.nodes.managed import ERROR, OK, WARN, ManagedNode, Status
+from projected_control.nodes.markers import Markers
 from projected_control.nodes.reach import Reach, reach_for
 from projected_control.nodes.references import reference_from_trajectory
 from projected_control.nodes.waiting import drain, side_node, unused
@@ -83,6 +84,9 @@ class ControllerNode(ManagedNode):
         )
         self.create_subscription(JointTrajectory, "~/reference", self._on_reference, 10)
         self.create_service(Trigger, "~/summary", self._on_summary)
+        self._markers: Markers | None = None
+        if self.settings["markers_rate"]:
+            self.create_timer(1.0 / self.settings["markers_rate"], self._draw)
         self._watchdog_beats: Any = None
         if self.settings["watchdog"]:
             topic = f"{self.settings['watchdog']}/heartbeat"
@@ -158,6 +162,9 @@ class ControllerNode(ManagedNode):
 
     def cleanup(self) -> None:
         self._loop = None
+        if self._markers is not None:
+            self._markers.destroy()
+            self._markers = None
 
     def destroy_node(self) -> None:
         self._loop_node.destroy_node()
@@ -307,7 +314,9 @@ class ControllerNode(ManagedNode):
             return
         table = parameters_of(self.kind)
         if not all(table[name].live for name in changed):
-            self._loop = self._build(settings)
+            loop = self._build(settings)
+            self.cleanup()
+            self._loop = loop
             return
         change = self._prepare_change(loop, settings, changed)
         if thread is not None:
@@ -385,6 +394,15 @@ class ControllerNode(ManagedNode):
             return
         reference = Constant(values)
         thread.hand_over(lambda running, time: running.set_force_reference(reference))
+
+    def _draw(self) -> None:
+        """What RViz shows."""
+        thread = self._thread
+        if thread is None:
+            return
+        if self._markers is None:
+            self._markers = Markers(self, thread.loop, self.settings)
+        self._markers.publish(thread.q.copy())
 
     def _on_summary(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         """The numbers of the present run as JSON, or of the last one."""

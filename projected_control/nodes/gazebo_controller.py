@@ -48,6 +48,7 @@ class SteppedLoop(Answering):
     def step(self, now: int, q: Array, v: Array, multipliers: Array | None) -> Array:
         """The effort for a state; zero from when the constraint is gone."""
         received = perf_counter_ns()
+        self.q = q
         time = self.begin(now)
         unmeasured = self.needs_wrench and multipliers is None
         noticed = int(Event.FORCE_STALE) if unmeasured else 0

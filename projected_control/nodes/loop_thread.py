@@ -98,7 +98,7 @@ class LoopThread(Worker, Answering):
         order = [names.index(name) for name in wiring.order or names]
         self._writer, self._first_motor = EffortWriter(order), order[0]
         self._reader = StateReader(names, names[order[0]], settings["joint_offsets"])
-        self._q, self._v = np.zeros(model.n), np.zeros(model.n)
+        self._v = np.zeros(model.n)
         self._lambda = np.full(model.m, np.nan)
         self._wrench_stamp: int | None = None
         self._wrench_heard = 0
@@ -117,9 +117,9 @@ class LoopThread(Worker, Answering):
                     if wrong := self._reader.wrong_with(message):
                         problem = problem if got_state else wrong
                         continue
-                    self._reader.read(message, self._q, self._v)
+                    self._reader.read(message, self.q, self._v)
                     got_state = True
-                    self._model.evaluate(self._q, self._v)
+                    self._model.evaluate(self.q, self._v)
                     break
                 self._take_wrenches()
                 if self.needs_wrench and got_state and self._wrench_stamp is None:
@@ -130,7 +130,7 @@ class LoopThread(Worker, Answering):
                 elif got_state and not self._commands.get_subscription_count():
                     problem = f"nobody takes efforts on {self._commands.topic_name}"
                 elif got_state:
-                    return ArmState(self._q.copy(), self._v.copy(), None, 0.0)
+                    return ArmState(self.q.copy(), self._v.copy(), None, 0.0)
         raise ProjectedControlError(problem)
 
     def ages(self, seconds: float) -> list[float]:
@@ -142,7 +142,7 @@ class LoopThread(Worker, Answering):
                 self._inbox.wait(0.05)
                 now = clock.now().nanoseconds
                 for message in self._inbox.unread(0)[:1]:
-                    stamp = self._reader.read(message, self._q, self._v)
+                    stamp = self._reader.read(message, self.q, self._v)
                     if stamp is not None:
                         ages.append((now - stamp) * 1e-9)
                 self._take_wrenches()
@@ -225,7 +225,7 @@ class LoopThread(Worker, Answering):
         self._behind = behind
         answered = False
         for message in reversed(unread):
-            now = self._reader.read(message, self._q, self._v)
+            now = self._reader.read(message, self.q, self._v)
             if now is None:
                 self.malformed += 1
             else:
@@ -238,7 +238,7 @@ class LoopThread(Worker, Answering):
         message = self._inbox.take(0)
         if message is None:
             return False
-        now = self._reader.read(message, self._q, self._v)
+        now = self._reader.read(message, self.q, self._v)
         if now is None:
             self.malformed += 1
             return False
@@ -253,7 +253,7 @@ class LoopThread(Worker, Answering):
         time = self.begin(now)
         noticed, multipliers = self._measure(now, received)
         self.echo.seen(self._reader.echo)
-        report = self.loop.update(ArmState(self._q, self._v, multipliers, time), noticed)
+        report = self.loop.update(ArmState(self.q, self._v, multipliers, time), noticed)
         tag = tag_of(now) if self.settings["lockstep"] else 0
         self._commands.publish(self._writer.fill(report.effort, tag))
         self.echo.sent(float(report.effort[self._first_motor]))

@@ -85,7 +85,7 @@ class Physics(Worker):
         self._clock = node.create_publisher(Clock, "/clock", QUEUE)
         self._writer = StateWriter(arm.joint_names)
         self._backwards = StateWriter(arm.joint_names[::-1])
-        self._wrench_layout, self._clock_layout = wrench_layout(arm.root_frame), clock_layout()
+        self._wrench_layout, self._clock_layout = wrench_layout(arm.root_link), clock_layout()
         self._effort, self._wanted = np.zeros(arm.n), np.zeros(arm.n)
         self.disturbance = np.zeros(arm.n)
         self._numbers = np.zeros((3, arm.n))

@@ -1,0 +1,72 @@
+"""gazebo.launch.py with the real launch: in the physics step, and through gz_ros2_control."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+
+import pytest
+
+pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
+pytest.importorskip("launch_ros", reason="launch_ros is not installed (it is not on PyPI)")
+
+from ament_index_python.packages import PackageNotFoundError, get_package_prefix
+
+SECONDS = 8.0
+COURSE = 0.0175
+"""Tracking RMS of our own simulation with friction over these seconds [m, rad]."""
+
+
+def require(*packages):
+    """Skip where something is missing."""
+    for command in ("gz", "ros2"):
+        if shutil.which(command) is None:
+            pytest.skip(f"the command {command} is not installed")
+    for package in packages:
+        try:
+            get_package_prefix(package)
+        except PackageNotFoundError:
+            pytest.skip(f"the package {package} is not installed")
+
+
+@pytest.fixture
+def own_domain(monkeypatch, tmp_path):
+    monkeypatch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
+    monkeypatch.setenv("ROS_DOMAIN_ID", "89")
+    monkeypatch.setenv("GZ_PARTITION", "projected_control_launch_test")
+    monkeypatch.setenv("ROS_LOG_DIR", str(tmp_path))
+    return tmp_path
+
+
+def launch(*arguments):
+    return ["ros2", "launch", "projected_control", "gazebo.launch.py", *arguments]
+
+
+def test_in_the_physics_step(own_domain):
+    require("projected_control")
+    file = own_domain / "numbers.json"
+    arguments = ("controller:=motion", "friction:=true", f"seconds:={SECONDS}", f"summary:={file}")
+    subprocess.run(launch(*arguments), check=True, timeout=200)
+    numbers = json.loads(file.read_text())
+    assert numbers["tracking_rms"] == pytest.approx(COURSE, rel=0.1)
+
+
+@pytest.mark.parametrize("controller", ["motion", "force"])
+def test_through_ros2_control(own_domain, controller):
+    """As on a real arm: late, but stable, and within 30 %."""
+    require("projected_control", "gz_ros2_control", "ros_gz_bridge", "robot_state_publisher")
+    from follower import follow
+
+    numbers = follow(
+        launch(
+            "bridge:=ros2_control",
+            f"controller:={controller}",
+            "preset:=delayed",
+            "friction:=true",
+        ),
+        f"{controller}_controller",
+        SECONDS,
+        own_domain / "launch.log",
+    )
+    assert numbers["tracking_rms"] == pytest.approx(COURSE, rel=0.3)

@@ -1,0 +1,49 @@
+"""What RViz is given to draw: where the slider, the constraint force and the reference are."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
+
+import yaml
+from fleet import THREE_LINK, Fleet
+from visualization_msgs.msg import Marker, MarkerArray
+
+from projected_control.nodes.markers import METRES_PER_NEWTON, REACH
+from projected_control.parameters import ARM, FORCE
+from projected_control.resources import share_file
+
+SETTINGS = {**THREE_LINK, "lockstep": True, "markers_rate": 20.0, "force.reference": [5.0]}
+
+
+def test_markers_show_slider_force_and_reference(fleet: Fleet) -> None:
+    drawn = fleet.record(MarkerArray, f"{FORCE}/markers")
+    fleet.start(ARM, SETTINGS)
+    fleet.start(FORCE, SETTINGS)
+
+    def settled() -> dict[str, Marker]:
+        if not drawn.messages:
+            return {}
+        markers = {marker.ns: marker for marker in drawn.messages[-1].markers}
+        tip, end = markers["constraint force"].points
+        return markers if abs(end.y - tip.y) > 0.9 * 5.0 * METRES_PER_NEWTON else {}
+
+    markers = fleet.until(settled, "an arrow of 5 N")
+    assert {marker.header.frame_id for marker in markers.values()} == {"base_link"}
+    line, (tip, end) = markers["constraint"], markers["constraint force"].points
+    assert [(p.x, p.y) for p in line.points] == [(-REACH, -0.27), (REACH, -0.27)]
+    assert tip.y == pytest.approx(-0.27, abs=1e-6)
+    assert end.x == pytest.approx(tip.x, abs=1e-9)
+    assert abs(end.y - tip.y) == pytest.approx(5.0 * METRES_PER_NEWTON, rel=0.2)
+    wanted = markers["reference"].pose.position
+    assert (wanted.x, wanted.y) == pytest.approx((tip.x, tip.y), abs=0.05)
+
+
+def test_the_configuration_of_rviz_shows_them() -> None:
+    content = yaml.safe_load(share_file("config", "constrained_arm.rviz").read_text())
+    displays = content["Visualization Manager"]["Displays"]
+    kinds = {display["Class"].rpartition("/")[2]: display for display in displays}
+    assert kinds["MarkerArray"]["Topic"]["Value"] == "/markers"
+    assert kinds["RobotModel"]["Description Topic"]["Value"] == "/robot_description"
+    assert content["Visualization Manager"]["Global Options"]["Fixed Frame"] == "base_link"
