@@ -190,29 +190,57 @@ def test_threads_in_this_process(fleet: Fleet) -> None:
 
 
 SCRIPT = """
-import os, signal, threading, time
-from projected_control.nodes import effort_watchdog
+import glob, os, signal, sys, threading, time
 import rclpy
+from projected_control.nodes import {node}
+
+seen = []
 
 def stop():
     while not rclpy.ok():
         time.sleep(0.01)
+    time.sleep(0.5)
+    held = {{os.readlink(path) for path in glob.glob("/proc/self/fd/*") if os.path.exists(path)}}
+    for line in open("/proc/net/udp").readlines()[1:]:
+        fields = line.split()
+        if f"socket:[{{fields[9]}}]" in held:
+            seen.append(fields[1].split(":")[0])
+    seen.append(any("dds.shm" in open(p).read() for p in glob.glob("/proc/self/task/*/comm")))
     os.kill(os.getpid(), signal.SIGINT)
 
 threading.Thread(target=stop).start()
-status = effort_watchdog.main()
-print(os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"], status)
+status = {node}.main()
+print(os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"], status, seen[-1], *set(seen[:-1]))
 """
+LOOPBACK = "0100007F"
+"""127.0.0.1 as Linux lists it."""
+
+
+def sockets(fleet: Fleet, node: str, asked: str) -> list[str]:
+    """Discovery range, exit status, whether shared memory is used, addresses of sockets."""
+    environment = {k: v for k, v in fleet.environment.items() if "DISCOVERY" not in k}
+    if asked:
+        environment["ROS_AUTOMATIC_DISCOVERY_RANGE"] = asked
+    result = subprocess.run(
+        [sys.executable, "-c", SCRIPT.format(node=node)],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=90,
+    )
+    assert result.returncode == 0, result.stderr
+    return result.stdout.split()
 
 
 @pytest.mark.parametrize("asked", ["", "SUBNET"])
 def test_stays_on_this_host(fleet: Fleet, asked: str) -> None:
     """Unless asked otherwise."""
-    environment = {k: v for k, v in fleet.environment.items() if "DISCOVERY" not in k}
-    if asked:
-        environment["ROS_AUTOMATIC_DISCOVERY_RANGE"] = asked
-    result = subprocess.run(
-        [sys.executable, "-c", SCRIPT], env=environment, capture_output=True, text=True, timeout=90
-    )
-    assert result.returncode == 0, result.stderr
-    assert result.stdout.split() == [asked or "LOCALHOST", "0"]
+    assert sockets(fleet, "simulated_arm", asked)[:2] == [asked or "LOCALHOST", "0"]
+
+
+def test_the_watchdog_stays_on_the_loopback_interface(fleet: Fleet) -> None:
+    """And out of shared memory, where a killed process may leave a lock; unless asked otherwise."""
+    _, status, shared, *addresses = sockets(fleet, "effort_watchdog", "")
+    assert (status, shared) == ("0", "False")
+    assert set(addresses) == {LOOPBACK}
+    assert sockets(fleet, "effort_watchdog", "SUBNET")[:3] == ["SUBNET", "0", "True"]
