@@ -11,6 +11,7 @@ import importlib
 import json
 import os
 import threading
+from contextlib import ExitStack
 from time import monotonic
 from typing import Any, NamedTuple
 
@@ -18,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projected_control.errors import ProjectedControlError
+from projected_control.nodes.realtime import quiet_interpreter
 
 Array = NDArray[np.float64]
 
@@ -28,7 +30,7 @@ RELEASES = (
 )
 """Python modules of Gazebo's releases, the one we know best first."""
 
-SPIN_SECONDS = 0.01
+SPIN_SECONDS = 0.03
 """Between two looks at the node's parameters and services, by the clock [s]."""
 
 SENSOR_SECONDS = 0.5
@@ -126,6 +128,8 @@ class ArmSystem:
         self._to_start = True
         self._summary = bridge.get("summary", "")
         self._open_node(bridge["node"], bridge["parameters"])
+        self._quiet = ExitStack()
+        self._quiet.enter_context(quiet_interpreter())
 
     def _open_node(self, kind: str, parameters: str) -> None:
         import rclpy
@@ -172,6 +176,7 @@ class ArmSystem:
         """The world ends."""
         import rclpy
 
+        self._quiet.close()
         if self._summary:
             with open(self._summary, "w", encoding="utf-8") as file:
                 json.dump(self._node.numbers, file, indent=2)
