@@ -36,6 +36,9 @@ from projected_control.hardware.gazebo import find_gazebo
 from projected_control.launching import BOOLEANS
 from projected_control.resources import share_file
 
+POINT_MASSES = ("slider_crank.urdf.xacro",)
+"""Descriptions whose links have no inertia unless told otherwise; Gazebo wants some."""
+
 DRAWN = {"markers_rate": 20.0}
 """Settings of a controller that RViz looks at."""
 
@@ -92,6 +95,8 @@ def start(context: LaunchContext) -> list[Action]:
     given = context.launch_configurations
     require_gazebo()
     chosen = launch_parts.choice(given)
+    if chosen.settings["robot_description_file"] in POINT_MASSES:
+        chosen.settings.setdefault("robot_description_arguments", ["inertia:=rod"])
     through = given["bridge"] == "ros2_control"
     factor = launching.number(given, "factor")
     setting = gazebo_world.Setting(
