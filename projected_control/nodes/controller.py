@@ -15,7 +15,6 @@ from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
 
 from projected_control import configuration
-from projected_control.control import PassiveJointController
 from projected_control.dynamics import condition_numbers
 from projected_control.errors import ProjectedControlError
 from projected_control.hardware.base import ArmState
@@ -24,11 +23,17 @@ from projected_control.nodes.answering import Answering
 from projected_control.nodes.loop_thread import QUEUE, LoopThread, Wiring
 from projected_control.nodes.managed import ERROR, OK, WARN, ManagedNode, Status
 from projected_control.nodes.markers import Markers
+from projected_control.nodes.precautions import (
+    Neighbours,
+    require_constraint,
+    require_near,
+    require_start,
+)
 from projected_control.nodes.reach import Reach, reach_for
 from projected_control.nodes.references import reference_from_trajectory
-from projected_control.nodes.waiting import drain, side_node, unused
+from projected_control.nodes.waiting import side_node
 from projected_control.parameters import PASSIVE, parameters_of
-from projected_control.reference import Constant, Reference, ReferencePoint
+from projected_control.reference import Constant, ReferencePoint
 
 FIRST_STATE_SECONDS = 1.0
 """How long an activation waits for the arm [s]."""
@@ -39,22 +44,11 @@ DISCOVERY_SECONDS = 3.5
 Nodes hear of each other at once or, often, with the next announcement, which comes every 3 s.
 """
 
-NAMESAKE_SECONDS = 0.5
-"""How long it listens for a controller of the same name where there may be one [s]."""
-
-NAMELESS_CHECKS = 8
-"""In how many checks of an active controller another publisher may have no name.
-
-ROS learns of nodes after their topics: it may be the watchdog. Nobody starts beside it, though.
-"""
-
 ECHOES = 300
 """Of efforts in the arm's states, from which the delay counts as measured."""
 
 RECENT = 2000
 """Ticks that the diagnostics look back on; to sort more would keep the loop waiting."""
-
-_NAMELESS = "_NODE_NAME_UNKNOWN_"
 
 LARGEST_FORCE = 1e6
 """Of a force reference from the topic [N]: what the parameter force.reference takes too."""
@@ -71,12 +65,11 @@ class ControllerNode(ManagedNode):
         self._houses_kept = 0
         self._thread: Answering | None = None
         self._last_run: dict[str, Any] | None = None
-        self._nameless = 0
         self._reach: Reach | None = None
-        self._watchdog_beat = 0.0
         self._born = monotonic()
         super().__init__(kind)
         self._loop_node = side_node(self, "loop")
+        self._neighbours = Neighbours(self, self._loop_node, self.settings["watchdog"])
         name = self.get_name()
         self._voice = (
             self._loop_node.create_publisher(Header, f"{name}/heartbeat", QUEUE),
@@ -87,10 +80,6 @@ class ControllerNode(ManagedNode):
         self._markers: Markers | None = None
         if self.settings["markers_rate"]:
             self.create_timer(1.0 / self.settings["markers_rate"], self._draw)
-        self._watchdog_beats: Any = None
-        if self.settings["watchdog"]:
-            topic = f"{self.settings['watchdog']}/heartbeat"
-            self._watchdog_beats = self._loop_node.create_subscription(Header, topic, unused, QUEUE)
         if "force.reference" in self.settings:
             self.create_subscription(
                 Float64MultiArray, "~/force_reference", self._on_force_reference, 10
@@ -113,10 +102,10 @@ class ControllerNode(ManagedNode):
     def activate(self) -> None:
         loop = self._require_loop()
         sleep(max(self._born + DISCOVERY_SECONDS - monotonic(), 0.0))
-        self._require_watchdog()
+        self._neighbours.require_watchdog(self.settings)
         self._reach = reach = reach_for(self, loop.controller.model.arm)
-        self._refuse_other_publishers()
-        self._refuse_namesake()
+        self._neighbours.refuse_others(reach.wiring.commands, self.active)
+        self._neighbours.refuse_namesake()
         thread = LoopThread(self._loop_node, self._voice, loop, self.settings, reach.wiring)
         try:
             self._begin(loop, thread.first_state(FIRST_STATE_SECONDS))
@@ -135,12 +124,12 @@ class ControllerNode(ManagedNode):
     def _begin(self, loop: ControlLoop, state: ArmState) -> None:
         """Prepare to start from a state; raise where that cannot be."""
         model = loop.controller.model
-        self._check_start(loop, state.q)
+        require_start(loop, state.q, self.settings["constraint.residual_tolerance"])
         loop.reset()
         loop.controller.hold(state.q, state.v)
         here = ReferencePoint(model.theta.copy(), *np.zeros((2, model.k)))
         reference = configuration.build_reference(self.settings, here, 0.0)
-        self._refuse_far(loop, reference)
+        require_near(loop, reference)
         loop.set_reference(reference)
 
     def _say_active(self, loop: ControlLoop) -> None:
@@ -177,39 +166,18 @@ class ControllerNode(ManagedNode):
         self._houses_kept += 1
         try:
             if thread is not None:
-                self._require_constraint(thread.loop)
-            self._require_watchdog()
+                require_constraint(thread.loop, self.settings["limits.residual"])
+            self._neighbours.require_watchdog(self.settings)
             if self._reach is not None:
                 self._reach.check()
                 if thread is not None and self._reach.has_delay:
                     self._allow_for_echo(thread)
             if self._houses_kept % 4 == 0:  # asking the graph takes its time
-                self._refuse_other_publishers()
+                wiring = Wiring() if self._reach is None else self._reach.wiring
+                self._neighbours.refuse_others(wiring.commands, self.active)
         except ProjectedControlError as error:
             return str(error)
         return ""
-
-    def _require_constraint(self, loop: ControlLoop) -> None:
-        residual = float(np.linalg.norm(loop.controller.model.residual))
-        limit = self.settings["limits.residual"]
-        if residual > limit:
-            raise ProjectedControlError(
-                f"the arm has left its constraint: ‖Φ‖ = {residual:.4g} m, allowed are {limit:g} m "
-                "(limits.residual)"
-            )
-
-    def _require_watchdog(self) -> None:
-        name, patience = self.settings["watchdog"], self.settings["limits.watchdog_time"]
-        if not name:
-            return
-        if self._watchdog_beats is not None and drain(self._watchdog_beats):
-            self._watchdog_beat = monotonic()
-        if not self._watchdog_beat:
-            raise ProjectedControlError(
-                f"there is no watchdog {name}: start effort_watchdog, or set watchdog to nothing"
-            )
-        if (silent := monotonic() - self._watchdog_beat) > patience:
-            raise ProjectedControlError(f"the watchdog {name} has been silent for {silent:.2f} s")
 
     def _allow_for(self, loop: ControlLoop, delay: int) -> None:
         """Take a longer delay of the force loop into account; refuse gains it makes unstable."""
@@ -235,76 +203,6 @@ class ControllerNode(ManagedNode):
         if self._loop is None:
             raise ProjectedControlError("the controller is not configured")
         return self._loop
-
-    def _refuse_other_publishers(self) -> None:
-        wiring = Wiring() if self._reach is None else self._reach.wiring
-        topic = self._loop_node.resolve_topic_name(wiring.commands)
-        others = {
-            info.node_name
-            for info in self._loop_node.get_publishers_info_by_topic(topic)
-            if info.node_name != self._loop_node.get_name() and "watchdog" not in info.node_name
-        }
-        self._nameless = self._nameless + 1 if self.active and _NAMELESS in others else 0
-        if 0 < self._nameless < NAMELESS_CHECKS:
-            others.discard(_NAMELESS)
-        if others:
-            named = sorted(others - {_NAMELESS}) or ["somebody whose name is not known yet"]
-            raise ProjectedControlError(
-                f"{', '.join(named)} also commands this arm on {topic}; stop it first"
-            )
-
-    def _refuse_namesake(self) -> None:
-        """Refuse to start beside an active controller of the same name; a dead one keeps silent."""
-        node, topic = self._loop_node, f"{self.get_name()}/heartbeat"
-        if node.count_publishers(topic) < 2:
-            return
-        beats = node.create_subscription(Header, topic, unused, QUEUE)
-        try:
-            give_up = monotonic() + NAMESAKE_SECONDS
-            while monotonic() < give_up:
-                sleep(0.02)
-                if any(beat.frame_id == "active" for beat in drain(beats)):
-                    raise ProjectedControlError(
-                        f"another {self.get_fully_qualified_name()} is active; stop it first"
-                    )
-        finally:
-            node.destroy_subscription(beats)
-
-    def _refuse_far(self, loop: ControlLoop, reference: Reference) -> None:
-        """Refuse a reference that begins elsewhere: the arm would jump there."""
-        model = loop.controller.model
-        if model.coordinates is None:
-            return
-        away = np.abs(model.coordinates.difference(reference.at(0.0).value, model.theta))
-        if (away > loop.guard.limits.reference_jump).any():
-            raise ProjectedControlError(
-                f"the reference begins {np.round(away, 4).tolist()} from where the arm is, allowed "
-                f"are {loop.guard.limits.reference_jump:g} (limits.reference_jump); set "
-                "reference.approach to go there smoothly first"
-            )
-
-    def _check_start(self, loop: ControlLoop, q: Any) -> None:
-        controller, model = loop.controller, loop.controller.model
-        model.evaluate(q, np.zeros(model.n))
-        residual = float(np.linalg.norm(model.residual))
-        tolerance = self.settings["constraint.residual_tolerance"]
-        if residual > tolerance:
-            raise ProjectedControlError(
-                f"the arm is not on its constraint: ‖Φ‖ = {residual:.4g} m, allowed are "
-                f"{tolerance:g} m (constraint.residual_tolerance); at q = {np.round(q, 4).tolist()}"
-            )
-        limits = loop.guard.limits
-        outside = [
-            name
-            for name, x, low, high in zip(
-                model.arm.joint_names, q, limits.lower, limits.upper, strict=True
-            )
-            if not low <= x <= high
-        ]
-        if outside:
-            raise ProjectedControlError(f"joints {', '.join(outside)} are outside their limits")
-        if isinstance(controller, PassiveJointController):
-            controller.require_controllable(q)
 
     # Changes while running
 

@@ -25,6 +25,7 @@ from projected_control.nodes.messages import (
     WrenchReader,
     clock_layout,
 )
+from projected_control.nodes.precautions import left_constraint
 from projected_control.nodes.statistics import SAMPLES
 
 Array = NDArray[np.float64]
@@ -64,11 +65,7 @@ class SteppedLoop(Answering):
             self._compared += 1
             expected = self._model_force.update(before).multipliers
             self._squares += expected @ expected, np.sum((multipliers - expected) ** 2)
-        if residual > self.settings["limits.residual"] and not self.lost:
-            self.lost = (
-                f"the arm has left its constraint: ‖Φ‖ = {residual:.4g} m, allowed are "
-                f"{self.settings['limits.residual']:g} m (limits.residual)"
-            )
+        self.lost = self.lost or left_constraint(residual, self.settings["limits.residual"])
         self.count(report, now, received)
         if self.statistics.ticks % TELL_EVERY == 0:
             error = self.loop.controller.error[0].tolist()
