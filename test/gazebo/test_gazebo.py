@@ -200,7 +200,8 @@ class Server:
 
 @pytest.fixture
 def server(environment, tmp_path):
-    server = Server(write(tmp_path, "force", factor=1.0), environment)
+    # PIDC leans on the slider; a hybrid one with λ = 0 would stay on the line without it.
+    server = Server(write(tmp_path, "motion", factor=1.0), environment)
     try:
         server.until(lambda: server.said == "following", "the controller to follow")
         yield server
