@@ -131,7 +131,7 @@ def test_each_choice_starts_an_arm_a_watchdog_and_its_controller(file, controlle
         ({"preset": "soft"}, "preset.*soft.*Valid options are.*gentle"),
         ({"lockstep": "maybe"}, "lockstep.*maybe.*true"),
         ({"friction": "0.3"}, "friction.*0.3.*true"),
-        ({"arm": "octopus"}, "arm:=octopus is neither .* one of slider_crank, three_link_slider"),
+        ({"arm": "octopus"}, "arm:=octopus is neither .* one of slider_crank, three_link_passive"),
         ({"arm": "/nowhere/arm.yaml"}, "/nowhere/arm.yaml is not a parameter file"),
         ({"controller": "passive", "arm": "three_link_slider"}, "needs an arm with passive_joints"),
         ({"rate": "fast"}, "rate:= must be a number from zero on, got 'fast'"),
