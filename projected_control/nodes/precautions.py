@@ -71,8 +71,11 @@ def require_near(loop: ControlLoop, reference: Reference) -> None:
 
 
 def left_constraint(residual: float, limit: float) -> str:
-    """In words, that an active arm has left its constraint by more than is allowed; or nothing."""
-    if residual <= limit:
+    """In words, that an active arm has left its constraint by more than is allowed; or nothing.
+
+    Nothing is said of a residual that is not a number: the guard sees to states that are not.
+    """
+    if not residual > limit:
         return ""
     return (
         f"the arm has left its constraint: ‖Φ‖ = {residual:.4g} m, allowed are {limit:g} m "
