@@ -18,11 +18,9 @@ import yaml
 from projected_control import configuration
 from projected_control.description import read_description
 from projected_control.errors import InvalidValue
+from projected_control.launching import FRICTION
 from projected_control.parameters import ARM, checked, parameters_of
 from projected_control.resources import share_file
-
-COULOMB, VISCOUS = "0.3", "0.05"
-"""Friction of joints, if they have any [N·m, N·m·s/rad]; see also `launching.FRICTION`."""
 
 SENSOR_TOPIC = "/tip_sensor"
 """Of Gazebo, where the force-torque sensor of urdf/gazebo.xacro publishes."""
@@ -181,7 +179,8 @@ def _write_scene(
     given = dict(item.split(":=", 1) for item in controller["robot_description_arguments"])
     given |= pose_arguments(settings)
     if setting.friction:
-        given |= {"friction": COULOMB, "damping": VISCOUS}
+        coulomb, viscous = (FRICTION[f"friction.{kind}"][0] for kind in ("coulomb", "viscous"))
+        given |= {"friction": repr(coulomb), "damping": repr(viscous)}
     given |= {"gazebo": "true", "yaw": repr(setting.yaw), **arguments}
     description = configuration.description_file(controller["robot_description_file"])
     files.model.write_text(read_description(description, given).urdf, encoding="utf-8")

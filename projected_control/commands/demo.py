@@ -85,7 +85,9 @@ def run(args: argparse.Namespace) -> int:
 
     overrides: dict[str, Any] = {}
     if args.friction:
-        overrides = {"friction.coulomb": [0.3], "friction.viscous": [0.05]}
+        from projected_control.launching import FRICTION
+
+        overrides = dict(FRICTION)
     settings = settings_for(args.controller, args.seconds, args.preset, args.lockstep, overrides)
     say = (lambda text: None) if args.json else (lambda text: print(text, file=sys.stderr))
     with output_folder(args.out) as folder:
