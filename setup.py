@@ -104,8 +104,8 @@ setup(
     },
     entry_points={
         "console_scripts": [
-            f"projected-control = {NAME}.cli:main",
-            *(f"{node} = {NAME}.nodes.{node}:main" for node in NODES),
+            f"projected-control = {NAME}.apps.cli:main",
+            *(f"{node} = {NAME}.ros.{node}:main" for node in NODES),
         ],
     },
 )

@@ -30,11 +30,12 @@ from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 
 import projected_control
-from projected_control import configuration, gazebo_world, launch_parts, launching
+from projected_control.apps.launch import choices, gazebo_world, parts
+from projected_control.apps.launch.choices import BOOLEANS
 from projected_control.errors import ProjectedControlError
-from projected_control.hardware.gazebo import find_gazebo
-from projected_control.launching import BOOLEANS
 from projected_control.resources import share_file
+from projected_control.ros.gazebo_system import find_gazebo
+from projected_control.settings import build
 
 POINT_MASSES = ("slider_crank.urdf.xacro",)
 """Descriptions whose links have no inertia unless told otherwise; Gazebo wants some."""
@@ -43,7 +44,7 @@ DRAWN = {"markers_rate": 20.0}
 """Settings of a controller that RViz looks at."""
 
 ARGUMENTS = [
-    *launch_parts.arguments("force", "paper"),
+    *parts.arguments("force", "paper"),
     DeclareLaunchArgument(
         "bridge",
         default_value="lockstep",
@@ -87,18 +88,18 @@ ARGUMENTS = [
 
 def generate_launch_description() -> LaunchDescription:
     """What `ros2 launch` runs."""
-    return launch_parts.description(ARGUMENTS, start)
+    return parts.description(ARGUMENTS, start)
 
 
 def start(context: LaunchContext) -> list[Action]:
     """Check the arguments as a whole, write the world, start Gazebo."""
     given = context.launch_configurations
     require_gazebo()
-    chosen = launch_parts.choice(given)
+    chosen = parts.choice(given)
     if chosen.settings["robot_description_file"] in POINT_MASSES:
         chosen.settings.setdefault("robot_description_arguments", ["inertia:=rod"])
     through = given["bridge"] == "ros2_control"
-    factor = launching.number(given, "factor")
+    factor = choices.number(given, "factor")
     setting = gazebo_world.Setting(
         yaw=float(given["yaw"]),
         friction=bool(chosen.friction),
@@ -117,37 +118,37 @@ def start(context: LaunchContext) -> list[Action]:
 
 
 def in_the_physics_step(
-    given: dict[str, str], chosen: launch_parts.Choice, folder: Path, setting: gazebo_world.Setting
+    given: dict[str, str], chosen: parts.Choice, folder: Path, setting: gazebo_world.Setting
 ) -> list[Action]:
     """The controller is a part of Gazebo."""
     find_gazebo()
     seen = BOOLEANS[given["rviz"]]
     settings = {**chosen.settings, **chosen.case.own, **(DRAWN if seen else {})}
-    controller = launching.require_valid(chosen.case.node, settings)
+    controller = choices.require_valid(chosen.case.node, settings)
     summary = Path(given["summary"]).expanduser().absolute() if given["summary"] else None
     written = gazebo_world.write_files(
         folder, chosen.case.node, controller, settings, setting, summary=summary
     )
     actions: list[Action] = [simulator(given, written.world, controller["rate"])]
     if seen:
-        actions.append(state_publisher(configuration.build_arm(controller).urdf))
+        actions.append(state_publisher(build.build_arm(controller).urdf))
     return actions
 
 
 def through_ros2_control(
-    given: dict[str, str], chosen: launch_parts.Choice, folder: Path, setting: gazebo_world.Setting
+    given: dict[str, str], chosen: parts.Choice, folder: Path, setting: gazebo_world.Setting
 ) -> list[Action]:
     """The controller reaches Gazebo as it reaches a real arm."""
     settings = {**chosen.settings, **(DRAWN if BOOLEANS[given["rviz"]] else {})}
-    controller = launching.require_valid(chosen.case.node, settings)
-    text = share_file("config", launching.CONTROLLERS_FILE).read_text(encoding="utf-8")
-    controllers = launching.controllers_file(chosen.motors, "", "tip", text)
+    controller = choices.require_valid(chosen.case.node, settings)
+    text = share_file("config", choices.CONTROLLERS_FILE).read_text(encoding="utf-8")
+    controllers = choices.controllers_file(chosen.motors, "", "tip", text)
     written = gazebo_world.write_ros2_control_files(
         folder, controller, settings, controllers, chosen.passive, setting
     )
-    effort = launching.first_installed(launching.EFFORT_CONTROLLERS, get_package_prefix)
-    first = launch_parts.spawner(["joint_state_broadcaster"], written.controllers)
-    second = launch_parts.spawner([effort], written.controllers, "--inactive")
+    effort = choices.first_installed(choices.EFFORT_CONTROLLERS, get_package_prefix)
+    first = parts.spawner(["joint_state_broadcaster"], written.controllers)
+    second = parts.spawner([effort], written.controllers, "--inactive")
     ours = IncludeLaunchDescription(
         PythonLaunchDescriptionSource(str(share_file("launch", "hardware.launch.py"))),
         launch_arguments={
@@ -170,8 +171,8 @@ def through_ros2_control(
         ),
         simulator(given, written.world, controller["rate"]),
         first,
-        launch_parts.after(first, [second], "the joint state broadcaster"),
-        launch_parts.after(second, [ours], effort),
+        parts.after(first, [second], "the joint state broadcaster"),
+        parts.after(second, [ours], effort),
     ]
 
 
@@ -196,7 +197,7 @@ def rviz(controller: str) -> Node:
 
 def simulator(given: dict[str, str], world: Path, rate: float) -> ExecuteProcess:
     """Gazebo itself; the launch ends with it."""
-    seconds = launching.number(given, "seconds")
+    seconds = choices.number(given, "seconds")
     iterations = ["--iterations", str(round(seconds * rate))] if seconds else []
     server = [] if BOOLEANS[given["gui"]] else ["-s"]
     return ExecuteProcess(

@@ -29,11 +29,12 @@ from launch.launch_description import LaunchDescription
 from launch_ros.actions import LifecycleNode, Node
 from launch_ros.parameter_descriptions import ParameterValue
 
-from projected_control import configuration, launch_parts, launching
-from projected_control.description import read_description
-from projected_control.launching import BOOLEANS
-from projected_control.parameters import ARM, WATCHDOG
+from projected_control.apps.launch import choices, parts
+from projected_control.apps.launch.choices import BOOLEANS
+from projected_control.model.description import read_description
 from projected_control.resources import share_file
+from projected_control.settings import build
+from projected_control.settings.parameters import ARM, WATCHDOG
 
 PLUGINS = {
     "mock": "mock_components/GenericSystem",
@@ -51,7 +52,7 @@ LAST_SECONDS = 5.0
 give the arm back [s]."""
 
 ARGUMENTS = [
-    *launch_parts.arguments("motion", "gentle"),
+    *parts.arguments("motion", "gentle"),
     DeclareLaunchArgument(
         "hardware",
         default_value="mock",
@@ -86,18 +87,18 @@ ARGUMENTS = [
 
 def generate_launch_description() -> LaunchDescription:
     """What `ros2 launch` runs."""
-    return launch_parts.description(ARGUMENTS, start)
+    return parts.description(ARGUMENTS, start)
 
 
 def start(context: LaunchContext) -> list[Action]:
     """Check the arguments as a whole; then the manager, its controllers, and ours, in order."""
     given = context.launch_configurations
-    case, files, settings, passive, motors, friction = launch_parts.choice(given)
+    case, files, settings, passive, motors, friction = parts.choice(given)
     hardware = "mock" if BOOLEANS[given["dry_run"]] else given["hardware"]
     has_sensor = hardware not in ("simulated", RUNNING)
 
     steady = {
-        "realtime.priority": int(launching.number(given, "priority")),
+        "realtime.priority": int(choices.number(given, "priority")),
         "realtime.lock_memory": BOOLEANS[given["lock_memory"]],
     }
     reached = {
@@ -125,7 +126,7 @@ def start(context: LaunchContext) -> list[Action]:
             **({} if passive else {"passive_joints": [""]}),
         }
     for node, values in own.items():
-        launching.require_valid(node, {**settings, **values})
+        choices.require_valid(node, {**settings, **values})
 
     nodes = {name: our_node(name, files, values) for name, values in own.items()}
     ours: list[Action] = [nodes[WATCHDOG], nodes[case.node]]
@@ -133,13 +134,13 @@ def start(context: LaunchContext) -> list[Action]:
         return ours
 
     parameters = write_controllers(context, settings, motors)
-    effort = launching.first_installed(launching.EFFORT_CONTROLLERS, get_package_prefix)
+    effort = choices.first_installed(choices.EFFORT_CONTROLLERS, get_package_prefix)
     broadcasters = ["joint_state_broadcaster"]
     if has_sensor:
         broadcasters.append("force_torque_sensor_broadcaster")
     plugin = PLUGINS.get(hardware, hardware)
-    first = launch_parts.spawner(broadcasters, parameters)
-    second = launch_parts.spawner([effort], parameters, "--inactive")
+    first = parts.spawner(broadcasters, parameters)
+    second = parts.spawner([effort], parameters, "--inactive")
     return [
         robot_state_publisher(settings, plugin, passive, SENSOR if has_sensor else ""),
         # Where it dies, the launch goes on: our nodes say what happened.
@@ -152,8 +153,8 @@ def start(context: LaunchContext) -> list[Action]:
         ),
         *([nodes[ARM]] if ARM in nodes else []),
         first,
-        launch_parts.after(first, [second], "the broadcasters"),
-        launch_parts.after(second, ours, effort),
+        parts.after(first, [second], "the broadcasters"),
+        parts.after(second, ours, effort),
     ]
 
 
@@ -179,10 +180,10 @@ def robot_state_publisher(
     arguments = dict(
         item.split(":=", 1) for item in settings.get("robot_description_arguments", [])
     )
-    starts = launching.start_of(settings)
+    starts = choices.start_of(settings)
     arguments |= {f"start{i}": str(q) for i, q in enumerate(starts.values(), start=1)}
     arguments |= {"hardware": plugin, "passive": " ".join(passive), "force_sensor": sensor}
-    file = configuration.description_file(settings["robot_description_file"])
+    file = build.description_file(settings["robot_description_file"])
     text = read_description(file, arguments).urdf
     return Node(
         package="robot_state_publisher",
@@ -194,11 +195,11 @@ def robot_state_publisher(
 
 def write_controllers(context: LaunchContext, settings: dict[str, Any], motors: list[str]) -> Path:
     """The controllers' parameters for this arm, in a file that goes when the launch ends."""
-    text = share_file("config", launching.CONTROLLERS_FILE).read_text(encoding="utf-8")
+    text = share_file("config", choices.CONTROLLERS_FILE).read_text(encoding="utf-8")
     frame = settings.get("constraint.frame", "tip")
     handle, name = tempfile.mkstemp(prefix="projected_control_controllers_", suffix=".yaml")
     with os.fdopen(handle, "w", encoding="utf-8") as file:
-        file.write(launching.controllers_file(motors, SENSOR, frame, text))
+        file.write(choices.controllers_file(motors, SENSOR, frame, text))
     path = Path(name)
     context.register_event_handler(OnShutdown(on_shutdown=lambda *_: path.unlink(missing_ok=True)))
     return path

@@ -22,9 +22,9 @@ from launch.launch_description import LaunchDescription
 from launch_ros.actions import LifecycleNode
 from launch_ros.ros_adapters import get_ros_node
 
-from projected_control import launch_parts, launching
-from projected_control.launching import BOOLEANS
-from projected_control.parameters import ARM, WATCHDOG
+from projected_control.apps.launch import choices, parts
+from projected_control.apps.launch.choices import BOOLEANS
+from projected_control.settings.parameters import ARM, WATCHDOG
 
 LONGEST_STEP = 1e-3
 """Of the integration [s]."""
@@ -33,7 +33,7 @@ PATIENT = 5.0
 """The watchdog's timeout in lockstep, where time does not press [s]."""
 
 ARGUMENTS = [
-    *launch_parts.arguments("force", "paper"),
+    *parts.arguments("force", "paper"),
     DeclareLaunchArgument(
         "lockstep",
         default_value="false",
@@ -51,14 +51,14 @@ ARGUMENTS = [
 
 def generate_launch_description() -> LaunchDescription:
     """What `ros2 launch` runs."""
-    return launch_parts.description(ARGUMENTS, start)
+    return parts.description(ARGUMENTS, start)
 
 
 def start(context: LaunchContext) -> list[Action]:
     """Check the arguments as a whole, then start the three nodes."""
     given = context.launch_configurations
-    case, files, settings, passive, _, friction = launch_parts.choice(given)
-    rate, seconds = launching.number(given, "rate"), launching.number(given, "seconds")
+    case, files, settings, passive, _, friction = parts.choice(given)
+    rate, seconds = choices.number(given, "rate"), choices.number(given, "seconds")
     lockstep = BOOLEANS[given["lockstep"]]
     shared = {"rate": rate, "lockstep": lockstep}
     own: dict[str, dict[str, Any]] = {
@@ -78,7 +78,7 @@ def start(context: LaunchContext) -> list[Action]:
         # It says soon that it has finished: before the controller finds the arm lost.
         own[ARM] |= {"simulation.duration": seconds, "diagnostics_rate": 10.0}
     for node, values in own.items():
-        launching.require_valid(node, {**settings, **values})
+        choices.require_valid(node, {**settings, **values})
 
     nodes = {
         name: LifecycleNode(

@@ -8,16 +8,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from projected_control.arm import Arm
-    from projected_control.constraints import (
-        Constraint,
-        LoopClosure,
-        Moving,
-        PointAtPoint,
-        PointOnLine,
-        PointOnPlane,
-        Stack,
-    )
     from projected_control.control import (
         Controller,
         ForceController,
@@ -27,15 +17,10 @@ if TYPE_CHECKING:
         MotionGains,
         PassiveJointController,
     )
-    from projected_control.coordinates import Coordinate, Coordinates
-    from projected_control.errors import ProjectedControlError
-    from projected_control.guard import Guard
-    from projected_control.hardware import ArmState, Hardware, SimulatedArm
-    from projected_control.limits import Limits
-    from projected_control.loop import ControlLoop, Tick
-    from projected_control.model import ConstrainedArm
-    from projected_control.projection import Metric
-    from projected_control.reference import (
+    from projected_control.control.guard import Guard
+    from projected_control.control.limits import Limits
+    from projected_control.control.loop import ControlLoop, Tick
+    from projected_control.control.references import (
         Constant,
         MotionLimits,
         Reference,
@@ -44,6 +29,21 @@ if TYPE_CHECKING:
         Sines,
         Waypoints,
     )
+    from projected_control.errors import ProjectedControlError
+    from projected_control.model.arm import Arm
+    from projected_control.model.constrained_arm import ConstrainedArm
+    from projected_control.model.constraints import (
+        Constraint,
+        LoopClosure,
+        Moving,
+        PointAtPoint,
+        PointOnLine,
+        PointOnPlane,
+        Stack,
+    )
+    from projected_control.model.coordinates import Coordinate, Coordinates
+    from projected_control.model.projection import Metric
+    from projected_control.ports import ArmState, Hardware, SimulatedArm
     from projected_control.resources import share_file
     from projected_control.simulation import (
         ForceSensor,
@@ -100,21 +100,23 @@ __all__ = [
 ]
 
 _HOMES = {
-    "arm": "Arm",
-    "constraints": ("Constraint LoopClosure Moving PointAtPoint PointOnLine PointOnPlane Stack"),
+    "model.arm": "Arm",
+    "model.constraints": (
+        "Constraint LoopClosure Moving PointAtPoint PointOnLine PointOnPlane Stack"
+    ),
     "control": (
         "Controller ForceController ForceGains Law MotionController MotionGains "
         "PassiveJointController"
     ),
-    "coordinates": "Coordinate Coordinates",
+    "model.coordinates": "Coordinate Coordinates",
     "errors": "ProjectedControlError",
-    "guard": "Guard",
-    "limits": "Limits",
-    "hardware": "ArmState Hardware SimulatedArm",
-    "loop": "ControlLoop Tick",
-    "model": "ConstrainedArm",
-    "projection": "Metric",
-    "reference": "Constant MotionLimits Reference SetPoint Sine Sines Waypoints",
+    "control.guard": "Guard",
+    "control.limits": "Limits",
+    "ports": "ArmState Hardware SimulatedArm",
+    "control.loop": "ControlLoop Tick",
+    "model.constrained_arm": "ConstrainedArm",
+    "model.projection": "Metric",
+    "control.references": "Constant MotionLimits Reference SetPoint Sine Sines Waypoints",
     "resources": "share_file",
     "simulation": "ForceSensor JointFriction Plant assemble start_of",
 }

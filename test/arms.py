@@ -6,11 +6,11 @@ from pathlib import Path
 
 import numpy as np
 
-from projected_control.arm import Arm
-from projected_control.constraints import PointAtPoint, PointOnLine
-from projected_control.coordinates import Coordinate, Coordinates
-from projected_control.model import ConstrainedArm
-from projected_control.projection import Metric
+from projected_control.model.arm import Arm
+from projected_control.model.constrained_arm import ConstrainedArm
+from projected_control.model.constraints import PointAtPoint, PointOnLine
+from projected_control.model.coordinates import Coordinate, Coordinates
+from projected_control.model.projection import Metric
 from projected_control.simulation import assemble
 
 URDF = Path(__file__).parents[1] / "urdf"

@@ -7,7 +7,7 @@ import pytest
 from arms import URDF, random_urdf, three_link_arm
 from hypothesis import settings
 
-from projected_control.arm import Arm
+from projected_control.model.arm import Arm
 
 # The first call of a kernel compiles it, so no example has a deadline. Derandomised: a suite that
 # passes today passes tomorrow.

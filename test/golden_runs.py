@@ -1,8 +1,8 @@
-"""Runs whose numbers must not change unless they are meant to: `python test/golden_runs.py` writes them.
+"""Runs whose numbers must not change unless they are meant to.
 
-Each is a few hundred ticks of a controller on a simulated arm, tick by tick. `test_golden.py` compares
-them with what stands in test/golden/, to 1e-9. Write them anew only where a change of the numbers is
-wanted, and say in the changelog which changed and why.
+Each is a few hundred ticks of a controller on a simulated arm, tick by tick. `test_golden.py`
+compares them with what stands in test/golden/, to 1e-9. ``python test/golden_runs.py`` writes them
+anew: do that only where a change of the numbers is wanted, and say in the changelog which and why.
 """
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ from pathlib import Path
 import numpy as np
 from arms import planar_chain_model, slider_model, spatial_model, state_on
 
-from projected_control import configuration
-from projected_control.constraints import Moving, PointOnLine, Target
+from projected_control.apps.demo.case import CASES, settings_for
 from projected_control.control import (
     ForceController,
     ForceGains,
@@ -23,15 +22,11 @@ from projected_control.control import (
     MotionGains,
     PassiveJointController,
 )
-from projected_control.control.observer import ModelObserver, MomentumObserver
-from projected_control.demo.case import CASES, settings_for
-from projected_control.guard import Guard
-from projected_control.hardware import ArmState, SimulatedArm
-from projected_control.limits import Limits
-from projected_control.loop import ControlLoop
-from projected_control.model import ConstrainedArm
-from projected_control.projection import Metric
-from projected_control.reference import (
+from projected_control.control.force_source import ModelObserver, MomentumObserver
+from projected_control.control.guard import Guard
+from projected_control.control.limits import Limits
+from projected_control.control.loop import ControlLoop
+from projected_control.control.references import (
     Constant,
     MotionLimits,
     ReferencePoint,
@@ -40,6 +35,11 @@ from projected_control.reference import (
     Sines,
     Waypoints,
 )
+from projected_control.model.constrained_arm import ConstrainedArm
+from projected_control.model.constraints import Moving, PointOnLine, Target
+from projected_control.model.projection import Metric
+from projected_control.ports import ArmState, SimulatedArm
+from projected_control.settings import build
 from projected_control.simulation import ForceSensor, JointFriction, Plant, assemble, start_of
 
 FOLDER = Path(__file__).parent / "golden"
@@ -77,13 +77,13 @@ def course(loop: ControlLoop, port: SimulatedArm, ticks: int = TICKS) -> Course:
 def from_settings(choice: str, arm: str = "", overrides: dict | None = None) -> Course:
     """A demonstration in process, with friction."""
     case = settings_for(choice, 1.0, "paper", True, {**FRICTION, **(overrides or {})})
-    hardware, _ = configuration.build_plant(case.arm)
-    loop = configuration.build_loop(case.case.node, case.controller)
+    hardware, _ = build.build_plant(case.arm)
+    loop = build.build_loop(case.case.node, case.controller)
     state = hardware.read()
     loop.controller.hold(state.q, state.v)
     model = loop.controller.model
     here = ReferencePoint(model.theta.copy(), *np.zeros((2, model.k)))
-    loop.set_reference(configuration.build_reference(case.controller, here, 0.0))
+    loop.set_reference(build.build_reference(case.controller, here, 0.0))
     return course(loop, hardware)
 
 
@@ -99,9 +99,13 @@ def slider(observer: Callable | None = None, noise: float = 0.0, reference: str 
         place = model.evaluate(q, v).theta.copy()
         if reference == "setpoint":
             here = ReferencePoint(place, *np.zeros((2, 2)))
-            motion = SetPoint(here, place + [0.03, -0.1], MotionLimits(0.5, 4.0, 60.0), 0.01)
+            motion = SetPoint(
+                here, place + np.array([0.03, -0.1]), MotionLimits(0.5, 4.0, 60.0), 0.01
+            )
         else:
-            motion = Waypoints([0.0, 0.15, 0.35], place + [[0, 0], [0.02, 0.05], [-0.01, 0.1]])
+            motion = Waypoints(
+                [0.0, 0.15, 0.35], place + np.array([[0, 0], [0.02, 0.05], [-0.01, 0.1]])
+            )
     controller = ForceController(model, GAINS, ForceGains(cutoff=20.0))
     guard = Guard(Limits.of(model.arm), 2, 1e-3)
     watcher = observer(model) if observer else None
@@ -135,7 +139,9 @@ def moving() -> Course:
     q = assemble(arm, model.constraint, [-3.0, 2.0, 1.0])
     place = model.evaluate(q, np.zeros(3)).theta.copy()
     controller = MotionController(model, GAINS)
-    loop = ControlLoop(controller, Guard(Limits.of(arm), 2, 1e-3), Constant(place + [0.01, 0.0]))
+    loop = ControlLoop(
+        controller, Guard(Limits.of(arm), 2, 1e-3), Constant(place + np.array([0.01, 0.0]))
+    )
     return course(loop, SimulatedArm(Plant(ConstrainedArm(arm.twin(), model.constraint)), q))
 
 
@@ -177,7 +183,7 @@ def troubles() -> Course:
     place = model.evaluate(q, np.zeros(3)).theta.copy()
     controller = ForceController(model, GAINS, ForceGains(cutoff=20.0))
     loop = ControlLoop(
-        controller, Guard(Limits.of(model.arm), 2, 1e-3), Constant(place + [0.01, 0.1])
+        controller, Guard(Limits.of(model.arm), 2, 1e-3), Constant(place + np.array([0.01, 0.1]))
     )
     random = np.random.default_rng(5)
     efforts, events = [], []
@@ -217,8 +223,8 @@ RUNS: dict[str, Callable[[], Course]] = {
 
 
 def configuration_file(name: str) -> dict:
-    from projected_control.parameter_files import read_parameter_file
     from projected_control.resources import share_file
+    from projected_control.settings.files import read_parameter_file
 
     return read_parameter_file(share_file("config", f"{name}.yaml"))
 

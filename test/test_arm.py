@@ -7,8 +7,8 @@ import pinocchio
 import pytest
 from arms import URDF, random_state, random_urdf, three_link_arm
 
-from projected_control.arm import Arm, JointLimits
 from projected_control.errors import InvalidDescription, InvalidValue, UnknownName
+from projected_control.model.arm import Arm, JointLimits
 
 CASES = {
     "chain": {"n": 7},

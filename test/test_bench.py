@@ -6,12 +6,12 @@ import math
 import numpy as np
 import pytest
 
-from projected_control import cli
-from projected_control.bench import MEASUREMENTS, tick
-from projected_control.bench.tick_cases import CASES, spatial_arm
-from projected_control.bench.timing import Timing, record
+from projected_control.apps import cli
+from projected_control.apps.bench import MEASUREMENTS, tick
+from projected_control.apps.bench.tick_cases import CASES, spatial_arm
+from projected_control.apps.bench.timing import Timing, record
 from projected_control.compiled import COMPILED
-from projected_control.guard import Action
+from projected_control.control.guard import Action
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.joints}-{case.law}")

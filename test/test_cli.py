@@ -13,14 +13,15 @@ from pathlib import Path
 import pytest
 
 import projected_control
-from projected_control import __version__, cli, commands, interrupt, resources
-from projected_control.commands import reproduce
+from projected_control import __version__, resources
+from projected_control.apps import cli, commands, interrupt
+from projected_control.apps.commands import reproduce
+from projected_control.apps.experiments import EXPERIMENTS, Options, run_experiment
+from projected_control.apps.experiments.progress import silent, terminal_progress
 from projected_control.errors import InvalidValue
-from projected_control.experiments import EXPERIMENTS, Options, run_experiment
-from projected_control.experiments.progress import silent, terminal_progress
 
 ROOT = Path(__file__).parents[1]
-COMMAND = [sys.executable, "-m", "projected_control.cli"]
+COMMAND = [sys.executable, "-m", "projected_control.apps.cli"]
 SHORT = ["--seconds", "0.05"]
 
 
@@ -70,7 +71,7 @@ def test_version(capsys):
 
 def test_help_is_quick_because_it_imports_little():
     code = (
-        "import sys; from projected_control import cli; cli.parser().format_help(); "
+        "import sys; from projected_control.apps import cli; cli.parser().format_help(); "
         "print([m for m in ('pinocchio', 'matplotlib', 'numba', 'scipy') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
@@ -208,7 +209,7 @@ def test_usage_errors(capsys, arguments):
 
 
 def test_out_is_checked_before_the_work(capsys, tmp_path, monkeypatch):
-    monkeypatch.setattr("projected_control.commands.reproduce.run_experiment", pytest.fail)
+    monkeypatch.setattr("projected_control.apps.commands.reproduce.run_experiment", pytest.fail)
     file = tmp_path / "file"
     file.write_text("mine")
     for folder, reason in (

@@ -14,12 +14,12 @@ SCRIPT = """
 import json
 import numpy as np
 from arms import free_fall_case, random_state, random_urdf, slider_crank_case
-from projected_control.arm import Arm
+from projected_control.model.arm import Arm
 from projected_control.compiled import COMPILED
-from projected_control.constraints import LoopClosure, PointOnLine, Stack
-from projected_control.coordinates import Coordinate, Coordinates
-from projected_control.model import ConstrainedArm
-from projected_control.projection import Metric
+from projected_control.model.constraints import LoopClosure, PointOnLine, Stack
+from projected_control.model.coordinates import Coordinate, Coordinates
+from projected_control.model.constrained_arm import ConstrainedArm
+from projected_control.model.projection import Metric
 from projected_control.simulation import JointFriction, Plant
 
 numbers = {}
@@ -115,7 +115,8 @@ def test_cache_is_kept_where_it_is_told(tmp_path):
     """One folder per state of the sources, below XDG_CACHE_HOME; filled by the first call."""
     pytest.importorskip("numba")
     code = (
-        "from projected_control import compiled, linalg\n"
+        "from projected_control import compiled\n"
+        "from projected_control.model import linalg\n"
         "import numpy as np\n"
         "linalg.solve_by_elimination(np.eye(2), np.ones(2))\n"
         "print(compiled._CACHE)\n"

@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 from arms import random_urdf
 
-from projected_control import configuration as build
-from projected_control.constraints import LoopClosure, PointAtPoint, PointOnLine, PointOnPlane
 from projected_control.control import AntiWindup, Law
-from projected_control.control.observer import ModelObserver, MomentumObserver
+from projected_control.control.force_source import ModelObserver, MomentumObserver
+from projected_control.control.references import ReferencePoint
 from projected_control.errors import InvalidValue, ProjectedControlError, UnknownName
-from projected_control.hardware.base import ArmState
-from projected_control.parameters import ARM, FORCE, MOTION, PASSIVE, TABLE, checked
-from projected_control.reference import ReferencePoint
+from projected_control.model.constraints import LoopClosure, PointAtPoint, PointOnLine, PointOnPlane
+from projected_control.ports.port import ArmState
 from projected_control.resources import share_file
+from projected_control.settings import build as build
+from projected_control.settings.parameters import ARM, FORCE, MOTION, PASSIVE, TABLE, checked
 
 START = [-2.8, 2.0, 0.8]
 CRANK = {

@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 from arms import UPRIGHT, random_state, random_urdf, slider_crank_case, three_link_arm
 
-from projected_control.arm import Arm
-from projected_control.constraints import (
+from projected_control.errors import InvalidValue, UnknownName
+from projected_control.model.arm import Arm
+from projected_control.model.constrained_arm import ConstrainedArm
+from projected_control.model.constraints import (
     Constraint,
     LoopClosure,
     Moving,
@@ -17,10 +19,8 @@ from projected_control.constraints import (
     Target,
     plane_axes,
 )
-from projected_control.dynamics import Problem, projected
-from projected_control.errors import InvalidValue, UnknownName
-from projected_control.model import ConstrainedArm
-from projected_control.rows import HeadingRow, JointRow, PointRow
+from projected_control.model.dynamics import Problem, projected
+from projected_control.model.scalar_functions import HeadingRow, JointRow, PointRow
 
 LEVEL = [0.0, 0.0, 1.0]
 POINT = [0.1, -0.2, 0.3]

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from arms import UPRIGHT, random_state, random_urdf, slider_crank_case, three_link_arm
 
-from projected_control.arm import Arm
-from projected_control.coordinates import Coordinate, Coordinates
 from projected_control.errors import InvalidValue, UnknownName
-from projected_control.model import ConstrainedArm
+from projected_control.model.arm import Arm
+from projected_control.model.constrained_arm import ConstrainedArm
+from projected_control.model.coordinates import Coordinate, Coordinates
 
 LEVEL = [0.0, 0.0, 1.0]
 ARMS = {

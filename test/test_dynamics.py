@@ -7,9 +7,11 @@ from arms import UNIT_LINKS, random_state, random_urdf, three_link_arm
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from projected_control.arm import Arm
-from projected_control.constraints import LoopClosure, PointAtPoint, PointOnPlane, Stack
-from projected_control.dynamics import (
+from projected_control.errors import InvalidValue
+from projected_control.model.arm import Arm
+from projected_control.model.constrained_arm import ConstrainedArm
+from projected_control.model.constraints import LoopClosure, PointAtPoint, PointOnPlane, Stack
+from projected_control.model.dynamics import (
     Problem,
     Regularisation,
     acceleration_kernel,
@@ -26,9 +28,7 @@ from projected_control.dynamics import (
     projected,
     regularisation_matrix,
 )
-from projected_control.errors import InvalidValue
-from projected_control.model import ConstrainedArm
-from projected_control.projection import Projection
+from projected_control.model.projection import Projection
 from projected_control.simulation import assemble
 
 SEEDS = st.integers(0, 2**32 - 1)

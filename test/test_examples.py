@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from projected_control.bench.tick_cases import spatial_urdf
+from projected_control.apps.bench.tick_cases import spatial_urdf
 
 ROOT = Path(__file__).parents[1]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))

@@ -6,7 +6,6 @@ from arms import slider_model, spatial_model, state_on
 from hypothesis import given
 from hypothesis import strategies as st
 
-from projected_control.constraints import Stack
 from projected_control.control import (
     AntiWindup,
     ForceController,
@@ -15,15 +14,16 @@ from projected_control.control import (
     MotionController,
     MotionGains,
 )
-from projected_control.dynamics import Problem, projected
+from projected_control.control.guard import Event, Guard
+from projected_control.control.limits import Limits
+from projected_control.control.loop import ControlLoop
+from projected_control.control.references import Constant, Reference, ReferencePoint, Sine, Sines
 from projected_control.errors import InvalidValue, UnstableForceLoop
-from projected_control.guard import Event, Guard
-from projected_control.hardware import ArmState, SimulatedArm
-from projected_control.limits import Limits
-from projected_control.loop import ControlLoop
-from projected_control.model import ConstrainedArm
-from projected_control.projection import Metric
-from projected_control.reference import Constant, Reference, ReferencePoint, Sine, Sines
+from projected_control.model.constrained_arm import ConstrainedArm
+from projected_control.model.constraints import Stack
+from projected_control.model.dynamics import Problem, projected
+from projected_control.model.projection import Metric
+from projected_control.ports import ArmState, SimulatedArm
 from projected_control.simulation import (
     FRICTIONLESS,
     ForceSensor,

@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 
 from projected_control.control import BLEND_SECONDS, ForceController, ForceGains, MotionController
 from projected_control.control.gains import Blend, MotionGains
+from projected_control.control.guard import Guard
+from projected_control.control.limits import Limits
+from projected_control.control.loop import ControlLoop
+from projected_control.control.references import Sine, Sines
 from projected_control.errors import InvalidValue
-from projected_control.guard import Guard
-from projected_control.hardware import SimulatedArm
-from projected_control.limits import Limits
-from projected_control.loop import ControlLoop
-from projected_control.reference import Sine, Sines
+from projected_control.ports import SimulatedArm
 from projected_control.simulation import JointFriction, Plant, assemble
 
 T = 1e-3

@@ -10,11 +10,11 @@ import pinocchio
 import pytest
 import yaml
 
-from projected_control import gazebo_world, launching
+from projected_control.apps.launch import choices, gazebo_world
+from projected_control.apps.launch.gazebo_world import Setting
 from projected_control.errors import ProjectedControlError
-from projected_control.gazebo_world import Setting
-from projected_control.hardware.gazebo import RELEASES, find_gazebo
-from projected_control.parameters import FORCE, PASSIVE
+from projected_control.ros.gazebo_system import RELEASES, find_gazebo
+from projected_control.settings.parameters import FORCE, PASSIVE
 
 CASES = {
     "3R": ("three_link_slider", FORCE, {}),
@@ -36,8 +36,8 @@ CASES = {
 @pytest.fixture(params=CASES.values(), ids=CASES)
 def case(request, tmp_path):
     arm, node, more = request.param
-    settings = {**launching.read_all([launching.arm_file(arm, arm)]), **more}
-    controller = launching.require_valid(node, settings)
+    settings = {**choices.read_all([choices.arm_file(arm, arm)]), **more}
+    controller = choices.require_valid(node, settings)
     files = gazebo_world.write_files(tmp_path, node, controller, settings, Setting(yaw=0.7))
     return settings, node, files
 
@@ -64,7 +64,7 @@ def test_positions_count_from_the_start(case):
     n = start.size
     model = pinocchio.buildModelFromXML(files.model.read_text())
     data, zero = model.createData(), np.zeros(model.nq)
-    loop_arm = launching.configuration.build_arm(launching.require_valid(node, settings))
+    loop_arm = choices.build.build_arm(choices.require_valid(node, settings))
     for q in (start, start + 0.3, start + np.arange(n)):
         places = [model.joints[model.getJointId(f"joint_{i + 1}")].idx_q for i in range(n)]
         zero[places] = q - start
@@ -94,7 +94,7 @@ def test_models_close_their_loop_and_load_the_controller(case):
     assert plugins["DetachableJoint"].findtext("parent_link") == "carriage"
     assert plugins["DetachableJoint"].findtext("child_link") == "pin"
     loader = plugins["PythonSystemLoader"]
-    assert loader.findtext("module_name") == "projected_control.hardware.gazebo"
+    assert loader.findtext("module_name") == "projected_control.ros.gazebo_system"
     bridge = json.loads(Path(loader.findtext("settings")).read_text())
     assert bridge["node"] == node
     assert list(bridge["start"]) == settings["joints"]

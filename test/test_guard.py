@@ -6,7 +6,6 @@ from arms import slider_crank_case, slider_model
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from projected_control.arm import Arm
 from projected_control.control import (
     ForceController,
     ForceGains,
@@ -15,10 +14,7 @@ from projected_control.control import (
     MotionGains,
     PassiveJointController,
 )
-from projected_control.control.motion import STOP_DAMPING
-from projected_control.coordinates import Coordinates
-from projected_control.errors import InvalidValue
-from projected_control.guard import (
+from projected_control.control.guard import (
     FROZEN_DISTANCE,
     Action,
     Event,
@@ -26,11 +22,15 @@ from projected_control.guard import (
     answer_to,
     events_in,
 )
-from projected_control.hardware import ArmState, SimulatedArm
-from projected_control.limits import Limits
-from projected_control.loop import ControlLoop
-from projected_control.model import ConstrainedArm
-from projected_control.reference import Constant, Reference, ReferencePoint, Sine, Sines
+from projected_control.control.limits import Limits
+from projected_control.control.loop import ControlLoop
+from projected_control.control.motion import STOP_DAMPING
+from projected_control.control.references import Constant, Reference, ReferencePoint, Sine, Sines
+from projected_control.errors import InvalidValue
+from projected_control.model.arm import Arm
+from projected_control.model.constrained_arm import ConstrainedArm
+from projected_control.model.coordinates import Coordinates
+from projected_control.ports import ArmState, SimulatedArm
 from projected_control.simulation import Plant, assemble
 
 T = 1e-3

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from projected_control import linalg
+from projected_control.model import linalg
 
 
 def plain(kernel):

@@ -5,13 +5,11 @@ import pytest
 from arms import slider_model, spatial_model, state_on
 
 from projected_control.control import ForceController, ForceGains, MotionController, MotionGains
-from projected_control.control.observer import ModelObserver
-from projected_control.errors import InvalidValue
-from projected_control.guard import Action, Event, Guard
-from projected_control.hardware import ArmState, Hardware, SimulatedArm
-from projected_control.limits import Limits
-from projected_control.loop import ControlLoop
-from projected_control.reference import (
+from projected_control.control.force_source import ModelObserver
+from projected_control.control.guard import Action, Event, Guard
+from projected_control.control.limits import Limits
+from projected_control.control.loop import ControlLoop
+from projected_control.control.references import (
     Constant,
     MotionLimits,
     ReferencePoint,
@@ -19,6 +17,8 @@ from projected_control.reference import (
     Sine,
     Sines,
 )
+from projected_control.errors import InvalidValue
+from projected_control.ports import ArmState, Hardware, SimulatedArm
 from projected_control.simulation import ForceSensor, JointFriction, Plant, assemble
 
 T = 1e-3

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
 from scipy.linalg import expm
 
-from projected_control.constraints import Moving, PointOnLine, Target
 from projected_control.control import (
     ForceController,
     ForceGains,
@@ -17,11 +16,12 @@ from projected_control.control import (
     MotionGains,
 )
 from projected_control.control.motion import STOP_DAMPING
-from projected_control.coordinates import Coordinate, Coordinates
-from projected_control.dynamics import Problem, projected
 from projected_control.errors import InvalidValue
-from projected_control.model import ConstrainedArm
-from projected_control.projection import Metric
+from projected_control.model.constrained_arm import ConstrainedArm
+from projected_control.model.constraints import Moving, PointOnLine, Target
+from projected_control.model.coordinates import Coordinate, Coordinates
+from projected_control.model.dynamics import Problem, projected
+from projected_control.model.projection import Metric
 
 SEEDS = st.integers(0, 2**32 - 1)
 MODELS = {"3R on its slider": slider_model(), "7 joints, 3 rows": spatial_model()}

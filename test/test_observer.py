@@ -9,16 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from projected_control.control import ForceController, ForceGains, MotionController, MotionGains
-from projected_control.control.observer import ModelObserver, MomentumObserver
-from projected_control.dynamics import Problem, projected
+from projected_control.control.force_source import ModelObserver, MomentumObserver
+from projected_control.control.guard import Guard
+from projected_control.control.limits import Limits
+from projected_control.control.loop import ControlLoop
+from projected_control.control.references import Constant, Sine, Sines
 from projected_control.errors import InvalidValue
-from projected_control.guard import Guard
-from projected_control.hardware import SimulatedArm
-from projected_control.limits import Limits
-from projected_control.loop import ControlLoop
-from projected_control.model import ConstrainedArm
-from projected_control.projection import Metric
-from projected_control.reference import Constant, Sine, Sines
+from projected_control.model.constrained_arm import ConstrainedArm
+from projected_control.model.dynamics import Problem, projected
+from projected_control.model.projection import Metric
+from projected_control.ports import SimulatedArm
 from projected_control.simulation import FRICTIONLESS, JointFriction, Plant, assemble
 
 T = 1e-3

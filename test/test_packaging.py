@@ -67,8 +67,8 @@ def test_executables(wheel):
     entry_points = configparser.ConfigParser()
     entry_points.read_string(wheel.read(f"{INFO}/entry_points.txt").decode())
     assert dict(entry_points["console_scripts"]) == {
-        "projected-control": "projected_control.cli:main",
-        **{node: f"projected_control.nodes.{node}:main" for node in NODES},
+        "projected-control": "projected_control.apps.cli:main",
+        **{node: f"projected_control.ros.{node}:main" for node in NODES},
     }
     for node in NODES:
         mode = wheel.getinfo(f"{DATA}/lib/projected_control/{node}").external_attr >> 16

@@ -5,12 +5,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from projected_control import launching, resources
-from projected_control.configuration import build_force_gains
+from projected_control import resources
+from projected_control.apps.launch import choices
+from projected_control.apps.parameter_docs import NODES, main, page
 from projected_control.errors import InvalidValue, ProjectedControlError, UnknownName
-from projected_control.parameter_docs import NODES, main, page
-from projected_control.parameter_files import read_parameter_file
-from projected_control.parameters import (
+from projected_control.settings.build import build_force_gains
+from projected_control.settings.files import read_parameter_file
+from projected_control.settings.parameters import (
     ARM,
     CONTROLLERS,
     FORCE,
@@ -26,7 +27,7 @@ from projected_control.parameters import (
 
 ROOT = Path(__file__).parents[1]
 ARMS = sorted(
-    path for path in (ROOT / "config").glob("*.yaml") if path.name != launching.CONTROLLERS_FILE
+    path for path in (ROOT / "config").glob("*.yaml") if path.name != choices.CONTROLLERS_FILE
 )
 PRESETS = sorted((ROOT / "config" / "presets").glob("*.yaml"))
 FILES = [*ARMS, *PRESETS]
@@ -186,7 +187,9 @@ def test_files_that_are_no_parameter_files_are_refused_by_name(tmp_path):
 
 def test_the_page_is_current():
     written = (ROOT / "docs" / "parameters.md").read_text(encoding="utf-8")
-    assert written == page(), "run: python -m projected_control.parameter_docs docs/parameters.md"
+    assert written == page(), (
+        "run: python -m projected_control.apps.parameter_docs docs/parameters.md"
+    )
 
 
 def test_the_page_names_every_parameter_of_every_node():

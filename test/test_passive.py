@@ -13,7 +13,6 @@ from arms import (
 from hypothesis import given
 from hypothesis import strategies as st
 
-from projected_control.arm import Arm
 from projected_control.control import (
     ForceController,
     ForceGains,
@@ -21,20 +20,21 @@ from projected_control.control import (
     MotionGains,
     PassiveJointController,
 )
+from projected_control.control.guard import Action, Event, Guard
+from projected_control.control.limits import Limits
+from projected_control.control.loop import ControlLoop
 from projected_control.control.passive import (
     CONTROLLABILITY_TOLERANCE,
     achievable_force_directions,
 )
-from projected_control.coordinates import Coordinates
-from projected_control.dynamics import Problem, projected
+from projected_control.control.references import Constant, Reference, ReferencePoint, Waypoints
 from projected_control.errors import InvalidValue, Uncontrollable
-from projected_control.guard import Action, Event, Guard
-from projected_control.hardware import SimulatedArm
-from projected_control.limits import Limits
-from projected_control.loop import ControlLoop
-from projected_control.model import ConstrainedArm
-from projected_control.projection import TOLERANCE, Metric
-from projected_control.reference import Constant, Reference, ReferencePoint, Waypoints
+from projected_control.model.arm import Arm
+from projected_control.model.constrained_arm import ConstrainedArm
+from projected_control.model.coordinates import Coordinates
+from projected_control.model.dynamics import Problem, projected
+from projected_control.model.projection import TOLERANCE, Metric
+from projected_control.ports import SimulatedArm
 from projected_control.simulation import Plant, assemble
 
 SEEDS = st.integers(0, 2**32 - 1)

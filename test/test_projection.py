@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from projected_control.errors import InvalidValue
-from projected_control.projection import MAX_TOLERANCE, Metric, Projection, pseudo_inverse
+from projected_control.model.projection import MAX_TOLERANCE, Metric, Projection, pseudo_inverse
 
 
 @st.composite

@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from projected_control.errors import InvalidValue
-from projected_control.reference import (
+from projected_control.control.references import (
     Constant,
     MotionLimits,
     ReferencePoint,
@@ -16,6 +15,7 @@ from projected_control.reference import (
     Sines,
     Waypoints,
 )
+from projected_control.errors import InvalidValue
 
 TIMES = [0.0, 0.7, 1.5, 2.0]
 PLACES = [[0.0, 1.0], [0.3, 0.5], [-0.2, 0.6], [0.1, 0.0]]

@@ -13,11 +13,12 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from projected_control import launching, resources
-from projected_control.description import read_description
+from projected_control import resources
+from projected_control.apps.launch import choices
 from projected_control.errors import ProjectedControlError
-from projected_control.hardware.delay import EchoDelay, delay_from_ages
-from projected_control.hardware.ros2_control import (
+from projected_control.model.description import read_description
+from projected_control.ports.delay import EchoDelay, delay_from_ages
+from projected_control.ros.controller_manager import (
     FORWARDING,
     STATE_BROADCASTER,
     WRENCH_BROADCASTER,
@@ -198,12 +199,12 @@ def test_the_simulated_arm_gets_every_command():
 
 
 def test_controllers_are_configured_for_the_arm_at_hand():
-    text = resources.share_file("config", launching.CONTROLLERS_FILE).read_text()
+    text = resources.share_file("config", choices.CONTROLLERS_FILE).read_text()
     manager = yaml.safe_load(text)["controller_manager"]["ros__parameters"]
     assert manager["update_rate"] == 1000
     assert manager["effort_controller"]["type"] == ZEROING
     assert manager["forward_effort_controller"]["type"] == FORWARDING
-    content = yaml.safe_load(launching.controllers_file(["a", "b"], "sensor", "hand", text))
+    content = yaml.safe_load(choices.controllers_file(["a", "b"], "sensor", "hand", text))
     for name in ("effort_controller", "forward_effort_controller"):
         assert content[name]["ros__parameters"]["joints"] == ["a", "b"]
     assert content["force_torque_sensor_broadcaster"]["ros__parameters"] == {
@@ -215,12 +216,12 @@ def test_controllers_are_configured_for_the_arm_at_hand():
 def test_an_arm_that_is_not_there_is_refused_with_those_there_are():
     there = "slider_crank, three_link_passive, three_link_slider"
     with pytest.raises(ProjectedControlError, match=there):
-        launching.arm_file("ros2_control", "three_link_slider")
+        choices.arm_file("ros2_control", "three_link_slider")
 
 
 def test_starts_are_assembled():
-    settings = launching.read_all([launching.arm_file("auto", "three_link_slider")])
-    start = launching.start_of(settings)
+    settings = choices.read_all([choices.arm_file("auto", "three_link_slider")])
+    start = choices.start_of(settings)
     assert list(start) == JOINTS
     q = np.cumsum(list(start.values()))
     assert 0.2 * np.sin(q[0]) + 0.4 * np.sin(q[1]) + 0.1 * np.sin(q[2]) == pytest.approx(

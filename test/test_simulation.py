@@ -12,8 +12,10 @@ from arms import (
 from scipy.integrate import solve_ivp
 from scipy.optimize import minimize
 
-from projected_control.arm import Arm
-from projected_control.constraints import (
+from projected_control.errors import InvalidValue, SimulationFailed, Unreachable
+from projected_control.model.arm import Arm
+from projected_control.model.constrained_arm import ConstrainedArm
+from projected_control.model.constraints import (
     LoopClosure,
     Moving,
     PointAtPoint,
@@ -23,8 +25,8 @@ from projected_control.constraints import (
     Stack,
     Target,
 )
-from projected_control.coordinates import Coordinate, Coordinates
-from projected_control.dynamics import (
+from projected_control.model.coordinates import Coordinate, Coordinates
+from projected_control.model.dynamics import (
     Problem,
     Regularisation,
     block_matrix,
@@ -33,10 +35,8 @@ from projected_control.dynamics import (
     operational_space,
     projected,
 )
-from projected_control.errors import InvalidValue, SimulationFailed, Unreachable
-from projected_control.model import ConstrainedArm
-from projected_control.projection import Metric
-from projected_control.rows import JointRow
+from projected_control.model.projection import Metric
+from projected_control.model.scalar_functions import JointRow
 from projected_control.simulation import (
     DORMAND_PRINCE,
     RK4,

@@ -9,13 +9,13 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from projected_control.control import ForceController, ForceGains, ForceLoop, MotionGains
+from projected_control.control.guard import Guard
+from projected_control.control.limits import Limits
+from projected_control.control.loop import ControlLoop
+from projected_control.control.references import Constant
 from projected_control.control.stability import NEGLIGIBLE
 from projected_control.errors import InvalidValue, UnstableForceLoop
-from projected_control.guard import Guard
-from projected_control.hardware import SimulatedArm
-from projected_control.limits import Limits
-from projected_control.loop import ControlLoop
-from projected_control.reference import Constant
+from projected_control.ports import SimulatedArm
 from projected_control.simulation import ForceSensor, Plant, assemble
 
 T = 1e-3

@@ -12,11 +12,11 @@ import pytest
 from arms import slider_model, state_on
 
 from projected_control.control import ForceController, ForceGains, MotionGains
-from projected_control.guard import Guard
-from projected_control.hardware import ArmState
-from projected_control.limits import Limits
-from projected_control.loop import ControlLoop
-from projected_control.reference import Sine, Sines
+from projected_control.control.guard import Guard
+from projected_control.control.limits import Limits
+from projected_control.control.loop import ControlLoop
+from projected_control.control.references import Sine, Sines
+from projected_control.ports import ArmState
 
 TEST = Path(__file__).parent
 T = 1e-3
@@ -27,12 +27,12 @@ from arms import slider_model, spatial_model, state_on
 from projected_control.compiled import COMPILED
 from projected_control.control import (
     ForceController, ForceGains, Law, MotionController, MotionGains, PassiveJointController)
-from projected_control.guard import Guard
-from projected_control.limits import Limits
-from projected_control.hardware import ArmState
-from projected_control.loop import ControlLoop
-from projected_control.projection import Metric
-from projected_control.reference import Sine, Sines
+from projected_control.control.guard import Guard
+from projected_control.control.limits import Limits
+from projected_control.ports import ArmState
+from projected_control.control.loop import ControlLoop
+from projected_control.model.projection import Metric
+from projected_control.control.references import Sine, Sines
 
 gains, force, T = MotionGains(480.0, 45.0), ForceGains(), 1e-3
 weights = Metric(np.linspace(0.5, 4.0, 7))

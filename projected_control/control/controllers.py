@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from projected_control import check
+from projected_control import validate
 from projected_control.compiled import interpreted
 from projected_control.control.force import ForceGains, ForceMemory
 from projected_control.control.gains import BLEND_SECONDS, Blend, MotionGains
@@ -13,7 +13,7 @@ from projected_control.control.law import Law, compute
 from projected_control.control.passive import CONTROLLABILITY_TOLERANCE
 from projected_control.control.terms import Effort, control_size, unpack_control
 from projected_control.errors import InvalidValue, Uncontrollable
-from projected_control.model import ConstrainedArm, unpack
+from projected_control.model.constrained_arm import ConstrainedArm, unpack
 
 Array = NDArray[np.float64]
 
@@ -42,7 +42,7 @@ class Controller:
             raise InvalidValue("a controller needs coordinates to follow: give the model some")
         n, m, k = model.n, model.m, model.k
         self.model, self.law, self.law_number = model, law, int(law)
-        self.period = check.positive("period", period)
+        self.period = validate.positive("period", period)
         self._work = np.zeros(control_size(n, m, k))
         self._terms = interpreted(unpack_control)(
             self._work, interpreted(unpack)(model.work, n, m, k)
@@ -65,7 +65,7 @@ class Controller:
 
     def hold(self, q: ArrayLike, v: ArrayLike | None = None) -> None:
         """Take the present place as the reference: start from here without a jump."""
-        position = check.finite_array("position", q, (self.model.n,))
+        position = validate.finite_array("position", q, (self.model.n,))
         velocity = np.zeros(self.model.n) if v is None else np.asarray(v, dtype=np.float64)
         self.model.evaluate(position, velocity, self.model.time)
         self.motion[0] = self.model.theta
@@ -197,7 +197,7 @@ class PassiveJointController(Controller):
 
     def require_controllable(self, q: ArrayLike) -> None:
         """Refuse a configuration in which some free motion is out of the motors' reach."""
-        place = check.finite_array("position", q, (self.model.n,))
+        place = validate.finite_array("position", q, (self.model.n,))
         self.stop(place, np.zeros(self.model.n), self.model.time)
         if not self.controllable:
             raise Uncontrollable(

@@ -19,15 +19,15 @@ from enum import Enum
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from projected_control import check
+from projected_control import validate
 from projected_control.compiled import compiled
 from projected_control.control.gains import BLEND_SECONDS, Blend
 from projected_control.control.motion import motion_effort
 from projected_control.control.stability import ForceLoop
 from projected_control.control.terms import ControlTerms
-from projected_control.dynamics import acceleration_kernel
 from projected_control.errors import InvalidValue, UnstableForceLoop
-from projected_control.model import Terms
+from projected_control.model.constrained_arm import Terms
+from projected_control.model.dynamics import acceleration_kernel
 
 Array = NDArray[np.float64]
 
@@ -69,8 +69,8 @@ class ForceGains:
     tracking_time: float = 0.1
 
     def __post_init__(self) -> None:
-        check.positive("integral limit", self.integral_limit)
-        check.positive("tracking time", self.tracking_time)
+        validate.positive("integral limit", self.integral_limit)
+        validate.positive("tracking time", self.tracking_time)
         self.loop(1e-3)
 
     def loop(self, period: float) -> ForceLoop:
@@ -207,7 +207,9 @@ class ForceMemory:
 
     def set_reference(self, multipliers: ArrayLike) -> None:
         """λ_d, one number a constraint row."""
-        self.wanted[:] = check.finite_array("force reference λ_d", multipliers, self.wanted.shape)
+        self.wanted[:] = validate.finite_array(
+            "force reference λ_d", multipliers, self.wanted.shape
+        )
 
     @property
     def blending(self) -> bool:

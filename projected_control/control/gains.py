@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from projected_control import check
+from projected_control import validate
 from projected_control.errors import InvalidValue
 
 Array = NDArray[np.float64]
@@ -35,13 +35,13 @@ class MotionGains:
             values = np.atleast_1d(np.asarray(getattr(self, name), dtype=np.float64))
             if values.ndim != 1 or not np.isfinite(values).all() or not (values > 0.0).all():
                 raise InvalidValue(f"{name} must be positive and finite, got {values.tolist()}")
-        check.not_negative("null_damping", self.null_damping)
+        validate.not_negative("null_damping", self.null_damping)
 
     @classmethod
     def from_bandwidth(cls, hertz: float, damping_ratio: float = 1.0) -> MotionGains:
         """Gains of a second-order error equation with this natural frequency [Hz]."""
-        omega = 2.0 * np.pi * check.positive("bandwidth", hertz)
-        return cls(omega**2, 2.0 * check.positive("damping ratio", damping_ratio) * omega)
+        omega = 2.0 * np.pi * validate.positive("bandwidth", hertz)
+        return cls(omega**2, 2.0 * validate.positive("damping ratio", damping_ratio) * omega)
 
     def array(self, k: int) -> Array:
         """Rows G_P, G_D and null damping for k coordinates, 3 × k."""
@@ -73,7 +73,7 @@ class Blend:
 
     def towards(self, target: Array, seconds: float = BLEND_SECONDS) -> None:
         """Start moving to a target; zero seconds sets it at once."""
-        self._elapsed, self._duration = 0.0, check.not_negative("blend time", seconds)
+        self._elapsed, self._duration = 0.0, validate.not_negative("blend time", seconds)
         self._start, self._target = self.values.copy(), target.copy()
         self.active = True
         if self._duration == 0.0:

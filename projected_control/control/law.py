@@ -12,7 +12,7 @@ from projected_control.control.force import hybrid_law
 from projected_control.control.motion import motion_law
 from projected_control.control.passive import passive_law
 from projected_control.control.terms import ControlTerms, unpack_control
-from projected_control.model import Arguments, Terms, evaluate_model
+from projected_control.model.constrained_arm import Arguments, Terms, evaluate_model
 
 Array = NDArray[np.float64]
 

@@ -23,8 +23,8 @@ from projected_control.compiled import compiled
 from projected_control.control.force import force_feedback, normal_effort
 from projected_control.control.motion import motion_effort
 from projected_control.control.terms import ControlTerms
-from projected_control.model import ConstrainedArm, Terms
-from projected_control.projection import pseudo_inverse
+from projected_control.model.constrained_arm import ConstrainedArm, Terms
+from projected_control.model.projection import pseudo_inverse
 
 Array = NDArray[np.float64]
 

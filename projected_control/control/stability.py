@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from projected_control import check
+from projected_control import validate
 from projected_control.errors import InvalidValue, UnstableForceLoop
 
 MAX_DELAY = 100
@@ -49,11 +49,11 @@ class ForceLoop:
     delay: int = 1
 
     def __post_init__(self) -> None:
-        check.not_negative("proportional force gain G_F", self.proportional)
-        check.not_negative("integral force gain G_I", self.integral)
-        check.positive("period", self.period)
+        validate.not_negative("proportional force gain G_F", self.proportional)
+        validate.not_negative("integral force gain G_I", self.integral)
+        validate.positive("period", self.period)
         if self.cutoff is not None:
-            check.positive("force filter cut-off", self.cutoff)
+            validate.positive("force filter cut-off", self.cutoff)
         if self.delay != int(self.delay) or not 1 <= self.delay <= MAX_DELAY:
             raise InvalidValue(f"delay must be 1 to {MAX_DELAY} whole samples, got {self.delay}")
 

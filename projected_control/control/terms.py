@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projected_control.compiled import compiled
-from projected_control.model import Terms
+from projected_control.model.constrained_arm import Terms
 
 Array = NDArray[np.float64]
 

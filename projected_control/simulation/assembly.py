@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import least_squares
 
-from projected_control import check
-from projected_control.arm import Arm
-from projected_control.constraints import Constraint
-from projected_control.coordinates import Coordinates
+from projected_control import validate
+from projected_control.control.references import Reference
 from projected_control.errors import InvalidValue, Unreachable
-from projected_control.model import ConstrainedArm
-from projected_control.reference import Reference
+from projected_control.model.arm import Arm
+from projected_control.model.constrained_arm import ConstrainedArm
+from projected_control.model.constraints import Constraint
+from projected_control.model.coordinates import Coordinates
 
 Array = NDArray[np.float64]
 Equations = Callable[[Array], tuple[Array, Array]]
@@ -52,12 +52,12 @@ def assemble(
     Raises:
         Unreachable: Where there is no such configuration, with the distance that remains.
     """
-    start = check.finite_array("guess", guess, (arm.n,))
+    start = validate.finite_array("guess", guess, (arm.n,))
     if (coordinates is None) != (values is None):
         raise InvalidValue("coordinates and their values go together: give both or none")
     wanted = np.empty(0)
     if coordinates is not None and values is not None:
-        wanted = check.finite_array("values", values, (coordinates.size,))
+        wanted = validate.finite_array("values", values, (coordinates.size,))
     probe = arm.twin()
     rest = np.zeros(arm.n)
     target = constraint.target(time) if constraint is not None else None

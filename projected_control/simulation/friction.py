@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from projected_control import check
+from projected_control import validate
 from projected_control.errors import InvalidValue
 
 Array = NDArray[np.float64]
@@ -36,7 +36,7 @@ class JointFriction:
                     f"{name} friction must be finite and not negative, got {values.tolist()}"
                 )
             object.__setattr__(self, name, values if values.size > 1 else float(values[0]))
-        check.positive("friction blend velocity", self.blend)
+        validate.positive("friction blend velocity", self.blend)
 
     def effort(self, v: Array) -> Array:
         """What friction adds to the joint efforts, against the motion."""

@@ -12,11 +12,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from projected_control import check
+from projected_control import validate
 from projected_control.compiled import compiled
-from projected_control.dynamics import acceleration_kernel
 from projected_control.errors import InvalidValue, SimulationFailed
-from projected_control.model import ConstrainedArm
+from projected_control.model.constrained_arm import ConstrainedArm
+from projected_control.model.dynamics import acceleration_kernel
 from projected_control.simulation.friction import FRICTIONLESS, JointFriction
 from projected_control.simulation.integrators import RK4, Tableau, integrate_step
 
@@ -91,9 +91,9 @@ class Plant:
         n = model.n
         self._work = np.zeros(n * n + 3 * n)
         self._load = self._work[:n]
-        self.step_size = check.positive("integration step", step)
+        self.step_size = validate.positive("integration step", step)
         self.friction, self.tableau = friction, tableau
-        self.tolerance = check.positive("tolerance of the position correction", tolerance)
+        self.tolerance = validate.positive("tolerance of the position correction", tolerance)
         self.correct_position, self.correct_velocity = correct_position, correct_velocity
         self._y = np.zeros(2 * n + 1)
         self._slope = np.zeros(2 * n + 1)
@@ -113,10 +113,12 @@ class Plant:
     def reset(self, q: ArrayLike, v: ArrayLike | None = None, time: float = 0.0) -> PlantState:
         """Start from here: a position on the constraint, a velocity that is projected on it."""
         n = self.model.n
-        self.time = check.finite("time", time)
+        self.time = validate.finite("time", time)
         self._effort = np.zeros(n)
-        self._y[:n] = check.finite_array("initial position q", q, (n,))
-        self._y[n : 2 * n] = 0.0 if v is None else check.finite_array("initial velocity", v, (n,))
+        self._y[:n] = validate.finite_array("initial position q", q, (n,))
+        self._y[n : 2 * n] = (
+            0.0 if v is None else validate.finite_array("initial velocity", v, (n,))
+        )
         self._y[2 * n] = 0.0
         state = self.model.evaluate(self._y[:n], self._y[n : 2 * n], self.time)
         error = float(np.linalg.norm(state.residual))
@@ -162,7 +164,7 @@ class Plant:
     def step(self, effort: ArrayLike) -> None:
         """Apply joint efforts [N·m or N] for one step."""
         n = self.model.n
-        self._effort = check.finite_array("effort", effort, (n,))
+        self._effort = validate.finite_array("effort", effort, (n,))
         y = integrate_step(self.tableau, self._derivative, self.time, self._y, self.step_size)
         if not np.isfinite(y).all():
             raise SimulationFailed(

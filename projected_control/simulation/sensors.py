@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from projected_control import check
+from projected_control import validate
 from projected_control.errors import InvalidValue
 
 Array = NDArray[np.float64]
@@ -31,7 +31,7 @@ class ForceSensor:
     _random: np.random.Generator = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        check.not_negative("force sensor noise", self.noise)
+        validate.not_negative("force sensor noise", self.noise)
         if self.delay != int(self.delay) or self.delay < 0:
             raise InvalidValue(
                 f"force sensor delay must be a whole number of samples, got {self.delay}"

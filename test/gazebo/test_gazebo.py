@@ -24,11 +24,11 @@ from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
 
 import projected_control
-from projected_control import gazebo_world, launching
-from projected_control.demo.case import CASES, DemoSettings, run_in_process
+from projected_control.apps.demo.case import CASES, DemoSettings, run_in_process
+from projected_control.apps.launch import choices, gazebo_world
 from projected_control.errors import ProjectedControlError
-from projected_control.hardware.gazebo import find_gazebo
-from projected_control.parameters import ARM, PASSIVE
+from projected_control.ros.gazebo_system import find_gazebo
+from projected_control.settings.parameters import ARM, PASSIVE
 
 SECONDS = 8.0
 WORLD = "/world/constrained_arm/control"
@@ -62,15 +62,15 @@ def environment(tmp_path):
 def settings_of(choice, friction=False):
     """Of the controller, and of everything."""
     case = CASES[choice]
-    files = [launching.arm_file("auto", case.arm), launching.preset_file("paper")]
-    settings = {**launching.read_all(files), **case.own}
+    files = [choices.arm_file("auto", case.arm), choices.preset_file("paper")]
+    settings = {**choices.read_all(files), **case.own}
     if case.arm == "slider_crank":  # Gazebo wants links with inertia
         settings["robot_description_arguments"] = ["inertia:=rod"]
     if case.node != PASSIVE:
         settings["passive_joints"] = []
     if friction:
-        settings |= launching.FRICTION
-    return case, launching.require_valid(case.node, settings), settings
+        settings |= choices.FRICTION
+    return case, choices.require_valid(case.node, settings), settings
 
 
 def write(folder, choice, friction=False, **more):
@@ -102,7 +102,7 @@ def run(folder, environment, choice, seconds=SECONDS, **more):
 def own(choice, seconds=SECONDS, friction=False):
     """The numbers of the same run in our own simulation."""
     case, controller, settings = settings_of(choice, friction)
-    arm = launching.require_valid(ARM, settings)
+    arm = choices.require_valid(ARM, settings)
     return run_in_process(DemoSettings(case, seconds, controller, arm, {}))
 
 

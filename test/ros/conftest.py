@@ -28,7 +28,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 @pytest.fixture(scope="session")
 def kernels() -> None:
     """Compile here what the nodes need: the first time this takes longer than they wait."""
-    from projected_control.demo.case import run_in_process, settings_for
+    from projected_control.apps.demo.case import run_in_process, settings_for
 
     for choice in ("motion", "force", "passive"):
         run_in_process(settings_for(choice, 0.01, "paper", True, {}))

@@ -33,8 +33,8 @@ from rclpy.signals import SignalHandlerOptions
 from std_srvs.srv import SetBool, Trigger
 
 import projected_control
-from projected_control.parameter_files import read_parameter_file
-from projected_control.parameters import parameters_of
+from projected_control.settings.files import read_parameter_file
+from projected_control.settings.parameters import parameters_of
 
 SOURCE = Path(__file__).resolve().parents[2]
 PATIENCE = 90.0
@@ -125,7 +125,7 @@ class Process:
     ) -> None:
         self.kind, self._log = kind, log
         self.may_end = False
-        command = [sys.executable, "-m", f"projected_control.nodes.{kind}", "--ros-args"]
+        command = [sys.executable, "-m", f"projected_control.ros.{kind}", "--ros-args"]
         with log.open("wb") as output:
             self._popen = subprocess.Popen(
                 [*command, *arguments],

@@ -10,7 +10,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, MultiArrayDimension
 
 from projected_control.errors import InvalidValue
-from projected_control.nodes.messages import (
+from projected_control.ros.messages import (
     EffortReader,
     EffortWriter,
     JointCommandReader,

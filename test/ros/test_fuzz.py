@@ -24,14 +24,14 @@ from rclpy.signals import SignalHandlerOptions
 from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory
 
-from projected_control import configuration
+from projected_control.control.references import MotionLimits, ReferencePoint
 from projected_control.errors import ProjectedControlError
-from projected_control.nodes.controller import ControllerNode
-from projected_control.nodes.messages import StateReader, WrenchReader
-from projected_control.nodes.references import reference_from_trajectory
-from projected_control.nodes.simulated_arm import Physics
-from projected_control.parameters import ARM, FORCE, checked, parameters_of
-from projected_control.reference import MotionLimits, ReferencePoint
+from projected_control.ros.controller_node import ControllerNode
+from projected_control.ros.messages import StateReader, WrenchReader
+from projected_control.ros.simulated_arm import Physics
+from projected_control.ros.trajectories import reference_from_trajectory
+from projected_control.settings import build
+from projected_control.settings.parameters import ARM, FORCE, checked, parameters_of
 
 SETTINGS = {**THREE_LINK, "lockstep": True, "autostart": False}
 SETS, MESSAGES = 10_000, 10_000
@@ -87,7 +87,7 @@ def fuzz(node: ControllerNode, count: int, random: np.random.Generator) -> tuple
             for name, value in values.items():
                 assert node.settings[name] == parameters_of(FORCE)[name].check(value)
             if accepted % 20 == 0:
-                configuration.build_loop(FORCE, node.settings)
+                build.build_loop(FORCE, node.settings)
         else:
             refused += 1
             assert result.reason
@@ -95,7 +95,7 @@ def fuzz(node: ControllerNode, count: int, random: np.random.Generator) -> tuple
             assert node.settings == settings
             assert {name: node.get_parameter(name).value for name in values} == stored
     assert all(node.has_parameter(name) for name in names)
-    configuration.build_loop(FORCE, node.settings)
+    build.build_loop(FORCE, node.settings)
     return accepted, refused
 
 
@@ -138,7 +138,7 @@ def test_parameters(ros: Fleet) -> None:
 def test_messages(ros: Fleet) -> None:
     """None is taken by halves: what a reader refuses leaves everything as it was."""
     random = np.random.default_rng(5)
-    hardware, constraint = configuration.build_plant(own_settings(ARM))
+    hardware, constraint = build.build_plant(own_settings(ARM))
     arm = hardware.plant.model.arm
     node = rclpy.create_node("fuzz")
     physics = Physics(node, hardware, constraint, own_settings(ARM))

@@ -18,10 +18,10 @@ from fleet import THREE_LINK, Fleet, Process
 from rclpy.signals import SignalHandlerOptions
 from std_msgs.msg import Float64MultiArray
 
-from projected_control.nodes.controller import ControllerNode
-from projected_control.nodes.effort_watchdog import EffortWatchdogNode
-from projected_control.nodes.simulated_arm import SimulatedArmNode
-from projected_control.parameters import ARM, FORCE, WATCHDOG
+from projected_control.ros.controller_node import ControllerNode
+from projected_control.ros.effort_watchdog import EffortWatchdogNode
+from projected_control.ros.simulated_arm import SimulatedArmNode
+from projected_control.settings.parameters import ARM, FORCE, WATCHDOG
 
 SETTINGS = {**THREE_LINK, "lockstep": True, "reference.kind": "hold", "friction.viscous": [0.5]}
 BY_HAND = {**SETTINGS, "autostart": False}
@@ -192,7 +192,7 @@ def test_threads_in_this_process(fleet: Fleet) -> None:
 SCRIPT = """
 import glob, os, signal, sys, threading, time
 import rclpy
-from projected_control.nodes import {node}
+from projected_control.ros import {node}
 
 seen = []
 

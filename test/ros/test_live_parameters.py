@@ -12,8 +12,8 @@ import numpy as np
 from fleet import THREE_LINK, Fleet
 from std_msgs.msg import Float64MultiArray
 
-from projected_control.nodes.messages import tag_of
-from projected_control.parameters import ARM, FORCE, parameters_of
+from projected_control.ros.messages import tag_of
+from projected_control.settings.parameters import ARM, FORCE, parameters_of
 
 RATE = 200.0
 """Largest change of effort [N·m/s]: a fifth of a N·m a tick."""

@@ -11,8 +11,8 @@ from typing import Any
 
 from fleet import Fleet
 
-from projected_control.demo.case import DemoSettings, run_in_process, settings_for
-from projected_control.parameters import ARM, FORCE, MOTION, PASSIVE
+from projected_control.apps.demo.case import DemoSettings, run_in_process, settings_for
+from projected_control.settings.parameters import ARM, FORCE, MOTION, PASSIVE
 
 SECONDS = 1.5
 TICKS = 1500

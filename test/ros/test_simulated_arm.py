@@ -19,9 +19,9 @@ from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
-from projected_control import configuration
-from projected_control.nodes.messages import tag_of
-from projected_control.parameters import ARM, checked, parameters_of
+from projected_control.ros.messages import tag_of
+from projected_control.settings import build
+from projected_control.settings.parameters import ARM, checked, parameters_of
 
 SETTINGS = {**THREE_LINK, "lockstep": True, "simulation.clock": True}
 EFFORT = (0.5, -0.3, 0.2)
@@ -31,7 +31,7 @@ def plant(**changes: Any) -> Any:
     """The same arm in this process."""
     values = {**SETTINGS, **{k.replace("__", "."): v for k, v in changes.items()}}
     own = {k: v for k, v in values.items() if k in parameters_of(ARM)}
-    return configuration.build_plant(checked(ARM, own))[0]
+    return build.build_plant(checked(ARM, own))[0]
 
 
 class Puppeteer:

@@ -18,9 +18,9 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from projected_control.demo.case import run_in_process, settings_for
-from projected_control.nodes.messages import tag_of
-from projected_control.parameters import ARM, FORCE
+from projected_control.apps.demo.case import run_in_process, settings_for
+from projected_control.ros.messages import tag_of
+from projected_control.settings.parameters import ARM, FORCE
 
 COMMANDS = "effort_controller/commands"
 REFERENCE, FORCE_REFERENCE = f"{FORCE}/reference", f"{FORCE}/force_reference"

@@ -1,0 +1,72 @@
+"""The command ``projected-control``: assembles the subcommands, and turns errors into one line."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+
+from projected_control import __version__
+from projected_control.apps import commands, interrupt
+from projected_control.errors import ProjectedControlError
+
+EXIT_REFUSED = 2
+EXIT_INTERRUPTED = 130
+EXIT_BROKEN_PIPE = 141
+
+DESCRIPTION = """\
+Real-time control of arms whose motion is constrained: a tip on a slider, a crank, a drawer.
+"""
+
+EXAMPLES = """\
+examples:
+  projected-control demo                     the ROS 2 nodes on a simulated arm, live, with a report
+  projected-control reproduce all            the papers' tables and figures, on one page
+  projected-control reproduce table2 --json  only the numbers, as one JSON object
+  projected-control check my_arm.yaml        whether settings make sense, before anything moves
+  projected-control bench tick               how long one tick of the loop takes on this computer
+  projected-control reproduce --help         what each subcommand takes, with examples
+
+exit status: 0 done; 1 checked and found wanting; 2 refused, the reason on standard error; 130
+interrupted.
+"""
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line, with every module in `projected_control.apps.commands` as a subcommand."""
+    top = argparse.ArgumentParser(
+        prog="projected-control",
+        description=DESCRIPTION,
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    top.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
+    subparsers = top.add_subparsers(dest="command", metavar="command", required=True)
+    for command in commands.available():
+        command.add_parser(subparsers).set_defaults(run=command.run)
+    return top
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a subcommand; return the exit status."""
+    try:
+        with interrupt.remembered():
+            arguments = parser().parse_args(argv)
+            status = int(arguments.run(arguments))
+            sys.stdout.flush()
+            return status
+    except ProjectedControlError as error:
+        print(f"projected-control: {error}", file=sys.stderr)
+        return EXIT_REFUSED
+    except KeyboardInterrupt:
+        print("projected-control: interrupted", file=sys.stderr)
+        return EXIT_INTERRUPTED
+    except BrokenPipeError:
+        # The reader of standard output is gone; so that Python does not complain at exit:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_BROKEN_PIPE
+
+
+if __name__ == "__main__":
+    sys.exit(main())

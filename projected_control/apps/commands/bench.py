@@ -1,0 +1,41 @@
+"""``projected-control bench``: how fast, and how well, on this computer."""
+
+from __future__ import annotations
+
+import argparse
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from projected_control.apps import bench
+
+if TYPE_CHECKING:
+    from projected_control.apps.commands import Subparsers
+
+EPILOG = """\
+examples:
+  projected-control bench tick
+      one tick of the control loop, measured on this computer
+  projected-control bench tick --seconds 10 --json
+      longer, and only the numbers
+"""
+
+
+def add_parser(subparsers: Subparsers) -> argparse.ArgumentParser:
+    """Declare the subcommand and the measurements below it."""
+    parser = subparsers.add_parser(
+        "bench",
+        help="measure the control loop on this computer",
+        description="Measures the control loop on this computer.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    below = parser.add_subparsers(dest="measurement", metavar="measurement", required=True)
+    for name in bench.MEASUREMENTS:
+        measurement = import_module(f"{bench.__name__}.{name}")
+        measurement.add_parser(below).set_defaults(measure=measurement.run)
+    return parser
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the measurement asked for."""
+    return int(args.measure(args))

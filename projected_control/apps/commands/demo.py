@@ -1,0 +1,187 @@
+"""``projected-control demo``: the real nodes, live."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from contextlib import suppress
+from pathlib import Path
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+from projected_control.resources import PRESETS
+
+if TYPE_CHECKING:
+    from projected_control.apps.commands import Subparsers
+    from projected_control.apps.demo.case import DemoSettings
+    from projected_control.apps.demo.monitor import Monitor
+
+CHOICES = ("motion", "force", "passive", "idc")
+DEFAULT_FOLDER = Path("demo_output")
+START_SECONDS = 180.0
+"""How long the nodes may take to come up; the first time they compile their kernels [s]."""
+
+DESCRIPTION = """\
+Starts a simulated arm, its watchdog and a controller as ROS 2 processes, lets the arm follow the
+paper's trajectory, shows how it goes, and writes a report.
+
+  motion    projected inverse dynamics: the least torque for the motion
+  force     the same, and the constraint force held at zero
+  passive   a crank with one motor and one passive joint
+  idc       inverse dynamics, the baseline
+"""
+
+
+def add_parser(subparsers: Subparsers) -> argparse.ArgumentParser:
+    """Declare the subcommand."""
+    parser = subparsers.add_parser(
+        "demo",
+        help="run the ROS 2 nodes on the simulated arm, live, with a report",
+        description=DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "--controller", choices=CHOICES, default="force", help="default: %(default)s"
+    )
+    parser.add_argument(
+        "--seconds", type=float, default=10.0, help="of simulated time (default: %(default)g)"
+    )
+    parser.add_argument("--preset", choices=PRESETS, default="paper", help="default: %(default)s")
+    parser.add_argument(
+        "--lockstep", action="store_true", help="as fast as it goes, the same numbers every time"
+    )
+    parser.add_argument(
+        "--friction", action="store_true", help="give the joints Coulomb and viscous friction"
+    )
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=DEFAULT_FOLDER,
+        metavar="DIR",
+        help="folder for report, logs and parameters (default: %(default)s)",
+    )
+    parser.add_argument("--json", action="store_true", help="print the numbers as one JSON object")
+    return parser
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the nodes, watch them, report."""
+    from projected_control.apps.experiments.outcome import as_json
+    from projected_control.apps.experiments.output import output_folder, publish, write_files
+    from projected_control.errors import InvalidValue, ProjectedControlError
+
+    if not 0.0 < args.seconds <= 86400.0:
+        raise InvalidValue(f"--seconds must be between 0 and a day, got {args.seconds:g}")
+    try:
+        import rclpy  # noqa: F401
+    except ImportError:
+        raise ProjectedControlError(
+            "the demo needs ROS 2: install it with pip install 'projected_control[ros]', or source "
+            "your ROS 2 installation. Without ROS, see projected-control reproduce"
+        ) from None
+    from projected_control.apps.demo.case import run_in_process, settings_for
+    from projected_control.apps.demo.report import make_report
+
+    overrides: dict[str, Any] = {}
+    if args.friction:
+        from projected_control.apps.launch.choices import FRICTION
+
+        overrides = dict(FRICTION)
+    settings = settings_for(args.controller, args.seconds, args.preset, args.lockstep, overrides)
+    say = (lambda text: None) if args.json else (lambda text: print(text, file=sys.stderr))
+    with output_folder(args.out) as folder:
+        parameters = settings.parameter_file().encode()
+        (path,) = write_files(folder, {"parameters.yaml": parameters})
+        say("Working out in process what to expect (compiles its kernels the first time) …")
+        expected: dict[str, Any] | None = run_in_process(settings)
+        times, state, summary, interrupted = _run_nodes(settings, folder, path, args.json, say)
+        if not args.lockstep and interrupted:
+            expected = None
+        numbers = {
+            "controller": args.controller,
+            "lockstep": args.lockstep,
+            **summary,
+            "in_process": expected,
+        }
+        outcome = make_report(settings, times, state, summary, expected)
+        files = publish(folder, [outcome], "index.html")
+        files += write_files(folder, {"demo.json": as_json(numbers).encode()})
+    if args.json:
+        print(as_json(numbers))
+    else:
+        print(outcome.summary)
+        print(f"Report: {folder / 'index.html'}")
+    return 130 if interrupted else 0
+
+
+def _run_nodes(
+    settings: DemoSettings, folder: Path, parameters: Path, quiet: bool, say: Any
+) -> tuple[Any, Any, dict[str, Any], bool]:
+    """Start the nodes, watch them to the end or to Ctrl-C, and stop them, whatever happens."""
+    from projected_control.apps.demo.display import live_display
+    from projected_control.apps.demo.fleet import Fleet
+    from projected_control.apps.demo.monitor import Monitor
+    from projected_control.settings.parameters import ARM, WATCHDOG
+
+    environment = {
+        "ROS_AUTOMATIC_DISCOVERY_RANGE": os.environ.get(
+            "ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST"
+        ),
+        "ROS_DOMAIN_ID": os.environ.get("ROS_DOMAIN_ID", str(1 + os.getpid() % 100)),
+    }
+    os.environ.update(environment)
+    if "HOME" not in os.environ:
+        os.environ.setdefault("ROS_LOG_DIR", str(folder))
+    fleet, interrupted = Fleet(folder, environment), False
+    monitor = Monitor(settings.case.node)
+    try:
+        say("Waiting for the nodes to come up …")
+        arguments = ["--params-file", str(parameters.resolve())]
+        for node in (settings.case.node, WATCHDOG):
+            fleet.start(node, arguments)
+        began = monotonic()
+        while not monitor.connected() and monotonic() - began < START_SECONDS:
+            monitor.spin(0.05)
+            fleet.check()
+        fleet.start(ARM, arguments)
+        with live_display(sys.stderr, settings.case.title, quiet) as show:
+            try:
+                _watch(settings, fleet, monitor, show)
+            except KeyboardInterrupt:
+                interrupted = True
+            summary = monitor.summary()
+    finally:
+        with suppress(KeyboardInterrupt):
+            fleet.stop()
+        monitor.close()
+    times, state = monitor.recording()
+    return times, state, summary, interrupted
+
+
+def _watch(settings: DemoSettings, fleet: Any, monitor: Monitor, show: Any) -> None:
+    """Until the simulated time is over."""
+    from projected_control.errors import ProjectedControlError
+
+    began = monotonic()
+    start: float | None = None
+    while True:
+        monitor.spin(0.1)
+        fleet.check()
+        level, message, _ = monitor.diagnostics.get(settings.case.node, (0, "", {}))
+        if level == 2:
+            raise ProjectedControlError(f"{settings.case.node}: {message}")
+        if start is None:
+            if monitor.time > 0.0:
+                start = 0.0 if settings.controller["lockstep"] else monitor.time
+            elif monotonic() - began > START_SECONDS:
+                reason = message or fleet.tail(settings.case.node)
+                raise ProjectedControlError(f"the controller did not start: {reason}")
+            continue
+        done = (monitor.time - start) / settings.seconds
+        show(monitor, done)
+        if settings.controller["lockstep"]:
+            if done > 0.9 and monitor.summary()["ticks"] >= settings.ticks:
+                return
+        elif done >= 1.0:
+            return

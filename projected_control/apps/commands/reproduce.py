@@ -1,0 +1,153 @@
+"""``projected-control reproduce``: the papers' cases, as numbers, figures and a report page."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from projected_control.apps.experiments import (
+    ALIASES,
+    ALL,
+    EXPERIMENTS,
+    Options,
+    names_of,
+    run_experiment,
+)
+
+if TYPE_CHECKING:
+    from projected_control.apps.commands import Subparsers
+    from projected_control.apps.experiments.outcome import Outcome
+
+DEFAULT_FOLDER = Path("reproduction")
+
+DESCRIPTION = """\
+Runs cases of the papers this package stands on (Aghili; Moura et al.) and writes for each the
+figures (PNG and SVG) and one report page (HTML) that sets print and result side by side.
+"""
+
+EPILOG = """\
+cases:
+{cases}
+
+examples:
+  projected-control reproduce free-fall
+      figures and the page free-fall.html in reproduction/
+  projected-control reproduce free-fall --q0 0.2 0.9 -0.4 --seconds 4 --out /tmp/fall
+      another start: the slider then goes through the tip as it stands there
+  projected-control reproduce slider-crank --gravity 9.81 --seed 7
+      with gravity, and other random starts
+  projected-control reproduce slider-crank --q0 2.0943951
+      one angle is enough: the other follows from the slider, q2 = 2π − 2 q1
+  projected-control reproduce table1 --gravity 9.81
+      the torques with gravity; one motor still needs √5 times what two need
+  projected-control reproduce all --out reproduction
+      everything, and one page index.html
+  projected-control reproduce free-fall --json | python3 -m json.tool
+      only the numbers; with --json files are written only if --out is given
+"""
+
+
+def add_parser(subparsers: Subparsers) -> argparse.ArgumentParser:
+    """Declare the subcommand."""
+    entries = [(name, entry.summary) for name, entry in EXPERIMENTS.items()]
+    entries += [(name, f"the same as {target}") for name, target in ALIASES.items()]
+    entries.append((ALL, "every case, and one page index.html"))
+    cases = "\n".join(f"  {name:<14}{summary}" for name, summary in entries)
+    parser = subparsers.add_parser(
+        "reproduce",
+        help="the papers' cases: numbers, figures and a report page",
+        description=DESCRIPTION,
+        epilog=EPILOG.format(cases=cases),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "case", choices=[name for name, _ in entries], metavar="case", help="see the list below"
+    )
+    parser.add_argument(
+        "--out",
+        type=Path,
+        metavar="DIR",
+        help=f"folder for figures and page, made if missing (default: {DEFAULT_FOLDER})",
+    )
+    parser.add_argument(
+        "--q0",
+        type=_numbers,
+        nargs="+",
+        metavar="ANGLE",
+        help="initial joint angles in rad, base joint first, apart by spaces or commas "
+        "(default: the paper's)",
+    )
+    parser.add_argument(
+        "--seconds", type=float, metavar="S", help="simulated time in s (default: the paper's)"
+    )
+    parser.add_argument(
+        "--gravity", type=float, metavar="G", help="in m/s², downwards (default: the paper's)"
+    )
+    parser.add_argument(
+        "--seed",
+        type=int,
+        metavar="N",
+        help="of everything random, 0 or more; the same seed gives the same numbers (default: 0)",
+    )
+    parser.add_argument(
+        "--json", action="store_true", help="print one JSON object of the numbers, nothing else"
+    )
+    return parser
+
+
+def _numbers(text: str) -> list[float]:
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the case or cases, write what was asked for, print the numbers or a summary."""
+    options = Options(
+        q0=None if args.q0 is None else tuple(x for part in args.q0 for x in part),
+        seconds=args.seconds,
+        gravity=args.gravity,
+        seed=args.seed,
+    )
+    names = names_of(args.case, options)
+    if args.json and args.out is None:
+        _print_json(args.case, _run(args.case, names, options, None))
+        return 0
+    from projected_control.apps.experiments.output import output_folder
+
+    with output_folder(args.out or DEFAULT_FOLDER) as folder:
+        outcomes = _run(args.case, names, options, folder)
+    if args.json:
+        _print_json(args.case, outcomes)
+    else:
+        for outcome in outcomes:
+            print(f"{outcome.title}\n{outcome.summary}\n")
+        print(f"Written: {folder / _page_name(args.case, outcomes)} and its figures beside it")
+    return 0
+
+
+def _run(case: str, names: list[str], options: Options, folder: Path | None) -> list[Outcome]:
+    from projected_control.apps.experiments.output import publish
+    from projected_control.apps.experiments.progress import terminal_progress
+
+    with terminal_progress(sys.stderr) as progress:
+        outcomes = [run_experiment(name, options, progress) for name in names]
+        if folder is not None:
+            publish(folder, outcomes, _page_name(case, outcomes), progress)
+    return outcomes
+
+
+def _page_name(case: str, outcomes: list[Outcome]) -> str:
+    return "index.html" if case == ALL else f"{outcomes[0].name}.html"
+
+
+def _print_json(case: str, outcomes: list[Outcome]) -> None:
+    from projected_control.apps.experiments.outcome import as_json
+
+    if case == ALL:
+        print(as_json({o.name: o.numbers.get(o.name, o.numbers) for o in outcomes}))
+    else:
+        print(as_json(outcomes[0].numbers))

@@ -1,0 +1,76 @@
+"""The live table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, TextIO
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from projected_control.apps.demo.monitor import Monitor
+
+Show = Callable[["Monitor", float], None]
+"""Called again and again with the monitor and the fraction that is done."""
+
+
+@contextmanager
+def live_display(stream: TextIO, title: str, quiet: bool) -> Iterator[Show]:
+    """A table that changes in place on a terminal, a line now and then elsewhere."""
+    if quiet:
+        yield lambda monitor, fraction: None
+        return
+    if not stream.isatty():
+        yield _lines(stream)
+        return
+    from rich.console import Console
+    from rich.live import Live
+
+    with Live(console=Console(file=stream), refresh_per_second=10, transient=False) as live:
+        yield lambda monitor, fraction: live.update(_table(monitor, title, fraction))
+
+
+def _lines(stream: TextIO) -> Show:
+    last = [-1]
+
+    def show(monitor: Monitor, fraction: float) -> None:
+        tenth = int(10 * fraction)
+        if tenth != last[0] and monitor.latest:
+            last[0] = tenth
+            rows = "   ".join(f"{name} {value}" for name, value in quantities(monitor))
+            print(f"{100 * fraction:3.0f} %   {rows}", file=stream, flush=True)
+
+    return show
+
+
+def quantities(monitor: Monitor) -> list[tuple[str, str]]:
+    """What is worth watching, in words."""
+    state = monitor.latest
+    _, message, values = monitor.diagnostics.get(monitor.controller, (0, "starting", {}))
+    rows = [("controller", message)]
+    for key, unit in (("rate (Hz)", "Hz"), ("jitter (us)", "µs"), ("latency p50 (us)", "µs")):
+        if key in values:
+            rows.append((key.split(" (")[0], f"{float(values[key]):.0f} {unit}"))
+    for name in [n.removesuffix("/error") for n in state if n.endswith("/error")]:
+        rows.append((f"{name} error", f"{1e3 * state[f'{name}/error']:+.3f} ×10⁻³"))
+    for name in [n for n in state if n.startswith("lambda") and "/" not in n]:
+        rows.append((name.replace("lambda_", "λ"), f"{state[name]:+.2f} N"))
+    if "torque_norm" in state:
+        rows.append(
+            ("torque", f"{state['torque_norm']:.2f} N·m (IDC {state['torque_norm/idc']:.2f})")
+        )
+    return rows
+
+
+def _table(monitor: Monitor, title: str, fraction: float) -> Table:
+    from rich.progress_bar import ProgressBar
+    from rich.table import Table
+
+    table = Table(title=title, show_header=False, title_justify="left", min_width=56)
+    table.add_column(style="bold")
+    table.add_column(justify="right")
+    table.add_row("progress", ProgressBar(total=1.0, completed=min(fraction, 1.0), width=34))
+    for name, value in quantities(monitor):
+        table.add_row(name, value)
+    return table

@@ -1,0 +1,81 @@
+"""Node processes that are started together and always end together."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from time import monotonic, sleep
+
+from projected_control.errors import ProjectedControlError
+
+GRACE_SECONDS = 5.0
+"""How long a node may take to end after SIGINT before it is killed [s]."""
+
+
+class Fleet:
+    """Processes of this package's nodes, each with a log file.
+
+    Args:
+        folder: For the logs.
+        environment: On top of this process's own.
+    """
+
+    def __init__(self, folder: Path, environment: Mapping[str, str]) -> None:
+        self._folder = folder
+        self._environment = {**os.environ, **environment}
+        self._running: dict[str, subprocess.Popen[bytes]] = {}
+
+    def start(self, node: str, arguments: Sequence[str]) -> None:
+        """Start a node; it runs in a session of its own, so that Ctrl-C reaches us alone."""
+        command = [
+            sys.executable,
+            "-m",
+            f"projected_control.ros.{node}",
+            "--ros-args",
+            *arguments,
+        ]
+        with (self._folder / f"{node}.log").open("wb") as log:
+            self._running[node] = subprocess.Popen(
+                command,
+                env=self._environment,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+
+    def check(self) -> None:
+        """Raise if a node has died, with the end of its log."""
+        for node, process in self._running.items():
+            if process.poll() is not None:
+                raise ProjectedControlError(
+                    f"{node} ended with status {process.returncode}; its last words: "
+                    f"{self.tail(node)}"
+                )
+
+    def tail(self, node: str, lines: int = 3) -> str:
+        """The end of a node's log."""
+        log = (self._folder / f"{node}.log").read_text(encoding="utf-8", errors="replace")
+        return " / ".join(log.strip().splitlines()[-lines:]) or "none"
+
+    def kill(self, node: str) -> None:
+        """kill -9, for those who want to see the watchdog at work."""
+        self._running.pop(node).kill()
+
+    def stop(self) -> None:
+        """End all nodes, the controllers first; kill those that do not listen."""
+        for process in reversed(self._running.values()):
+            if process.poll() is None:
+                process.send_signal(signal.SIGINT)
+        deadline = monotonic() + GRACE_SECONDS
+        for process in self._running.values():
+            while process.poll() is None and monotonic() < deadline:
+                sleep(0.02)
+            if process.poll() is None:
+                process.kill()
+            process.wait()
+        self._running.clear()

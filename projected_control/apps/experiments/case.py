@@ -1,0 +1,211 @@
+"""An experiment as data: which arm, on what, driven how, for how long."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from projected_control import validate
+from projected_control.errors import InvalidValue
+from projected_control.model.arm import Arm
+from projected_control.model.constrained_arm import ConstrainedArm
+from projected_control.model.constraints import Constraint
+from projected_control.ports import Hardware
+from projected_control.resources import share_file
+from projected_control.simulation import (
+    FRICTIONLESS,
+    TABLEAUX,
+    JointFriction,
+    assemble,
+)
+
+Array = NDArray[np.float64]
+
+NEAR = 1e-3
+"""How far off the constraint a start may be typed, to be put on it [m]."""
+
+
+@dataclass(frozen=True)
+class ArmSpec:
+    """A description and its arguments.
+
+    Attributes:
+        file: Name in urdf/.
+        mappings: xacro arguments.
+        gravity: Along −z [m/s²].
+        passive: Joints without a motor.
+        chain: Frames from the base to the tip, by which the arm is drawn.
+        plane: World axes that span the drawing, right and up.
+    """
+
+    file: str
+    mappings: Mapping[str, object] = field(default_factory=dict, hash=False)
+    gravity: float = 9.81
+    passive: tuple[str, ...] = ()
+    chain: tuple[str, ...] = ()
+    plane: tuple[int, int] = (0, 2)
+
+    def load(self) -> Arm:
+        """The arm, with a state of its own."""
+        return _expanded(self).twin()
+
+
+@lru_cache(maxsize=8)
+def _expanded(spec: ArmSpec) -> Arm:
+    """Read once: expanding a description takes longer than many a simulation."""
+    return Arm.from_urdf(
+        share_file("urdf", spec.file),
+        mappings=spec.mappings,
+        gravity=spec.gravity,
+        passive=spec.passive,
+    )
+
+
+class Sent(NamedTuple):
+    """What was sent to the arm in one tick.
+
+    Attributes:
+        effort: Joint efforts, n [N·m or N].
+        events: What a guard noticed, a sum of its events; zero where there is none.
+    """
+
+    effort: Array
+    events: int
+
+
+Step = Callable[[Hardware], Sent]
+"""One tick: read the arm, write to it."""
+
+
+class Drive(Protocol):
+    """What drives the arm: data until it is bound to an arm."""
+
+    def bind(self, arm: Arm, constraint: Constraint, period: float) -> Step:
+        """Ready for one run.
+
+        Args:
+            arm: The arm, its own to evaluate.
+            constraint: What really holds the arm.
+            period: Between two ticks [s].
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class ConstantEffort:
+    """The same joint efforts all the time.
+
+    Attributes:
+        values: One a joint [N·m or N].
+    """
+
+    values: tuple[float, ...]
+
+    def bind(self, arm: Arm, constraint: Constraint, period: float) -> Step:
+        """See `Drive`."""
+        effort = validate.finite_array("constant effort", self.values, (arm.n,))
+
+        def step(hardware: Hardware) -> Sent:
+            hardware.read()
+            hardware.write(effort)
+            return Sent(effort, 0)
+
+        return step
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """One simulation.
+
+    Attributes:
+        name: For progress and messages.
+        arm: Which arm.
+        constraint: What really holds it.
+        drive: What drives it.
+        q0: Initial joint positions [rad or m]; on the constraint.
+        v0: Initial joint velocities [rad/s or m/s]; at rest unless given.
+        seconds: Simulated time [s].
+        sample: Time between two samples, for the drive and the recording [s].
+        steps_per_sample: Integration steps in that time.
+        tableau: Integration method, ``rk4`` or ``dormand-prince``.
+        friction: Of the joints; the drive does not know of it.
+        correct_velocity: Put q̇ back in the constraint's tangent after each step.
+    """
+
+    name: str
+    arm: ArmSpec
+    constraint: Constraint
+    drive: Drive
+    q0: tuple[float, ...]
+    v0: tuple[float, ...] | None = None
+    seconds: float
+    sample: float = 0.01
+    steps_per_sample: int = 1
+    tableau: str = "rk4"
+    friction: JointFriction = FRICTIONLESS
+    correct_velocity: bool = True
+
+    def __post_init__(self) -> None:
+        validate.positive("seconds", self.seconds)
+        validate.positive("time between two samples", self.sample)
+        validate.one_of("integration method", self.tableau, list(TABLEAUX))
+        if self.steps_per_sample < 1:
+            raise InvalidValue(f"steps per sample must be 1 or more, got {self.steps_per_sample}")
+        if self.seconds < self.sample:
+            raise InvalidValue(
+                f"seconds must be at least one sample, {self.sample:g} s, got {self.seconds:g}"
+            )
+
+    @property
+    def samples(self) -> int:
+        """Samples after the first."""
+        return round(self.seconds / self.sample)
+
+
+def joint_angles(arm: Arm, q0: Sequence[float]) -> Array:
+    """A start as typed, one angle a joint [rad]."""
+    if len(q0) != arm.n:
+        raise InvalidValue(
+            f"q0 must be {arm.n} angles, one each for {', '.join(arm.joint_names)}; got {len(q0)}"
+        )
+    return validate.finite_array("q0", q0, (arm.n,))
+
+
+def refuse_singular(arm: Arm, constraint: Constraint, q0: Array) -> None:
+    """Refuse a start from which the motion is not determined: A has lost rank there."""
+    rank = ConstrainedArm(arm, constraint).evaluate(q0, np.zeros(arm.n)).rank
+    if rank < constraint.rows:
+        raise InvalidValue(
+            f"q0 = {_listed(q0)} is singular: there the slider holds the tip in {rank} of "
+            f"{constraint.rows} directions, and the motion is not determined; turn a joint a little"
+        )
+
+
+def start_on(arm: Arm, constraint: Constraint, q0: Sequence[float]) -> tuple[float, ...]:
+    """A start as typed, put on the constraint; refused where it is visibly off, or singular.
+
+    Args:
+        arm: The arm.
+        constraint: What it must be on.
+        q0: Joint positions [rad or m].
+    """
+    typed = joint_angles(arm, q0)
+    residual = constraint.residual(arm.update(typed, np.zeros(arm.n)))
+    off = float(np.linalg.norm(residual))
+    nearest = assemble(arm, constraint, typed)
+    if off > NEAR:
+        raise InvalidValue(
+            f"q0 = {_listed(typed)} is off the slider by {off:.3g} m; the nearest start on it is "
+            f"--q0 {_listed(nearest)}"
+        )
+    refuse_singular(arm, constraint, nearest)
+    return tuple(float(value) for value in nearest)
+
+
+def _listed(values: Array) -> str:
+    return " ".join(f"{value:.6g}" for value in values)

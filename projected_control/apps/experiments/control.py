@@ -1,0 +1,108 @@
+"""A controlled run as data: the law, what it follows, what it believes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from projected_control.apps.experiments.case import Sent, Step
+from projected_control.apps.experiments.runner import Recording
+from projected_control.control import (
+    Controller,
+    ForceController,
+    ForceGains,
+    Law,
+    MotionController,
+    MotionGains,
+    PassiveJointController,
+)
+from projected_control.control.guard import Guard
+from projected_control.control.limits import Limits
+from projected_control.control.loop import ControlLoop
+from projected_control.control.references import Reference
+from projected_control.errors import InvalidValue, SimulationFailed
+from projected_control.model.arm import Arm
+from projected_control.model.constrained_arm import ConstrainedArm
+from projected_control.model.constraints import Constraint
+from projected_control.model.coordinates import Coordinates
+from projected_control.ports import Hardware
+
+Array = NDArray[np.float64]
+
+BOUNDLESS = 1e9
+"""Wider than anything in these runs, for limits that must be finite."""
+
+
+def wide_limits(arm: Arm) -> Limits:
+    """A guard's limits that never bind, so that a run shows the law and nothing else."""
+    return Limits.of(
+        arm,
+        effort=np.inf,
+        effort_rate=np.inf,
+        velocity=np.inf,
+        lower=-np.inf,
+        upper=np.inf,
+        reference_jump=BOUNDLESS,
+        frozen_time=BOUNDLESS,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Control:
+    """The control loop of this package, with its guard, as it runs on any arm.
+
+    Attributes:
+        law: Which one.
+        coordinates: What it moves.
+        reference: Where to.
+        gains: On the coordinates.
+        force_gains: On λ, for laws with a force loop; λ_d is zero.
+        assumed_constraint: What the law takes the constraint to be; the real one unless given.
+    """
+
+    law: Law
+    coordinates: Coordinates
+    reference: Reference
+    gains: MotionGains
+    force_gains: ForceGains | None = None
+    assumed_constraint: Constraint | None = None
+
+    def bind(self, arm: Arm, constraint: Constraint, period: float) -> Step:
+        """See `case.Drive`."""
+        model = ConstrainedArm(arm, self.assumed_constraint or constraint, self.coordinates)
+        guard = Guard(wide_limits(arm), self.coordinates.size, period)
+        loop = ControlLoop(self._controller(model, period), guard, self.reference)
+
+        def step(hardware: Hardware) -> Sent:
+            tick = loop.step(hardware)
+            if tick is None:
+                raise SimulationFailed("the simulated arm gave no state")
+            return Sent(tick.report.effort.copy(), tick.report.events)
+
+        return step
+
+    def _controller(self, model: ConstrainedArm, period: float) -> Controller:
+        if self.law in (Law.PASSIVE, Law.PASSIVE_FORCE):
+            return PassiveJointController(model, self.gains, self.force_gains, period)
+        if self.law is not Law.HYBRID:
+            return MotionController(model, self.gains, self.law, period)
+        if self.force_gains is None:
+            raise InvalidValue("the hybrid law needs force gains")
+        return ForceController(model, self.gains, self.force_gains, period)
+
+
+def rms_norm(recording: Recording) -> float:
+    """(1/T ∫ fᵀf dt)^½ of the joint efforts, held from sample to sample [N·m]."""
+    return root_mean_square(recording.effort[:-1])
+
+
+def peak_norm(recording: Recording) -> float:
+    """The largest magnitude of any joint's effort [N·m]."""
+    return float(np.abs(recording.effort[:-1]).max())
+
+
+def root_mean_square(values: Array) -> float:
+    """Root of the mean over samples (rows) of the squared norm."""
+    return float(np.sqrt(np.mean(np.sum(np.square(values), axis=1))))

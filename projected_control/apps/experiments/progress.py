@@ -1,0 +1,46 @@
+"""Telling a person how far a computation has come."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TextIO
+
+from projected_control.apps import interrupt
+
+Progress = Callable[[str, float], None]
+"""Called with what is being done and which fraction of it, 0 to 1, is finished."""
+
+
+def silent(what: str, fraction: float) -> None:
+    """Tell nobody, but let Ctrl-C end the work."""
+    interrupt.check()
+
+
+@contextmanager
+def terminal_progress(stream: TextIO) -> Iterator[Progress]:
+    """Bars on a terminal, one for each thing done; nothing where the stream is not a terminal."""
+    if not stream.isatty():
+        yield silent
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as Bars
+
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.percentage:>3.0f} %"),
+        TimeElapsedColumn(),
+    )
+    tasks: dict[str, TaskID] = {}
+    with Bars(*columns, console=Console(file=stream)) as bars:
+
+        def show(what: str, fraction: float) -> None:
+            interrupt.check()
+            if what not in tasks:
+                tasks[what] = bars.add_task(what, total=1.0)
+            bars.update(tasks[what], completed=fraction)
+
+        yield show

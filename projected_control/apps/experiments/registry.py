@@ -1,0 +1,125 @@
+"""Which experiments there are, and what a user may change about them.
+
+Light on purpose: the modules of the experiments are imported when they run.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, cast
+
+from projected_control import validate
+from projected_control.apps.experiments.progress import Progress, silent
+from projected_control.errors import InvalidValue, UnknownName
+
+if TYPE_CHECKING:
+    from projected_control.apps.experiments.outcome import Outcome
+
+MAX_SECONDS = 1000.0
+"""Longest simulated time accepted [s]; at the usual step of 0.01 s a hundred thousand samples."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a user may change; None leaves the paper's value.
+
+    Attributes:
+        q0: Initial joint positions [rad].
+        seconds: Simulated time [s].
+        gravity: Along −z [m/s²].
+        seed: Of everything random.
+    """
+
+    q0: tuple[float, ...] | None = None
+    seconds: float | None = None
+    gravity: float | None = None
+    seed: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.q0 is not None:
+            validate.finite_array("q0", self.q0, (None,))
+        if self.seconds is not None and validate.positive("seconds", self.seconds) > MAX_SECONDS:
+            raise InvalidValue(f"seconds must be at most {MAX_SECONDS:g}, got {self.seconds:g}")
+        if self.gravity is not None:
+            validate.finite("gravity", self.gravity)
+        if self.seed is not None and self.seed < 0:
+            raise InvalidValue(f"seed must not be negative, got {self.seed}")
+
+    @property
+    def given(self) -> list[str]:
+        """Names of those that are set."""
+        return [name for name, value in vars(self).items() if value is not None]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An experiment that can be asked for.
+
+    Attributes:
+        module: Its module in this package.
+        summary: One line for the help.
+        options: Names of the options it takes.
+    """
+
+    module: str
+    summary: str
+    options: tuple[str, ...]
+
+
+EXPERIMENTS = {
+    "free-fall": Entry(
+        "free_fall",
+        "three links fall, the tip on a vertical slider (Moura, Figs. 3, 4)",
+        ("q0", "seconds", "gravity", "seed"),
+    ),
+    "slider-crank": Entry(
+        "slider_crank",
+        "a crank runs through its singularities (Aghili, Fig. 4)",
+        ("q0", "seconds", "gravity", "seed"),
+    ),
+    "table1": Entry(
+        "table1",
+        "the slider-crank controlled with two motors and with one (Aghili, Table I)",
+        ("seconds", "gravity"),
+    ),
+    "table2": Entry(
+        "table2",
+        "three controllers on an arm with its tip on a slider (Aghili, Table II)",
+        ("seconds",),
+    ),
+}
+
+ALIASES = {"fig4": "slider-crank", "fig5": "table1", "fig6": "table1", "fig8": "table2"}
+"""Other names by which a paper's figure may be asked for."""
+
+ALL = "all"
+
+
+def names_of(case: str, options: Options) -> list[str]:
+    """The experiments that a name stands for, refused where an option does not apply to them."""
+    if case == ALL:
+        refused = [name for name in options.given if name != "seed"]
+        if refused:
+            raise InvalidValue(
+                f"{ALL!r} runs every case as its paper has it: --{refused[0]} changes a single one"
+            )
+        return list(EXPERIMENTS)
+    name = ALIASES.get(case, case)
+    if name not in EXPERIMENTS:
+        raise UnknownName("case", case, [*EXPERIMENTS, *ALIASES, ALL])
+    for option in options.given:
+        if option not in EXPERIMENTS[name].options:
+            taken = ", ".join(f"--{o}" for o in EXPERIMENTS[name].options) or "none"
+            raise InvalidValue(f"{case} takes no --{option}; it takes: {taken}")
+    return [name]
+
+
+def run_experiment(
+    name: str, options: Options | None = None, progress: Progress = silent
+) -> Outcome:
+    """Run one experiment by its name."""
+    if name not in EXPERIMENTS:
+        raise UnknownName("case", name, EXPERIMENTS)
+    module = import_module(f"{__package__}.{EXPERIMENTS[name].module}")
+    return cast("Outcome", module.run(options or Options(), progress))

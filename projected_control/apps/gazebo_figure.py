@@ -1,0 +1,88 @@
+"""The figure of docs/gazebo.md: a run in Gazebo beside the same run in our own simulation.
+
+ros2 launch projected_control gazebo.launch.py controller:=motion friction:=true seconds:=8 \
+    summary:=numbers.json
+python -m projected_control.apps.gazebo_figure motion numbers.json docs/images/gazebo.png
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from projected_control.apps.demo.case import CASES
+from projected_control.apps.experiments.style import BLUE, VERMILION, canvas, legend_above, render
+from projected_control.apps.launch import choices
+from projected_control.control.loop import Tick
+from projected_control.control.references import ReferencePoint
+from projected_control.settings import build
+from projected_control.settings.parameters import ARM, PASSIVE
+
+Array = NDArray[np.float64]
+
+
+def own_course(choice: str, ticks: int) -> tuple[Array, Array, Array]:
+    """Times, errors and λ of our own simulation, with friction."""
+    case = CASES[choice]
+    files = [choices.arm_file("auto", case.arm), choices.preset_file("paper")]
+    settings = {**choices.read_all(files), **case.own, **choices.FRICTION}
+    if case.node != PASSIVE:
+        settings["passive_joints"] = []
+    controller = choices.require_valid(case.node, settings)
+    hardware, _ = build.build_plant(choices.require_valid(ARM, settings))
+    loop = build.build_loop(case.node, controller)
+    loop.warm_up()
+    state, model = hardware.read(), loop.controller.model
+    loop.controller.hold(state.q, state.v)
+    here = ReferencePoint(model.theta.copy(), *np.zeros((2, model.k)))
+    loop.set_reference(build.build_reference(controller, here, 0.0))
+    course: list[Array] = []
+
+    def keep(_: int, tick: Tick) -> None:
+        row = [tick.state.stamp, *loop.controller.error[0], *loop.multipliers]
+        course.append(np.array(row))
+
+    loop.run(hardware, ticks, keep)
+    rows = np.array(course)
+    return rows[:, 0], rows[:, 1 : 1 + model.k], rows[:, 1 + model.k :]
+
+
+def draw(choice: str, numbers: dict[str, Any]) -> Figure:
+    """Tracking error and λ, one over the other."""
+    course = numbers["course"]
+    time, error = np.array(course["time"]), np.array(course["error"])
+    force = np.array(course["lambda"])
+    own = own_course(choice, numbers["ticks"])
+    figure, (above, below) = canvas(2, 1, 4.6, sharex=True)
+    above.set_title("Tracking error")
+    below.set_title("Constraint force")
+    for axes, ours, theirs, unit in (
+        (above, 1e3 * own[1], 1e3 * error, "mm, mrad"),
+        (below, own[2], force, "N"),
+    ):
+        axes.plot(own[0], ours, color=BLUE, linewidth=2.6, alpha=0.45)
+        axes.plot(time, theirs, color=VERMILION, linewidth=1.0)
+        axes.set_ylabel(unit)
+    below.set_xlabel("time (s)")
+    above.lines[0].set_label("our own simulation")
+    above.lines[-1].set_label("in Gazebo")
+    legend_above(above, 2)
+    return figure
+
+
+def main() -> int:
+    """Draw it."""
+    choice, source, target = sys.argv[1:]
+    numbers = json.loads(Path(source).read_text(encoding="utf-8"))
+    Path(target).write_bytes(render(lambda: draw(choice, numbers)).png)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

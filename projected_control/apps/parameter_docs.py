@@ -1,0 +1,105 @@
+"""The page docs/parameters.md, made from the table of parameters.
+
+``python -m projected_control.apps.parameter_docs`` prints it, with a file name it writes it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from projected_control.settings.parameters import (
+    ARM,
+    FORCE,
+    MOTION,
+    PASSIVE,
+    WATCHDOG,
+    Parameter,
+    Value,
+    parameters_of,
+)
+
+NODES = (MOTION, FORCE, PASSIVE, ARM, WATCHDOG)
+"""In the order of the page."""
+
+COLUMNS = ("name", "default", "unit", "range", "live", "description")
+
+INTRODUCTION = """\
+# Parameters
+
+One table a node. This page is made from `projected_control/parameters.py` by
+`python -m projected_control.apps.parameter_docs docs/parameters.md`; a test compares the two.
+
+A list of numbers holds one for all, or one a joint, coordinate or constraint row, as its
+description says. An empty list or text means that nothing is given; from the command line and in
+parameter files an empty list is written `[""]`. A range holds for every number of a list.
+
+*Live* parameters may change while the node is active: gains blend in over `gains.blend_time`, the
+rest counts from the next tick on. The others are refused then; deactivate the node first. A change
+that is refused leaves everything as it was, and the answer says why.
+"""
+
+
+def page() -> str:
+    """The whole page, in Markdown."""
+    sections = [INTRODUCTION]
+    for node in NODES:
+        rows = [_row(parameter) for parameter in parameters_of(node).values()]
+        sections.append("\n".join([f"## {node}", "", *_table(COLUMNS, rows), ""]))
+    return "\n".join(sections)
+
+
+def _row(parameter: Parameter) -> tuple[str, ...]:
+    return (
+        f"`{parameter.name}`",
+        f"`{value_text(parameter.default)}`",
+        parameter.unit,
+        _range(parameter),
+        "yes" if parameter.live else "",
+        parameter.description,
+    )
+
+
+def value_text(value: Value) -> str:
+    """A value as it is written in a parameter file."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, list):
+        return f"[{', '.join(value_text(item) for item in value)}]"
+    if isinstance(value, str):
+        return value or '""'
+    return repr(value)
+
+
+def _range(parameter: Parameter) -> str:
+    if parameter.choices:
+        return ", ".join(f"`{choice}`" for choice in parameter.choices)
+    low, high = parameter.minimum, parameter.maximum
+    if low is not None and high is not None:
+        return f"{low:g} to {high:g}"
+    if low is not None:
+        return f"from {low:g}"
+    return f"up to {high:g}" if high is not None else ""
+
+
+def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    lines = [header, ["---"] * len(header), *rows]
+    return [f"| {' | '.join(cells)} |" for cells in lines]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print the page, or write it to the file that is named."""
+    names = list(sys.argv[1:] if arguments is None else arguments)
+    if len(names) > 1 or any(name.startswith("-") for name in names):
+        print("usage: python -m projected_control.apps.parameter_docs [FILE]", file=sys.stderr)
+        return 2
+    if names:
+        Path(names[0]).write_text(page(), encoding="utf-8")
+    else:
+        sys.stdout.write(page())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,339 @@
+"""What may be sent to an arm.
+
+The guard stands between every controller and every arm. It clips what is too large or too sudden,
+answers what should not be, and says in its report what it did. It never raises.
+
+| what happens | answer |
+|---|---|
+| effort or effort rate over the limit | clipped |
+| position or velocity limit passed | damped stop, until back inside |
+| state not finite, or its time goes back | last effort held, zero after the hold time |
+| state frozen, or none for too long | zero |
+| reference jumps | damped stop, until the reference is back or replaced |
+| measured force missing where it is needed | damped stop, until it is back |
+| controllability of passive joints lost | zero, until it is back |
+| effort not finite | zero |
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum, IntFlag
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from projected_control import validate
+from projected_control.compiled import compiled, interpreted
+from projected_control.control.limits import Limits
+from projected_control.model.linalg import copy
+
+Array = NDArray[np.float64]
+
+
+class Event(IntFlag):
+    """What the guard noticed in a tick."""
+
+    NONE = 0
+    EFFORT_LIMITED = 1
+    RATE_LIMITED = 2
+    POSITION_LIMIT = 4
+    VELOCITY_LIMIT = 8
+    STATE_NOT_FINITE = 16
+    EFFORT_NOT_FINITE = 32
+    TIME_WENT_BACK = 64
+    STATE_FROZEN = 128
+    STATE_STALE = 256
+    REFERENCE_JUMPED = 512
+    CONTROL_LOST = 1024
+    RANK_CHANGED = 2048
+    FORCE_STALE = 4096
+
+    @property
+    def phrase(self) -> str:
+        """Its name in words."""
+        return str(self.name).lower().replace("_", " ")
+
+
+def events_in(events: int) -> list[Event]:
+    """The single events of a sum."""
+    return [event for event in Event if event and events & event]
+
+
+class Action(IntEnum):
+    """What was sent, in order of severity."""
+
+    FOLLOW = 0
+    """What the controller asked for, clipped where needed."""
+    STOP = 1
+    """Efforts that brake and carry the arm's weight."""
+    HOLD = 2
+    """The last effort."""
+    ZERO = 3
+    """Nothing."""
+
+
+_STOP = int(
+    Event.POSITION_LIMIT | Event.VELOCITY_LIMIT | Event.REFERENCE_JUMPED | Event.FORCE_STALE
+)
+_HOLD = int(Event.STATE_NOT_FINITE | Event.TIME_WENT_BACK)
+_ZERO = int(Event.STATE_FROZEN | Event.STATE_STALE | Event.EFFORT_NOT_FINITE | Event.CONTROL_LOST)
+_ANSWER_FOLLOW, _ANSWER_STOP, _ANSWER_HOLD, _ANSWER_ZERO = (int(action) for action in Action)
+
+
+def answer_to(events: int) -> Action:
+    """The severest answer that any of the events calls for."""
+    return Action(severity(int(events)))
+
+
+class GuardReport(NamedTuple):
+    """What the guard let through.
+
+    Attributes:
+        effort: To be sent, n; a live array [N·m or N].
+        action: What it is.
+        events: Why, a sum of `Event`s.
+    """
+
+    effort: Array
+    action: Action
+    events: int
+
+    @property
+    def reasons(self) -> list[str]:
+        """The events in words."""
+        return [event.phrase for event in events_in(self.events)]
+
+
+FROZEN_DISTANCE = 5e-3
+"""What velocity or reference must have described before positions that do not change at all count
+as frozen [rad or m]. Less would also befall an arm that stands still or sticks."""
+
+# Events as the kernels know them.
+_EFFORT, _RATE, _POSITION, _VELOCITY = 1, 2, 4, 8
+_BAD_STATE, _BAD_EFFORT, _BACK, _FROZEN, _STALE, _JUMP = 16, 32, 64, 128, 256, 512
+
+
+class GuardTerms(NamedTuple):
+    """What the guard knows and remembers, parts of one array; n joints, k coordinates.
+
+    Attributes:
+        effort, step, velocity, lower, upper: Bounds, n each; step is of the effort in one tick.
+        jump, period, hold_time, frozen_time, stale_time: See `Limits`; arrays of one.
+        stamp: Of the last state, NaN before the first.
+        unchanged, held, waited: Time for which the positions were the same, the effort was held,
+            and the stamp did not go on [s].
+        missing: Way described by velocity or reference while the positions were the same.
+        rank: Of the constraint at the last tick, NaN before the first.
+        q, theta, theta_rate: Of the last tick: positions and reference, NaN before the first.
+        sent: The effort last released.
+    """
+
+    effort: Array
+    step: Array
+    velocity: Array
+    lower: Array
+    upper: Array
+    jump: Array
+    period: Array
+    hold_time: Array
+    frozen_time: Array
+    stale_time: Array
+    stamp: Array
+    unchanged: Array
+    held: Array
+    waited: Array
+    missing: Array
+    rank: Array
+    q: Array
+    theta: Array
+    theta_rate: Array
+    sent: Array
+
+
+@compiled
+def unpack_guard(work: Array, n: int, k: int) -> GuardTerms:
+    """Name the parts of a guard's array (11 + 7n + 2k numbers); views, nothing is copied."""
+    b, o = work[11:], 7 * n
+    return GuardTerms(
+        b[:n],
+        b[n : 2 * n],
+        b[2 * n : 3 * n],
+        b[3 * n : 4 * n],
+        b[4 * n : 5 * n],
+        work[:1],
+        work[1:2],
+        work[2:3],
+        work[3:4],
+        work[4:5],
+        work[5:6],
+        work[6:7],
+        work[7:8],
+        work[8:9],
+        work[9:10],
+        work[10:11],
+        b[5 * n : 6 * n],
+        b[o : o + k],
+        b[o + k : o + 2 * k],
+        b[6 * n : 7 * n],
+    )
+
+
+@compiled
+def inspect_tick(
+    q: Array, v: Array, stamp: float, motion: Array, g: GuardTerms, noticed: int = 0
+) -> int:
+    """Events of a state and of a reference (rows θ_d, θ̇_d, θ̈_d), against those of the last tick.
+
+    An arm that is being stopped owes its reference no motion: standing still is then not frozen.
+    """
+    for i in range(q.size):
+        if not (np.isfinite(q[i]) and np.isfinite(v[i])):
+            return _BAD_STATE
+    if not np.isfinite(stamp):
+        return _BAD_STATE
+    if stamp < g.stamp[0]:
+        return _BACK
+    first = np.isnan(g.stamp[0])
+    elapsed = 0.0 if first else stamp - g.stamp[0]
+    g.waited[0] = 0.0 if first or elapsed > 0.0 else g.waited[0] + g.period[0]
+    events, changed, fastest, planned, jumped = noticed, first, 0.0, 0.0, False
+    if g.waited[0] > g.stale_time[0]:
+        events |= _STALE
+    for i in range(q.size):
+        if q[i] < g.lower[i] or q[i] > g.upper[i]:
+            events |= _POSITION
+        if abs(v[i]) > g.velocity[i]:
+            events |= _VELOCITY
+        changed = changed or q[i] != g.q[i]
+        fastest = max(fastest, abs(v[i]))
+        g.q[i] = q[i]
+    for c in range(motion.shape[1]):
+        rate = max(abs(motion[1, c]), abs(g.theta_rate[c]))
+        explained = 2.0 * max(elapsed, g.period[0]) * rate
+        finite = np.isfinite(motion[0, c] + motion[1, c] + motion[2, c])
+        step = 0.0 if first else abs(motion[0, c] - g.theta[c])
+        jumped = jumped or not finite or step > g.jump[0] + explained
+        planned = max(planned, abs(motion[1, c]))
+    if jumped:
+        events |= _JUMP
+    else:
+        copy(motion[0], g.theta)
+        copy(motion[1], g.theta_rate)
+    if changed:
+        g.unchanged[0] = g.missing[0] = 0.0
+    else:
+        g.unchanged[0] += elapsed
+        following = not events & _STOP
+        g.missing[0] += elapsed * (max(fastest, planned) if following else fastest)
+        if g.unchanged[0] > g.frozen_time[0] and g.missing[0] > FROZEN_DISTANCE:
+            events |= _FROZEN
+    g.stamp[0] = stamp
+    return events
+
+
+@compiled
+def limit_effort(asked: Array, g: GuardTerms) -> int:
+    """Move what is sent towards what is asked within the bounds; events of the effort.
+
+    An effort that is not finite makes all zero.
+    """
+    for i in range(asked.size):
+        if not np.isfinite(asked[i]):
+            g.sent[:] = 0.0
+            return _BAD_EFFORT
+    events = 0
+    for i in range(asked.size):
+        wanted = asked[i]
+        if abs(wanted) > g.effort[i]:
+            wanted = g.effort[i] if wanted > 0.0 else -g.effort[i]
+            events |= _EFFORT
+        if wanted - g.sent[i] > g.step[i]:
+            wanted = g.sent[i] + g.step[i]
+            events |= _RATE
+        elif wanted - g.sent[i] < -g.step[i]:
+            wanted = g.sent[i] - g.step[i]
+            events |= _RATE
+        g.sent[i] = wanted
+    return events
+
+
+@compiled
+def severity(events: int) -> int:
+    """`answer_to` for kernels."""
+    if events & _ZERO:
+        return _ANSWER_ZERO
+    if events & _HOLD:
+        return _ANSWER_HOLD
+    return _ANSWER_STOP if events & _STOP else _ANSWER_FOLLOW
+
+
+@compiled
+def release_effort(asked: Array, events: int, g: GuardTerms) -> tuple[int, int]:
+    """Action and events, with what may be sent left in ``g.sent``."""
+    action = severity(events)
+    if action == _ANSWER_HOLD:
+        g.held[0] += g.period[0]
+        if g.held[0] <= g.hold_time[0]:
+            return action, events
+        action = _ANSWER_ZERO
+    else:
+        g.held[0] = 0.0
+    if action == _ANSWER_ZERO:
+        g.sent[:] = 0.0
+        return action, events
+    events |= limit_effort(asked, g)
+    return (_ANSWER_ZERO if events & _BAD_EFFORT else action), events
+
+
+class Guard:
+    """The last word before an arm.
+
+    Args:
+        limits: What the arm stands.
+        coordinates: Number of coordinates of the reference.
+        period: Of the loop [s].
+
+    Attributes:
+        sent: The effort last released, n; a live array.
+        work: The guard's array, for compiled loops.
+    """
+
+    def __init__(self, limits: Limits, coordinates: int, period: float) -> None:
+        n = limits.effort.size
+        self.period = validate.positive("period", period)
+        self.work: Array = np.zeros(11 + 7 * n + 2 * coordinates)
+        self._terms = interpreted(unpack_guard)(self.work, n, coordinates)
+        self.sent: Array = self._terms.sent
+        self.set_limits(limits)
+        self.reset()
+
+    def set_limits(self, limits: Limits) -> None:
+        """Change what the arm is held to, from the next tick on."""
+        g = self._terms
+        g.effort[:], g.step[:] = limits.effort, limits.effort_rate * self.period
+        g.velocity[:], g.lower[:], g.upper[:] = limits.velocity, limits.lower, limits.upper
+        g.jump[0], g.period[0] = limits.reference_jump, self.period
+        g.hold_time[0], g.frozen_time[0] = limits.hold_time, limits.frozen_time
+        g.stale_time[0] = limits.stale_time
+        self.limits = limits
+
+    def reset(self) -> None:
+        """Start anew: nothing was sent, no state was seen."""
+        g = self._terms
+        g.sent[:] = 0.0
+        g.theta[:] = g.stamp[0] = g.rank[0] = np.nan
+        g.unchanged[0] = g.held[0] = g.waited[0] = g.missing[0] = 0.0
+
+    def accept_reference(self, motion: Array) -> None:
+        """Take a reference as it is, however far from the last: its rows θ_d, θ̇_d, θ̈_d."""
+        self._terms.theta[:], self._terms.theta_rate[:] = motion[0], motion[1]
+
+    def inspect(self, q: Array, v: Array, stamp: float, motion: Array) -> int:
+        """What is wrong with a state (at its stamp [s]) and a reference, 3 × k: `Event`s."""
+        return int(inspect_tick(q, v, stamp, motion, self._terms))
+
+    def release(self, effort: Array, events: int = 0) -> GuardReport:
+        """What to send, given what the controller asks for and what is wrong."""
+        action, events = release_effort(effort, int(events), self._terms)
+        return GuardReport(self.sent, Action(action), events)

@@ -1,0 +1,91 @@
+"""What an arm stands: from its description, or from its user."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from projected_control import validate
+from projected_control.errors import InvalidValue
+from projected_control.model.arm import Arm
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What an arm stands, one number a joint (or one for all), in its joints' units.
+
+    Attributes:
+        effort: Largest magnitude [N·m or N].
+        effort_rate: Largest change [N·m/s or N/s].
+        velocity: Largest magnitude [rad/s or m/s].
+        lower, upper: Positions [rad or m].
+        reference_jump: Largest step of the reference from tick to tick, in multiples of what its
+            own rate explains, plus this [m or rad].
+        hold_time: For which the last effort is held on bad states [s].
+        frozen_time: After which a state that does not change while it should (see
+            `FROZEN_DISTANCE`) is frozen [s].
+        stale_time: After which a state that is read again and again is stale [s].
+    """
+
+    effort: Array
+    effort_rate: Array
+    velocity: Array
+    lower: Array
+    upper: Array
+    reference_jump: float = 0.05
+    hold_time: float = 0.01
+    frozen_time: float = 0.05
+    stale_time: float = 0.02
+
+    @classmethod
+    def of(
+        cls,
+        arm: Arm,
+        *,
+        effort: ArrayLike | None = None,
+        effort_rate: ArrayLike = 1000.0,
+        velocity: ArrayLike | None = None,
+        lower: ArrayLike | None = None,
+        upper: ArrayLike | None = None,
+        reference_jump: float = 0.05,
+        hold_time: float = 0.01,
+        frozen_time: float = 0.05,
+        stale_time: float = 0.02,
+    ) -> Limits:
+        """The description's limits, each replaced by what is given here if anything is."""
+        described = arm.limits
+
+        def each(name: str, value: ArrayLike | None, default: Array) -> Array:
+            chosen = default if value is None else np.asarray(value, dtype=np.float64)
+            if chosen.size not in (1, arm.n) or np.isnan(chosen).any():
+                raise InvalidValue(
+                    f"{name} must be one number or {arm.n}, one a joint, got {value!r}"
+                )
+            return np.array(np.broadcast_to(chosen, (arm.n,)))
+
+        limits = cls(
+            each("effort limit", effort, described.effort),
+            each("effort rate limit", effort_rate, described.effort),
+            each("velocity limit", velocity, described.velocity),
+            each("lower position limit", lower, described.lower),
+            each("upper position limit", upper, described.upper),
+            validate.positive("reference jump", reference_jump),
+            validate.not_negative("hold time", hold_time),
+            validate.positive("frozen time", frozen_time),
+            validate.positive("stale time", stale_time),
+        )
+        for name in ("effort", "effort_rate", "velocity"):
+            values = getattr(limits, name)
+            without_motor = (arm.actuated == 0.0) & (values == 0.0) & (name == "effort")
+            if not ((values > 0.0) | without_motor).all():
+                raise InvalidValue(f"{name} limits must be positive, got {values.tolist()}")
+        if not (limits.lower < limits.upper).all():
+            raise InvalidValue(
+                f"position limits are inconsistent: lower {limits.lower.tolist()} is not below "
+                f"upper {limits.upper.tolist()}"
+            )
+        return limits

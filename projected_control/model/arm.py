@@ -1,0 +1,357 @@
+"""An arm: a robot description, turned into M, h and the kinematics of frames by Pinocchio.
+
+One call of `Arm.update` makes one Pinocchio pass; everything else is read from what that pass
+left behind, through arrays that stay where they are. Nothing is computed twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pinocchio
+from numpy.typing import ArrayLike, NDArray
+
+from projected_control import validate
+from projected_control.errors import InvalidDescription, InvalidValue, UnknownName
+from projected_control.model.description import UNLIMITED, Description, read_description
+from projected_control.model.scalar_functions import frame_motion
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class JointLimits:
+    """What the joints stand, one number a joint, infinite where nothing is said.
+
+    Attributes:
+        effort: Largest magnitude, zero for a joint that has no motor [N·m or N].
+        velocity: Largest magnitude [rad/s or m/s].
+        lower: Smallest position [rad or m].
+        upper: Largest position [rad or m].
+    """
+
+    effort: Array
+    velocity: Array
+    lower: Array
+    upper: Array
+
+    def __post_init__(self) -> None:
+        if not (np.asarray(self.effort) >= 0.0).all():
+            raise InvalidValue(
+                f"effort limits must not be negative, got {np.asarray(self.effort).tolist()}"
+            )
+        if not (np.asarray(self.velocity) > 0.0).all():
+            raise InvalidValue(
+                f"velocity limits must be positive, got {np.asarray(self.velocity).tolist()}"
+            )
+        if not (np.asarray(self.lower) < np.asarray(self.upper)).all():
+            raise InvalidValue(
+                f"position limits are inconsistent: lower {np.asarray(self.lower).tolist()} "
+                f"is not below upper {np.asarray(self.upper).tolist()}"
+            )
+
+
+class FrameKinematics(NamedTuple):
+    """A frame's state in world axes.
+
+    Attributes:
+        position: Of its origin [m].
+        rotation: World from frame, 3 × 3.
+        jacobian: J with (ṗ, ω) = J q̇, linear above angular, 6 × n.
+        bias: J̇ q̇, linear and angular [m/s², rad/s²].
+    """
+
+    position: Array
+    rotation: Array
+    jacobian: Array
+    bias: Array
+
+
+class Attachment(NamedTuple):
+    """Where a frame sits: live views of its joint's placement, and its own fixed place there."""
+
+    joint_rotation: Array
+    joint_translation: Array
+    rotation: Array
+    translation: Array
+    support: Array
+
+
+class Arm:
+    """An arm of n joints, each one number, for which Pinocchio computes ``M q̈ + h = f``.
+
+    Attributes:
+        n: Number of joints.
+        joint_names: In the order of every vector here.
+        passive: Names of the joints without a motor.
+        actuated: 1 for each joint with a motor, else 0.
+        prismatic: True for each joint that slides.
+        limits: What the description says the joints stand.
+        q, v: Positions and velocities of the last `update` [rad or m, and per second].
+        M: Inertia matrix, n × n; view of what Pinocchio keeps.
+        h: Coriolis, centrifugal and gravity terms, n; likewise.
+        spatial_jacobian: All joints' twists at the world's origin, 6 × n; likewise.
+    """
+
+    def __init__(
+        self,
+        description: Description,
+        *,
+        joints: Iterable[str] | None = None,
+        passive: Iterable[str] = (),
+        gravity: float | ArrayLike | None = None,
+        locked: Mapping[str, float] | None = None,
+        allow_massless: bool = False,
+    ) -> None:
+        self._description = description
+        model = _build_model(description, joints, locked or {})
+        if gravity is not None:
+            model.gravity.linear = _gravity_vector(gravity)
+        self.n: int = model.nv
+        self.joint_names: tuple[str, ...] = tuple(model.names)[1:]
+        self.passive = frozenset(passive)
+        for name in self.passive:
+            validate.one_of("joint", name, self.joint_names)
+        self.actuated: Array = np.array(
+            [float(name not in self.passive) for name in self.joint_names]
+        )
+        self.prismatic = np.array(
+            [description.joints[name].kind == "prismatic" for name in self.joint_names]
+        )
+        self.limits = _limits(model)
+        self._attach(model)
+        if not allow_massless:
+            self._refuse_singular_inertia()
+
+    @classmethod
+    def from_urdf(
+        cls,
+        source: str | Path,
+        *,
+        mappings: Mapping[str, object] | None = None,
+        joints: Iterable[str] | None = None,
+        passive: Iterable[str] = (),
+        gravity: float | ArrayLike | None = None,
+        locked: Mapping[str, float] | None = None,
+        allow_massless: bool = False,
+    ) -> Arm:
+        """Read an arm from URDF or xacro, a file or the text itself.
+
+        Args:
+            source: Path, or XML.
+            mappings: xacro arguments.
+            joints: Names of the joints that move, all of them unless given; the rest is locked.
+            passive: Names of the joints without a motor.
+            gravity: Along −z [m/s²], or a vector; the standard 9.81 unless given.
+            locked: Positions of locked joints, zero unless given [rad or m].
+            allow_massless: Permit links without inertia that leave M singular (see `dynamics`).
+        """
+        return cls(
+            read_description(source, mappings),
+            joints=joints,
+            passive=passive,
+            gravity=gravity,
+            locked=locked,
+            allow_massless=allow_massless,
+        )
+
+    def twin(self) -> Arm:
+        """The same arm with a state of its own."""
+        other = object.__new__(Arm)
+        other.__dict__.update(self.__dict__)
+        other._attach(self._model)
+        return other
+
+    def _attach(self, model: pinocchio.Model) -> None:
+        self._model = model
+        self._data = model.createData()
+        self.q: Array = np.zeros(self.n)
+        self.v: Array = np.zeros(self.n)
+        # A view still: with a single joint eigenpy gives its matrices one dimension only.
+        self.M: Array = self._data.M.reshape(self.n, self.n)
+        self.h: Array = self._data.nle
+        self.spatial_jacobian: Array = self._data.J.reshape(6, self.n)
+        self._attachments: dict[str, Attachment] = {}
+        self.update(self.q, self.v)
+
+    def _refuse_singular_inertia(self) -> None:
+        random = np.random.default_rng(0)
+        self.update(random.uniform(-1.0, 1.0, self.n), np.zeros(self.n))
+        eigenvalues = np.linalg.eigvalsh(self.M)
+        self.update(np.zeros(self.n), np.zeros(self.n))
+        if eigenvalues[0] <= 1e-12 * eigenvalues[-1]:
+            moved = {self._description.joints[name].child for name in self.joint_names}
+            bare = sorted(moved & set(self._description.links_without_mass))
+            raise InvalidDescription(
+                "the inertia matrix is singular: "
+                + (
+                    f"link {', '.join(bare)} moves but has no mass"
+                    if bare
+                    else "a joint moves no inertia"
+                )
+                + "; give it an <inertial>, or allow massless links (allow_massless=True) if the "
+                "constraint carries it"
+            )
+
+    @property
+    def name(self) -> str:
+        """The robot's name in its description."""
+        return str(self._model.name)
+
+    @property
+    def urdf(self) -> str:
+        """The expanded description."""
+        return self._description.urdf
+
+    @property
+    def gravity(self) -> Array:
+        """Acceleration of gravity [m/s²]."""
+        return np.array(self._model.gravity.linear)
+
+    @property
+    def root_frame(self) -> str:
+        """The frame that never moves."""
+        return str(self._model.frames[0].name)
+
+    @property
+    def root_link(self) -> str:
+        """The link on which the arm stands."""
+        return self.frame_names[0]
+
+    @property
+    def frame_names(self) -> list[str]:
+        """Links of the description, all of which can be constrained or followed."""
+        return [f.name for f in self._model.frames if f.type == pinocchio.FrameType.BODY]
+
+    @property
+    def energy(self) -> float:
+        """Kinetic and potential energy at the present state [J]."""
+        return float(self._data.kinetic_energy + self._data.potential_energy)
+
+    @property
+    def pinocchio_model(self) -> pinocchio.Model:
+        """The underlying model, for what this class does not offer."""
+        return self._model
+
+    def joint_index(self, name: str) -> int:
+        """Position of a joint in every vector."""
+        return self.joint_names.index(validate.one_of("joint", name, self.joint_names))
+
+    def update(self, q: Array, v: Array) -> Arm:
+        """Compute M, h and all frames for this state. The one Pinocchio pass of a tick."""
+        self.q[:] = q
+        self.v[:] = v
+        self.compute(q, v)
+        return self
+
+    def compute(self, q: Array, v: Array) -> None:
+        """`update` for kernels that copy the state to `q` and `v` themselves."""
+        pinocchio.computeAllTerms(self._model, self._data, q, v)
+
+    def attachment(self, frame: str) -> Attachment:
+        """Where a frame sits, for kernels that follow it."""
+        if frame not in self._attachments:
+            model, link = self._model, pinocchio.FrameType.BODY
+            if model.existFrame(frame, link):  # of a joint and a link with one name, the link
+                placed = model.frames[model.getFrameId(frame, link)]
+            elif model.existFrame(frame):
+                placed = model.frames[model.getFrameId(frame)]
+            else:
+                raise UnknownName("frame", frame, self.frame_names)
+            joint = placed.parentJoint
+            support = np.zeros(self.n)
+            for ancestor in list(model.supports[joint])[1:]:
+                support[model.joints[ancestor].idx_v] = 1.0
+            placement = self._data.oMi[joint]
+            self._attachments[frame] = Attachment(
+                placement.rotation,
+                placement.translation,
+                np.array(placed.placement.rotation),
+                np.array(placed.placement.translation),
+                support,
+            )
+        return self._attachments[frame]
+
+    def frame(self, name: str) -> FrameKinematics:
+        """Position, rotation, Jacobian and bias of a frame at the present state, as new arrays."""
+        place = self.attachment(name)
+        jacobian = np.empty((6, self.n))
+        position, _, linear_bias, angular_bias = frame_motion(
+            self.spatial_jacobian,
+            self.v,
+            place.joint_rotation,
+            place.joint_translation,
+            place.translation,
+            place.support,
+            jacobian,
+        )
+        return FrameKinematics(
+            np.array(position),
+            place.joint_rotation @ place.rotation,
+            jacobian,
+            np.array([*linear_bias, *angular_bias]),
+        )
+
+    def __repr__(self) -> str:
+        passive = f", passive {sorted(self.passive)}" if self.passive else ""
+        return f"Arm({self.name!r}, joints {list(self.joint_names)}{passive})"
+
+
+def _build_model(
+    description: Description, joints: Iterable[str] | None, locked: Mapping[str, float]
+) -> pinocchio.Model:
+    try:
+        model = pinocchio.buildModelFromXML(description.urdf)
+    except (ValueError, RuntimeError) as error:
+        raise InvalidDescription(f"Pinocchio cannot read the robot description: {error}") from None
+    names = tuple(model.names)[1:]
+    for name in locked:
+        validate.one_of("joint", name, names)
+    if joints is None:
+        moving = [name for name in names if name not in locked]
+    else:
+        moving = [validate.one_of("joint", name, names) for name in joints]
+        if len(set(moving)) != len(moving):
+            raise InvalidValue(f"joints are named twice in {moving}")
+        if overlap := sorted(set(moving) & set(locked)):
+            raise InvalidValue(f"joints {overlap} are said to move and to be locked")
+    for name in moving:
+        if leader := description.joints[name].mimics:
+            raise InvalidDescription(
+                f"joint {name!r} mimics {leader!r}; name the joints that move (joints=…) without "
+                "it, so that it is locked"
+            )
+    if not moving:
+        raise InvalidValue("an arm needs at least one joint that moves")
+    rest = [model.getJointId(name) for name in names if name not in moving]
+    if rest:
+        reference = pinocchio.neutral(model)
+        for name, position in locked.items():
+            reference[model.joints[model.getJointId(name)].idx_q] = validate.finite(
+                f"locked {name}", position
+            )
+        model = pinocchio.buildReducedModel(model, rest, reference)
+    return model
+
+
+def _gravity_vector(gravity: float | ArrayLike) -> Array:
+    if np.ndim(gravity) == 0:
+        return np.array([0.0, 0.0, -validate.finite("gravity", float(np.asarray(gravity)))])
+    return validate.finite_array("gravity", gravity, (3,))
+
+
+def _limits(model: pinocchio.Model) -> JointLimits:
+    def unlimited(values: Array) -> Array:
+        values = np.array(values)
+        return np.where(np.abs(values) >= UNLIMITED, np.copysign(np.inf, values), values)
+
+    return JointLimits(
+        effort=unlimited(model.effortLimit),
+        velocity=unlimited(model.velocityLimit),
+        lower=unlimited(model.lowerPositionLimit),
+        upper=unlimited(model.upperPositionLimit),
+    )

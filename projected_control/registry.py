@@ -1,0 +1,82 @@
+"""Kinds of things that YAML, the command line and launch files can name, ours and other packages'.
+
+A kind is one record in one registry. Packages of others add records through Python entry points: a
+group is called ``projected_control.<registry>``, as in ``projected_control.constraints``, and each of
+its entry points names a record::
+
+    [project.entry-points."projected_control.constraints"]
+    point_on_circle = "my_package.circle:RECORD"
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from importlib.metadata import entry_points
+from typing import Generic, Protocol, TypeVar
+
+from projected_control.errors import InvalidValue, UnknownName
+
+
+class Record(Protocol):
+    """What stands in a registry."""
+
+    @property
+    def name(self) -> str:
+        """By which it is called."""
+
+
+R = TypeVar("R", bound=Record)
+
+
+class Registry(Generic[R], Mapping[str, R]):
+    """Records by name, in the order in which they were added; those of other packages come last.
+
+    Args:
+        what: What a record stands for, in the singular, for messages: ``"constraint"``.
+        group: Entry points of this group are added when the registry is first read.
+    """
+
+    def __init__(self, what: str, group: str = "") -> None:
+        self.what = what
+        self._group = group
+        self._records: dict[str, R] = {}
+        self._loaded = not group
+
+    def add(self, record: R) -> R:
+        """Add a record; returns it. A name that is taken is refused."""
+        if record.name in self._records:
+            raise InvalidValue(f"there are two kinds of {self.what} called {record.name!r}")
+        self._records[record.name] = record
+        return record
+
+    def __getitem__(self, name: str) -> R:
+        self._load()
+        if name not in self._records:
+            raise UnknownName(f"kind of {self.what}", name, self._records)
+        return self._records[name]
+
+    def __iter__(self) -> Iterator[str]:
+        self._load()
+        return iter(self._records)
+
+    def __len__(self) -> int:
+        self._load()
+        return len(self._records)
+
+    def __contains__(self, name: object) -> bool:
+        self._load()
+        return name in self._records
+
+    def _load(self) -> None:
+        if self._loaded:
+            return
+        self._loaded = True
+        for point in entry_points(group=self._group):
+            try:
+                record = point.load()
+            except Exception as error:  # whatever another package does at import
+                raise InvalidValue(
+                    f"the {self.what} {point.name!r} of the package "
+                    f"{point.dist.name if point.dist else '?'} cannot be loaded: {error}"
+                ) from error
+            self.add(record)

@@ -1,0 +1,301 @@
+"""The watchdog: a process of its own that sends zeros when the controller falls silent.
+
+An effort controller of ros2_control holds the last torque when its sender dies. The watchdog hears
+the controller's heartbeat; when it stops without a word of farewell, the watchdog sends zeros and
+goes on sending them until the controller is activated anew. Behind ros2_control it also looks at
+the joint states, and after the zeros it deactivates the effort controller.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from time import monotonic
+
+import numpy as np
+from rclpy.node import Node
+from rclpy.qos import QoSProfile
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray, Header
+
+from projected_control.errors import InvalidValue, ProjectedControlError
+from projected_control.resources import share_file
+from projected_control.ros.controller_manager import ControllerManager, Plan, plan
+from projected_control.ros.lifecycle import ERROR, OK, ManagedNode, Status, run
+from projected_control.ros.messages import EffortWriter, StateReader
+from projected_control.ros.reach import manager_of
+from projected_control.ros.topics_port import QUEUE, Wiring
+from projected_control.ros.wait_set import Worker, side_node, unused
+from projected_control.settings.parameters import WATCHDOG
+
+BEAT_SECONDS = 0.05
+"""Between two heartbeats of the watchdog itself [s]."""
+
+ZEROS_FIRST = 25
+"""Zeros in a row that go before a deactivation of the effort controller."""
+
+LOOK_SECONDS = 0.02
+"""Between two looks whether it is time for that [s]."""
+
+AT_REST = 1e-3
+"""Joint velocity below which a state need not change [rad/s or m/s]."""
+
+PROFILE_VARIABLES = ("FASTRTPS_DEFAULT_PROFILES_FILE", "FASTDDS_DEFAULT_PROFILES_FILE")
+"""In the environment, by which Fast DDS is told of a profile."""
+
+NEWEST = QoSProfile(depth=1)
+
+
+class Watch(Worker):
+    """The thread that listens.
+
+    Args:
+        node: In no executor.
+        controller: Name of the controller node.
+        joints: Of the effort controller, in its order.
+        commands: Topic of the effort controller.
+        timeout: Of the heartbeat [s].
+        state_time: For which joint states may stand still [s]; None to look at none.
+        zero_rate: At which zeros are repeated [Hz].
+
+    Attributes:
+        watching: Whether there is an active controller.
+        trouble: Why zeros are sent; empty while none are.
+        zeros: How many were sent since, each after another look.
+        trips, beats: How often it tripped; heartbeats heard.
+        longest: Longest silence of an active controller [s].
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        controller: str,
+        joints: Sequence[str],
+        commands: str,
+        timeout: float,
+        state_time: float | None,
+        zero_rate: float,
+    ) -> None:
+        self._beats = node.create_subscription(Header, f"{controller}/heartbeat", unused, QUEUE)
+        self._states = node.create_subscription(
+            JointState, Wiring().states, unused, NEWEST, raw=True
+        )
+        super().__init__(node, "watchdog", [self._beats], besides=[self._states])
+        self.timeout, self.state_time, self._zero_period = timeout, state_time, 1.0 / zero_rate
+        self._commands = node.create_publisher(Float64MultiArray, commands, QUEUE)
+        self._own_beats = node.create_publisher(
+            Header, f"{node.get_name().removesuffix('_watch')}/heartbeat", QUEUE
+        )
+        n = len(joints)
+        self._zeros = EffortWriter(range(n)).fill(np.zeros(n))
+        self._reader = StateReader(joints)
+        self._q, self._v, self._before = np.zeros(n), np.zeros(n), np.full(n, np.nan)
+        self._heard = self._said = self._moved = monotonic()
+        self._seen = 0
+        self._stamp: int | None = None
+        self.watching = False
+        self.trouble = ""
+        self.trips = self.beats = self.zeros = 0
+        self.longest = 0.0
+
+    def stop(self) -> None:
+        super().stop()
+        for subscription in (self._beats, self._states):
+            self._node.destroy_subscription(subscription)
+        for publisher in (self._commands, self._own_beats):
+            self._node.destroy_publisher(publisher)
+
+    def _run(self) -> None:
+        with self._inbox:
+            while not self._inbox.closed:
+                self._inbox.wait(self._patience())
+                now = monotonic()
+                self._hear(now)
+                self._look(now)
+                self._judge(now)
+                if now - self._said > BEAT_SECONDS:
+                    self._own_beats.publish(Header(frame_id="watching"))
+                    self._said = now
+
+    def _hear(self, now: float) -> None:
+        messages = self._inbox.unread(0)
+        if not messages:
+            return
+        if self.watching:
+            self.longest = max(self.longest, now - self._heard)
+        self.beats += len(messages)
+        self._heard = now
+        active = messages[0].frame_id == "active"
+        if active and not self.watching:
+            self._seen, self._moved = 0, now
+        self.watching = active
+
+    def _look(self, now: float) -> None:
+        """Note when joint states last said anything new."""
+        if self.state_time is None:
+            return
+        for message in self._inbox.unread(1)[:1]:
+            stamp = self._reader.read(message, self._q, self._v)
+            if stamp is None or stamp == self._stamp:
+                continue
+            self._seen += 1
+            self._stamp = stamp
+            if (self._q != self._before).any() or (np.abs(self._v) < AT_REST).all():
+                self._moved = now
+            self._before[:] = self._q
+
+    def _judge(self, now: float) -> None:
+        trouble = self._wrong(now) if self.watching else ""
+        if trouble and not self.trouble:
+            self.trips += 1
+            self.zeros = 0
+        self.trouble = trouble
+        if trouble:
+            self._commands.publish(self._zeros)
+            self.zeros += 1
+
+    def _wrong(self, now: float) -> str:
+        if (silence := now - self._heard) >= self.timeout:
+            return f"no heartbeat for {silence:.3f} s"
+        if self.state_time is None or not self._seen:
+            return ""
+        if (still := now - self._moved) >= self.state_time:
+            return f"no joint state that changes for {still:.3f} s"
+        return ""
+
+    def _patience(self) -> float:
+        if self.trouble:
+            return self._zero_period
+        if self.watching:
+            return max(self._heard + self.timeout - monotonic(), 1e-4)
+        return BEAT_SECONDS
+
+
+class EffortWatchdogNode(ManagedNode):
+    """Parameters, lifecycle and the controller manager around `Watch`."""
+
+    def __init__(self) -> None:
+        self._watch: Watch | None = None
+        self._manager: ControllerManager | None = None
+        self._plan: Plan | None = None
+        self._deactivated = ""
+        super().__init__(WATCHDOG)
+        self._watch_node = side_node(self, "watch")
+        self._manager_node = side_node(self, "manager")
+        self.create_timer(LOOK_SECONDS, self._deactivate_after_zeros)
+
+    def configure(self) -> None:
+        if not self.settings["joints"]:
+            raise InvalidValue("the watchdog must know how many zeros to send: set joints")
+
+    def activate(self) -> None:
+        s = self.settings
+        joints, topic, state_time = tuple(s["joints"]), Wiring().commands, None
+        if s["hardware"] == "ros2_control":
+            self._manager = manager_of(self, self._manager_node)
+            try:
+                self._plan = plan(
+                    self._manager.controllers(), joints, s["ros2_control.effort_controller"]
+                )
+            except ProjectedControlError:
+                self._close_manager()
+                raise
+            joints, topic = self._plan.joints, self._plan.commands_topic
+            state_time = s["state_time"]
+        self._deactivated = ""
+        self._watch = Watch(
+            self._watch_node,
+            s["controller"],
+            joints,
+            topic,
+            s["timeout"],
+            state_time,
+            s["zero_rate"],
+        )
+        self._watch.start()
+
+    def deactivate(self) -> None:
+        if self._watch is not None:
+            self._watch.stop()
+            self._watch = None
+        self._close_manager()
+
+    def _close_manager(self) -> None:
+        if self._manager is not None:
+            self._manager.close()
+            self._manager = None
+
+    def destroy_node(self) -> None:
+        self._watch_node.destroy_node()
+        self._manager_node.destroy_node()
+        super().destroy_node()
+
+    def accept(self, settings: dict[str, object], changed: object) -> None:
+        watch = self._watch
+        if watch is not None:
+            watch.timeout = float(settings["timeout"])  # type: ignore[arg-type]
+            if watch.state_time is not None:
+                watch.state_time = float(settings["state_time"])  # type: ignore[arg-type]
+
+    def _deactivate_after_zeros(self) -> None:
+        """Once zeros have been sent for a while, take the effort controller out; once a trip."""
+        watch, manager = self._watch, self._manager
+        if watch is None or manager is None or self._plan is None:
+            return
+        trouble = watch.trouble
+        if not trouble:
+            self._deactivated = ""
+            return
+        if self._deactivated or watch.zeros < ZEROS_FIRST:
+            return
+        name = self._plan.effort_controller
+        try:
+            if any(c.name == name and c.active for c in manager.controllers()):
+                manager.switch((), (name,))
+            self._deactivated = f"{name} deactivated"
+        except ProjectedControlError as error:
+            self._deactivated = str(error)
+        self.get_logger().error(f"{trouble}: zeros sent; {self._deactivated}")
+        self.publish_diagnostics()
+
+    def status(self) -> Status:
+        watch = self._watch
+        if watch is None:
+            return OK, "", {}
+        values = {
+            "controller": self.settings["controller"],
+            "watching": watch.watching,
+            "heartbeats": watch.beats,
+            "longest silence (ms)": 1e3 * watch.longest,
+            "trips": watch.trips,
+        }
+        if watch.trouble:
+            done = f"; {self._deactivated}" if self._deactivated else ""
+            return ERROR, f"{watch.trouble}: sending zeros{done}", values
+        return OK, "watching" if watch.watching else "waiting for a controller", values
+
+
+def leave_shared_memory() -> None:
+    """Reach everybody through the loopback interface alone, if Fast DDS is left to its defaults.
+
+    A process that is killed in the midst of a message may leave a lock of Fast DDS's shared memory
+    behind, which holds up all who send to the same listener, for a second. Who has to do with
+    killed processes stays out of it.
+    """
+    env = os.environ
+    ours = "fastrtps" in env.get("RMW_IMPLEMENTATION", "rmw_fastrtps_cpp")
+    local = env.get("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST") == "LOCALHOST"
+    if ours and local and not any(name in env for name in PROFILE_VARIABLES):
+        env[PROFILE_VARIABLES[0]] = str(share_file("config", "fastdds_udp.xml"))
+        env["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "SYSTEM_DEFAULT"  # that is: as the profile says
+
+
+def main() -> int:
+    """The executable."""
+    leave_shared_memory()
+    return run(EffortWatchdogNode, WATCHDOG)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,220 @@
+"""Our controller inside Gazebo's physics step: a Python system, in lockstep with the simulation.
+
+Gazebo loads this module by name (see urdf/gazebo.xacro) and calls `get_system`. Before each step
+the joints are read, one tick of the controller is made, and its efforts are applied; nothing
+depends on how fast the computer is. Parameters, services and diagnostics are served between steps.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import threading
+from contextlib import ExitStack
+from time import monotonic
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from projected_control.errors import ProjectedControlError
+from projected_control.ros.realtime import quiet_interpreter
+
+Array = NDArray[np.float64]
+
+RELEASES = (
+    ("gz.sim8", "gz.math7", "gz.transport13", "gz.msgs10"),  # Harmonic
+    ("gz.sim9", "gz.math8", "gz.transport14", "gz.msgs11"),  # Ionic
+    ("gz.sim", "gz.math", "gz.transport", "gz.msgs"),  # Jetty and later
+)
+"""Python modules of Gazebo's releases, the one we know best first."""
+
+SPIN_SECONDS = 0.03
+"""Between two looks at the node's parameters and services, by the clock [s]."""
+
+SENSOR_SECONDS = 0.5
+"""For which a step waits for the sensor's answer to the last one [s]."""
+
+
+class Gazebo(NamedTuple):
+    """The modules of the release at hand."""
+
+    sim: Any
+    transport: Any
+    wrench: Any
+
+
+def find_gazebo() -> Gazebo:
+    """Import Gazebo's Python modules.
+
+    Raises:
+        ProjectedControlError: Where there are none, with what to install.
+    """
+    for sim, math, transport, messages in RELEASES:
+        try:
+            importlib.import_module(math)  # the others need its types
+            return Gazebo(
+                importlib.import_module(sim),
+                importlib.import_module(transport),
+                importlib.import_module(f"{messages}.wrench_pb2").Wrench,
+            )
+        except ImportError:
+            continue
+    names = ", ".join(release[0] for release in RELEASES)
+    raise ProjectedControlError(
+        f"Gazebo's Python modules are not installed (looked for {names}): apt install "
+        "ros-$ROS_DISTRO-ros-gz, or python3-gz-sim8 and python3-gz-transport13 from "
+        "packages.osrfoundation.org"
+    )
+
+
+class ForceSensor:
+    """The newest wrench of a sensor in Gazebo, and waiting for it.
+
+    Args:
+        gazebo: Its modules.
+        topic: Of the sensor.
+    """
+
+    def __init__(self, gazebo: Gazebo, topic: str) -> None:
+        self._arrived = threading.Condition()
+        self._count = 0
+        self._force, self._torque = np.zeros(3), np.zeros(3)
+        self._node = gazebo.transport.Node()
+        if not self._node.subscribe(gazebo.wrench, topic, self._on_wrench):
+            raise ProjectedControlError(f"cannot listen to {topic} of Gazebo")
+
+    def _on_wrench(self, message: Any) -> None:
+        force, torque = message.force, message.torque
+        with self._arrived:
+            self._force[:] = force.x, force.y, force.z
+            self._torque[:] = torque.x, torque.y, torque.z
+            self._count += 1
+            self._arrived.notify_all()
+
+    def after(self, count: int) -> tuple[Array, Array] | None:
+        """Force and torque once this many have come; None where they do not come in time."""
+        with self._arrived:
+            if not self._arrived.wait_for(lambda: self._count >= count, SENSOR_SECONDS):
+                return None
+            return self._force.copy(), self._torque.copy()
+
+    @property
+    def count(self) -> int:
+        """How many have come."""
+        return self._count
+
+
+class ArmSystem:
+    """The system: Gazebo calls `configure` once, `pre_update` before every step."""
+
+    def configure(self, entity: int, sdf: Any, ecm: Any, event_manager: Any) -> None:
+        """Find the joints; start the node."""
+        self._gazebo = find_gazebo()
+        with open(sdf.get_string("settings"), encoding="utf-8") as file:
+            bridge = json.load(file)
+        self._start = np.array(list(bridge["start"].values()))
+        model = self._gazebo.sim.Model(entity)
+        self._joints = [
+            self._gazebo.sim.Joint(model.joint_by_name(ecm, name)) for name in bridge["start"]
+        ]
+        for joint in self._joints:
+            joint.enable_position_check(ecm, True)
+            joint.enable_velocity_check(ecm, True)
+        self._sensor = ForceSensor(self._gazebo, bridge["sensor"])
+        self._sensed = 0
+        self._spun = 0.0
+        self._to_start = True
+        self._summary = bridge.get("summary", "")
+        self._open_node(bridge["node"], bridge["parameters"])
+        self._quiet = ExitStack()
+        self._quiet.enter_context(quiet_interpreter())
+
+    def _open_node(self, kind: str, parameters: str) -> None:
+        import rclpy
+        from rclpy.executors import SingleThreadedExecutor
+        from rclpy.signals import SignalHandlerOptions
+
+        from projected_control.ros.gazebo_node import GazeboController
+
+        os.environ.setdefault("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
+        arguments = ["--ros-args", "--params-file", parameters]
+        rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
+        self._node = GazeboController(kind)
+        self._executor = SingleThreadedExecutor()
+        self._executor.add_node(self._node)
+        self._node.trigger_configure()
+
+    def pre_update(self, info: Any, ecm: Any) -> None:
+        """Read, decide, apply."""
+        self._serve()
+        if info.paused:
+            return
+        state = self._read(ecm)
+        if state is None:  # in the first step joints have no positions yet
+            return
+        q, v = state
+        now = round(info.sim_time.total_seconds() * 1e9)
+        multipliers = self._measure()
+        effort = self._node.step(now, q, v, multipliers)
+        if self._to_start and self._node.settings["autostart"]:
+            self._to_start = False
+            self._node.trigger_activate()
+            effort = self._node.step(now, q, v, multipliers)
+        for joint, value in zip(self._joints, effort.tolist(), strict=True):
+            joint.set_force(ecm, [value])
+
+    def reset(self, info: Any, ecm: Any) -> None:
+        """The world begins anew, and so does the controller."""
+        if self._node.active:
+            self._node.trigger_deactivate()
+        self._sensed = self._sensor.count
+        self._to_start = True
+
+    def shutdown(self) -> None:
+        """The world ends."""
+        import rclpy
+
+        self._quiet.close()
+        if self._summary:
+            with open(self._summary, "w", encoding="utf-8") as file:
+                json.dump(self._node.numbers, file, indent=2)
+        self._node._leave_active()
+        self._executor.shutdown()
+        self._node.destroy_node()
+        rclpy.shutdown()
+
+    def _serve(self) -> None:
+        """Parameters, services, diagnostics: now and then, as they have time."""
+        if monotonic() - self._spun < SPIN_SECONDS:
+            return
+        self._executor.spin_once(timeout_sec=0.0)
+        self._spun = monotonic()
+
+    def _read(self, ecm: Any) -> tuple[Array, Array] | None:
+        positions = [joint.position(ecm) for joint in self._joints]
+        velocities = [joint.velocity(ecm) for joint in self._joints]
+        if not all(positions) or not all(velocities):
+            return None
+        q = self._start + np.array([position[0] for position in positions])
+        return q, np.array([velocity[0] for velocity in velocities])
+
+    def _measure(self) -> Array | None:
+        """λ from the sensor, which answers once a step."""
+        reader, loop = self._node.wrench, self._node.loop
+        if reader is None or loop is None:
+            return None
+        self._sensed += 1
+        wrench = self._sensor.after(self._sensed)
+        if wrench is None:
+            self._sensed = self._sensor.count
+            return None
+        multipliers = np.empty(loop.controller.model.m)
+        reader.convert(*wrench, multipliers, in_frame=True)
+        return multipliers
+
+
+def get_system() -> ArmSystem:
+    """What Gazebo's loader of Python systems calls."""
+    return ArmSystem()

@@ -1,0 +1,252 @@
+"""What all nodes share: parameters, a lifecycle that starts itself, diagnostics, a main."""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import rclpy
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from rclpy.context import Context
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.impl.implementation_singleton import rclpy_implementation as _rclpy
+from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
+from rclpy.signals import SignalHandlerOptions
+
+from projected_control.errors import ProjectedControlError
+from projected_control.ros.parameters import DeclaredParameters, declare, require_inactive
+from projected_control.ros.realtime import prepare_process
+from projected_control.settings.parameters import parameters_of
+
+RETRY_SECONDS = 0.25
+"""How often a node that starts itself tries again [s]."""
+
+Status = tuple[int, str, dict[str, Any]]
+OK, WARN, ERROR = 0, 1, 2
+
+
+class ManagedNode(LifecycleNode):
+    """A lifecycle node that declares its parameters from the table and may start itself.
+
+    Subclasses implement `configure`, `activate`, `deactivate`, `cleanup` and `status`; whatever
+    these raise becomes a refused transition with the reason in the log and on /diagnostics.
+
+    A node that starts itself does so once: deactivated by somebody, or by itself for a reason, it
+    stays inactive until it is told to start.
+
+    Args:
+        kind: Its name in the table of parameters, and its own unless remapped.
+    """
+
+    def __init__(self, kind: str) -> None:
+        super().__init__(kind)
+        self.kind = kind
+        self.active = False
+        self.stopped_by_itself = ""
+        self._reason = ""
+        self._to_be_started = True
+        self._declared = DeclaredParameters(self, kind, self._accept)
+        self._diagnostics = self.create_publisher(DiagnosticArray, "/diagnostics", 10)
+        period = 1.0 / self.settings["diagnostics_rate"]
+        self._diagnostics_timer = self.create_timer(period, self.publish_diagnostics)
+        self._housekeeping = self.create_timer(RETRY_SECONDS, self._keep_house)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """All parameters, checked."""
+        return self._declared.settings
+
+    # What subclasses do
+
+    def configure(self) -> None:
+        """Build from the settings."""
+
+    def activate(self) -> None:
+        """Start."""
+
+    def deactivate(self) -> None:
+        """Stop, leaving nothing behind."""
+
+    def cleanup(self) -> None:
+        """Undo `configure`."""
+
+    def accept(self, settings: dict[str, Any], changed: Sequence[str]) -> None:
+        """Validate a change of settings, and put it into force if active; raise to refuse it."""
+
+    def status(self) -> Status:
+        """Level, message and values for /diagnostics."""
+        return OK, "", {}
+
+    def failure(self) -> str:
+        """Why an active node cannot go on, or nothing. Asked a few times a second."""
+        return ""
+
+    # Lifecycle
+
+    def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
+        return self._attempt("configure", self.configure)
+
+    def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        result = self._attempt("activate", self.activate)
+        self.active = result == TransitionCallbackReturn.SUCCESS
+        if self.active:
+            self.stopped_by_itself = ""
+            self._to_be_started = False
+            super().on_activate(state)
+        return result
+
+    def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        self._leave_active()
+        super().on_deactivate(state)
+        return TransitionCallbackReturn.SUCCESS
+
+    def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
+        return self._attempt("clean up", self.cleanup)
+
+    def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
+        self._leave_active()
+        return self._attempt("shut down", self.cleanup)
+
+    def on_error(self, state: LifecycleState) -> TransitionCallbackReturn:
+        self._leave_active()
+        self._attempt("clean up", self.cleanup)
+        return TransitionCallbackReturn.SUCCESS
+
+    def _leave_active(self) -> None:
+        if self.active:
+            self.active = False
+            self._attempt("deactivate", self.deactivate)
+
+    def _attempt(self, what: str, action: Callable[[], None]) -> TransitionCallbackReturn:
+        try:
+            action()
+        except Exception as error:  # else the middleware would swallow it without a word
+            known = isinstance(error, ProjectedControlError)
+            reason = str(error) if known else f"{type(error).__name__}: {error}"
+            if reason != self._reason:
+                self.get_logger().error(f"cannot {what}: {reason}")
+            self._reason = reason
+            return TransitionCallbackReturn.FAILURE
+        self._reason = ""
+        return TransitionCallbackReturn.SUCCESS
+
+    def _accept(self, settings: dict[str, Any], changed: list[str]) -> None:
+        require_inactive(self.kind, changed, self.active)
+        self.accept(settings, changed)
+        if "diagnostics_rate" in changed:
+            self._diagnostics_timer.timer_period_ns = round(1e9 / settings["diagnostics_rate"])
+
+    def _keep_house(self) -> None:
+        if self.active:
+            gc.collect(1)  # the collector itself is off: sweep up what is young, which is little
+            reason = self.failure()
+            if reason:
+                self.get_logger().error(f"going inactive: {reason}")
+                self.stopped_by_itself = reason
+                self.publish_diagnostics()  # to stop may take a while
+                self.trigger_deactivate()
+                self.publish_diagnostics()
+            return
+        if not (self.settings["autostart"] and self._to_be_started):
+            return
+        if self._state_machine.current_state[1] == "unconfigured":
+            self.trigger_configure()
+        if self._state_machine.current_state[1] == "inactive":
+            self.trigger_activate()
+
+    # Diagnostics
+
+    def publish_diagnostics(self) -> None:
+        """Say how things are."""
+        level, message, values = self.status()
+        label = self._state_machine.current_state[1]
+        if self.stopped_by_itself:
+            level, message = ERROR, self.stopped_by_itself
+        elif self._reason:
+            level, message = max(level, WARN), f"waiting: {self._reason}"
+        status = DiagnosticStatus(
+            level=bytes([level]),
+            name=f"{self.get_fully_qualified_name().lstrip('/')}",
+            message=message or label,
+            hardware_id="projected_control",
+            values=[
+                KeyValue(key=str(k), value=_text(v)) for k, v in {"state": label, **values}.items()
+            ],
+        )
+        array = DiagnosticArray(status=[status])
+        array.header.stamp = self.get_clock().now().to_msg()
+        self._diagnostics.publish(array)
+
+
+def _text(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def run(
+    factory: Callable[[], ManagedNode], kind: str, arguments: Sequence[str] | None = None
+) -> int:
+    """The main of a node: start, spin until told to stop, leave nothing behind."""
+    os.environ.setdefault("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
+    if "HOME" not in os.environ:
+        os.environ.setdefault("ROS_LOG_DIR", tempfile.gettempdir())
+    stop: list[int] = []
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stop.append(1))
+    argv = list(sys.argv if arguments is None else arguments)
+    refused = _prepare(kind, argv)
+    rclpy.init(args=argv, signal_handler_options=SignalHandlerOptions.NO)
+    try:
+        node = factory()
+    except ProjectedControlError as error:
+        print(f"{kind}: {error}", file=sys.stderr)
+        rclpy.shutdown()
+        return 2
+    for sentence in refused:
+        node.get_logger().warning(sentence)
+    executor = SingleThreadedExecutor()
+    executor.add_node(node)
+    try:
+        while not stop:
+            try:
+                executor.spin_once(timeout_sec=0.1)
+            except _rclpy.RCLError as error:
+                # Jazzy raises out of the executor for a transition the state does not have.
+                node.get_logger().error(f"refused: {error}")
+    finally:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.SIG_IGN)  # we are going already
+        node._leave_active()
+        executor.shutdown()
+        node.cleanup()
+        node.destroy_node()
+        rclpy.shutdown()
+    return 0
+
+
+def _prepare(kind: str, argv: Sequence[str]) -> list[str]:
+    """Real-time settings count before the middleware starts its threads, so look at them first."""
+    names = [name for name in parameters_of(kind) if name.startswith("realtime.")]
+    if not names or not any("realtime" in a or a == "--params-file" for a in argv):
+        return []
+    context = Context()
+    rclpy.init(args=list(argv), context=context, signal_handler_options=SignalHandlerOptions.NO)
+    try:
+        probe = rclpy.create_node(kind, context=context)
+        table = parameters_of(kind)
+        given = {name: declare(probe, table[name]) for name in names}
+        values = {name: table[name].check(v) for name, v in given.items() if v is not None}
+        probe.destroy_node()
+    except ProjectedControlError as error:
+        return [str(error)]
+    finally:
+        context.try_shutdown()
+    return prepare_process(
+        int(values.get("realtime.priority", 0)),
+        bool(values.get("realtime.lock_memory", False)),
+        [int(cpu) for cpu in values.get("realtime.cpus", [])],
+    )

@@ -1,0 +1,287 @@
+"""The thread in which simulated time passes: by the clock, or in lockstep with a controller."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from time import monotonic, sleep
+from typing import Any
+
+import numpy as np
+from geometry_msgs.msg import WrenchStamped
+from numpy.typing import NDArray
+from rclpy.node import Node
+from rosgraph_msgs.msg import Clock
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+
+from projected_control.errors import ProjectedControlError
+from projected_control.model.constraints import Constraint, RowConstraint
+from projected_control.model.scalar_functions import PointRow
+from projected_control.ports import SimulatedArm
+from projected_control.ros.messages import (
+    NANOSECONDS,
+    EffortReader,
+    JointCommandReader,
+    StateWriter,
+    clock_layout,
+    tag_of,
+    wrench_layout,
+)
+from projected_control.ros.realtime import quiet_interpreter
+from projected_control.ros.topics_port import QUEUE
+from projected_control.ros.wait_set import Worker, unused
+
+REPEAT_SECONDS = 0.1
+"""After which a state is said again in lockstep where no answer came, or while paused [s]."""
+
+NAP_SECONDS = 0.05
+"""How long the arm sleeps at most before it looks whether it is to stop or to change [s]."""
+
+
+class Physics(Worker):
+    """The thread in which simulated time passes.
+
+    Args:
+        node: In no executor; gets the topics.
+        hardware: What is simulated.
+        constraint: Whose force the wrench is.
+        settings: Of the node.
+
+    Attributes:
+        settings: As given; those that may change live are looked up at every step.
+        disturbance: Added to the efforts [N·m or N].
+        ticks: Periods that have passed.
+        refused: Commands that were not taken.
+        braked: Whether the brakes hold the arm still.
+        late: How often the computer was hopelessly late.
+        failure: Why there is no simulation any more; empty while there is one.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        hardware: SimulatedArm,
+        constraint: Constraint | None,
+        settings: dict[str, Any],
+    ) -> None:
+        arm = hardware.plant.model.arm
+        self._reader: EffortReader | JointCommandReader
+        kind: type[Any]
+        if settings["simulation.interface"] == "joint_commands":
+            kind, topic = JointState, "joint_commands"
+            self._reader = JointCommandReader(arm.joint_names, arm.actuated.tolist())
+        else:
+            kind, topic = Float64MultiArray, "effort_controller/commands"
+            self._reader = EffortReader(arm.n)
+        self._commands = node.create_subscription(kind, topic, unused, QUEUE, raw=True)
+        super().__init__(node, "physics", [self._commands])
+        self.hardware, self.settings = hardware, settings
+        self._constraint = constraint
+        self._arm = arm
+        self.period_ns = round(1e9 / settings["rate"])
+        self._states = node.create_publisher(JointState, "joint_states", QUEUE)
+        self._wrenches = node.create_publisher(WrenchStamped, "wrench", QUEUE)
+        self._clock = node.create_publisher(Clock, "/clock", QUEUE)
+        self._writer = StateWriter(arm.joint_names)
+        self._backwards = StateWriter(arm.joint_names[::-1])
+        self._wrench_layout, self._clock_layout = wrench_layout(arm.root_link), clock_layout()
+        self._effort, self._wanted = np.zeros(arm.n), np.zeros(arm.n)
+        self.disturbance = np.zeros(arm.n)
+        self._numbers = np.zeros((3, arm.n))
+        self._directions = _directions(constraint, hardware.plant.model.m)
+        self._said: list[tuple[Any, bytes]] = []
+        self._reading = hardware.read()
+        self.ticks = self.refused = self.late = 0
+        self.paused, self._steps, self.braked = False, 0, False
+        self.failure = ""
+        self._origin: tuple[float, int] = (0.0, 0)
+        self._factor = 0.0
+        self._changes: deque[Callable[[], None]] = deque()
+
+    @property
+    def time(self) -> float:
+        """Simulated time [s]."""
+        return self.ticks * self.period_ns * 1e-9
+
+    def destroy(self) -> None:
+        """Give back what was made on the node."""
+        self._node.destroy_subscription(self._commands)
+        for publisher in (self._states, self._wrenches, self._clock):
+            self._node.destroy_publisher(publisher)
+
+    def hand_over(self, change: Callable[[], None]) -> None:
+        """Have a change made between two steps."""
+        self._changes.append(change)
+
+    def reset(self) -> None:
+        """Back to the start; in the thread."""
+        self.hardware.activate()
+        self._effort[:] = 0.0
+        self._reading = self.hardware.read()
+        self.failure = ""
+
+    def step_once(self) -> None:
+        """One period while paused; in the thread."""
+        self._steps += 1
+
+    # In the thread
+
+    def _run(self) -> None:
+        try:
+            with quiet_interpreter(), self._inbox:
+                if self.settings["lockstep"]:
+                    self._run_in_lockstep()
+                else:
+                    self._run_by_the_clock()
+        except Exception as error:  # nothing may leave the thread but a reason
+            self.failure = f"the simulation failed: {type(error).__name__}: {error}"
+
+    @property
+    def finished(self) -> bool:
+        """Whether the duration asked for is over."""
+        duration = self.settings["simulation.duration"]
+        return bool(duration and self.time >= duration - 1e-9)
+
+    def _make_changes(self) -> None:
+        while self._changes:
+            self._changes.popleft()()
+
+    def _may_step(self) -> bool:
+        if not self.paused:
+            return True
+        if self._steps:
+            self._steps -= 1
+            return True
+        return False
+
+    def _run_in_lockstep(self) -> None:
+        while not self._inbox.closed and not self.finished:
+            self._make_changes()
+            self._publish()
+            self._repeat_until(self._answered)
+            self._repeat_until(self._may_step)
+            if not self._inbox.closed:
+                self._step()
+        self._repeat_until(lambda: False)
+
+    def _repeat_until(self, done: Callable[[], bool]) -> None:
+        """Say the last state again and again, so that its listener knows that the arm is there."""
+        said = monotonic()
+        while not self._inbox.closed and not done():
+            self._inbox.wait(NAP_SECONDS)
+            self._make_changes()
+            if monotonic() - said > REPEAT_SECONDS:
+                self._say()
+                said = monotonic()
+
+    def _answered(self) -> bool:
+        tag = tag_of(self.ticks * self.period_ns)
+        while (message := self._inbox.take(0)) is not None:
+            if self._accept(message) == tag:
+                return True
+        return False
+
+    def _run_by_the_clock(self) -> None:
+        waiting = bool(self.settings["simulation.wait_for_command"])
+        self.braked = bool(self.settings["simulation.brake"])
+        patience = self.settings["simulation.command_timeout"] or float("inf")
+        heard = monotonic()
+        while not self._inbox.closed and not self.finished:
+            self._make_changes()
+            self._publish()
+            self._sleep_until_next()
+            while (message := self._inbox.take(0)) is not None:
+                if self._accept(message) is not None:
+                    waiting, heard = False, monotonic()
+                    self.braked = self.braked and not self._effort.any()
+            if monotonic() - heard > patience:
+                self._effort[:] = 0.0
+            if self._may_step() and not waiting:
+                self._step()
+
+    def _sleep_until_next(self) -> None:
+        factor = self.settings["simulation.factor"]
+        if factor != self._factor:
+            self._factor, self._origin = factor, (monotonic(), 0)
+        if factor <= 0.0:
+            if self.paused:
+                sleep(self.period_ns * 1e-9)
+            return
+        began, ticks = self._origin
+        due = began + (ticks + 1) * self.period_ns * 1e-9 / factor
+        self._origin = (began, ticks + 1)
+        if due - monotonic() < -0.1:  # hopelessly late: do not try to catch up all at once
+            self.late += 1
+            self._origin = (monotonic(), 0)
+        while (ahead := due - monotonic()) > 0.0 and not self._inbox.closed:
+            sleep(min(ahead, NAP_SECONDS))
+            self._make_changes()
+            if self.settings["simulation.factor"] != factor:
+                return
+
+    def _accept(self, message: bytes) -> int | None:
+        """Take an effort of the right size, finite, for joints that have a motor; its tag."""
+        tag = self._reader.read(message, self._wanted)
+        if tag is None:
+            self.refused += 1
+        else:
+            np.multiply(self._wanted, self._arm.actuated, out=self._effort)
+        return tag
+
+    def _step(self) -> None:
+        if not (self.failure or self.braked):
+            try:
+                self.hardware.write(self._effort + self.disturbance)
+                self._reading = self.hardware.read()
+            except ProjectedControlError as error:
+                self.failure = str(error)
+        self.ticks += 1
+
+    def _publish(self) -> None:
+        fault = self.settings["fault"]
+        now = self.ticks * self.period_ns
+        if fault == "back":
+            now = max(now - 5 * self.period_ns * (self.ticks % 2), 0)
+        self._said.clear()
+        if self.settings["simulation.clock"]:
+            clock = self._clock_layout.write(*divmod(now, NANOSECONDS))
+            self._said.append((self._clock, clock))
+        if self._constraint is not None:
+            self._said.append((self._wrenches, self._wrench(now)))
+        self._said.append((self._states, self._state(now, fault)))
+        self._say()
+
+    def _say(self) -> None:
+        fault = self.settings["fault"]
+        if fault == "silent" or self.failure:
+            return
+        for publisher, message in self._said:
+            if publisher is not self._wrenches or fault != "no_wrench":
+                publisher.publish(message)
+
+    def _state(self, now: int, fault: str) -> bytes:
+        numbers = self._numbers
+        if fault != "frozen":
+            numbers[0], numbers[1], numbers[2] = self._reading.q, self._reading.v, self._effort
+        if fault == "nan":
+            numbers[0] = np.nan
+        if fault == "reordered":
+            return self._backwards.fill(now, *numbers[:, ::-1])
+        return self._writer.fill(now, *numbers)
+
+    def _wrench(self, now: int) -> bytes:
+        """The force the constraint takes, in world axes: Σ λ_i direction_i for rows on points."""
+        multipliers = self._reading.multipliers
+        force = np.zeros(3) if multipliers is None else multipliers @ self._directions
+        return self._wrench_layout.write(*divmod(now, NANOSECONDS), *force.tolist(), 0.0, 0.0, 0.0)
+
+
+def _directions(constraint: Constraint | None, m: int) -> NDArray[np.float64]:
+    """The force at the frame for λ_i = 1, m × 3; zero for rows that are not on points."""
+    directions = np.zeros((m, 3))
+    if isinstance(constraint, RowConstraint):
+        for i, row in enumerate(constraint.equations):
+            if isinstance(row, PointRow):
+                directions[i] = row.direction
+    return directions

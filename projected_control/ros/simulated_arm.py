@@ -1,0 +1,148 @@
+"""The simulated arm as a node, on the topics of ros2_control: states and wrench out, efforts in.
+
+It runs in real time (or a multiple of it), holding the last effort as ros2_control does, or in
+lockstep: then it waits for the answer to each state, recognised by its tag, before it goes on, and
+says the state again if none comes. In lockstep nothing depends on how fast the computer is.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from std_srvs.srv import SetBool, Trigger
+
+from projected_control.errors import InvalidValue, ProjectedControlError
+from projected_control.model.constraints import Constraint
+from projected_control.ports import SimulatedArm
+from projected_control.ros.lifecycle import OK, WARN, ManagedNode, Status, run
+from projected_control.ros.physics import Physics
+from projected_control.ros.wait_set import side_node
+from projected_control.settings import build
+from projected_control.settings.parameters import ARM, parameters_of
+from projected_control.simulation import ForceSensor
+
+
+class SimulatedArmNode(ManagedNode):
+    """Parameters, lifecycle and services around `Physics`."""
+
+    def __init__(self) -> None:
+        self._physics: Physics | None = None
+        self._parts: tuple[SimulatedArm, Constraint | None] | None = None
+        super().__init__(ARM)
+        self._physics_node = side_node(self, "physics")
+        self.create_service(Trigger, "~/reset", self._on_reset)
+        self.create_service(SetBool, "~/pause", self._on_pause)
+        self.create_service(Trigger, "~/step", self._on_step)
+
+    def configure(self) -> None:
+        self._parts = self._build(self.settings)
+
+    def _build(self, settings: dict[str, Any]) -> tuple[SimulatedArm, Constraint | None]:
+        hardware, constraint = build.build_plant(settings)
+        hardware.plant.step(np.zeros(hardware.plant.model.n))  # compiles what a step needs
+        hardware.activate()
+        return hardware, constraint
+
+    def activate(self) -> None:
+        if self._parts is None:
+            raise ProjectedControlError("the simulated arm is not configured")
+        hardware, constraint = self._parts
+        hardware.activate()
+        self._physics = Physics(self._physics_node, hardware, constraint, self.settings)
+        self.accept(self.settings, ["disturbance.effort", "sensor.noise", "sensor.delay"])
+        self._physics.start()
+
+    def deactivate(self) -> None:
+        if self._physics is not None:
+            self._physics.stop()
+            self._physics.destroy()
+            self._physics = None
+
+    def cleanup(self) -> None:
+        self._parts = None
+
+    def destroy_node(self) -> None:
+        self._physics_node.destroy_node()
+        super().destroy_node()
+
+    def accept(self, settings: dict[str, Any], changed: Sequence[str]) -> None:
+        if self._parts is None:
+            return
+        table = parameters_of(self.kind)
+        if not all(table[name].live for name in changed):
+            self._parts = self._build(settings)
+            return
+        physics, n = self._physics, self._parts[0].plant.model.n
+        friction = build.build_friction(settings, n)
+        disturbance = np.asarray(settings["disturbance.effort"] or np.zeros(n), dtype=np.float64)
+        if disturbance.shape != (n,):
+            raise InvalidValue(f"disturbance.effort must have {n} numbers, got {disturbance.size}")
+        sensor = ForceSensor(settings["sensor.noise"], settings["sensor.delay"])
+        if physics is None:
+            return
+        running, new_sensor = physics, bool({"sensor.noise", "sensor.delay"} & set(changed))
+
+        def change() -> None:
+            running.settings, running.disturbance = settings, disturbance
+            running.hardware.plant.friction = friction
+            if new_sensor:
+                running.hardware.sensor = sensor
+
+        physics.hand_over(change)
+
+    def _on_reset(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        return self._do(response, lambda physics: physics.hand_over(physics.reset), "reset")
+
+    def _on_pause(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
+        def pause(physics: Physics) -> None:
+            physics.paused = bool(request.data)
+
+        return self._do(response, pause, "paused" if request.data else "running")
+
+    def _on_step(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        def step(physics: Physics) -> None:
+            if not physics.paused:
+                raise ProjectedControlError("pause the simulation before stepping it")
+            physics.hand_over(physics.step_once)
+
+        return self._do(response, step, "one step")
+
+    def _do(self, response: Any, action: Callable[[Physics], None], done: str) -> Any:
+        try:
+            if self._physics is None:
+                raise ProjectedControlError("the simulated arm is not active")
+            action(self._physics)
+            response.success, response.message = True, done
+        except ProjectedControlError as error:
+            response.success, response.message = False, str(error)
+        return response
+
+    def status(self) -> Status:
+        physics = self._physics
+        if physics is None:
+            return OK, "", {}
+        values = {
+            "time (s)": physics.time,
+            "ticks": physics.ticks,
+            "commands refused": physics.refused,
+            "times too late": physics.late,
+            "paused": physics.paused,
+            "fault": self.settings["fault"],
+        }
+        if physics.failure:
+            return WARN, physics.failure, values
+        if physics.finished:
+            return OK, "finished", values
+        return OK, "running", values
+
+
+def main() -> int:
+    """The executable."""
+    return run(SimulatedArmNode, ARM)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
