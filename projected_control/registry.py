@@ -1,8 +1,8 @@
 """Kinds of things that YAML, the command line and launch files can name, ours and other packages'.
 
-A kind is one record in one registry. Packages of others add records through Python entry points. A
-group is called ``projected_control.<registry>``, as in ``projected_control.constraints``; each of its
-entry points names a record::
+A kind is one record in one registry. Packages of others add records through Python entry points.
+A group is called ``projected_control.<registry>``, as in ``projected_control.constraints``; each
+of its entry points names a record::
 
     [project.entry-points."projected_control.constraints"]
     point_on_circle = "my_package.circle:RECORD"

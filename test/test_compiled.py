@@ -95,6 +95,7 @@ def test_cache_that_cannot_be_written_is_done_without(tmp_path):
     blocked = tmp_path / "file"
     blocked.touch()
     code = (
+        "from projected_control import compiled\n"
         "from projected_control.model import projection\n"
         "assert compiled.COMPILED and compiled._CACHE is None\n"
         "print(projection.Projection.of([[3.0, 4.0]]).P.tolist())\n"
