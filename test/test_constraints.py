@@ -20,7 +20,7 @@ from projected_control.model.constraints import (
     plane_axes,
 )
 from projected_control.model.dynamics import Problem, projected
-from projected_control.model.scalar_functions import HeadingRow, JointRow, PointRow
+from projected_control.model.scalar_functions import HeadingInPlane, JointPosition, PositionAlong
 
 LEVEL = [0.0, 0.0, 1.0]
 POINT = [0.1, -0.2, 0.3]
@@ -98,7 +98,7 @@ KINDS = {
     "loop in a plane": lambda tip, other: LoopClosure(tip, other, LEVEL),
     "loop with heading": lambda tip, other: LoopClosure(tip, other, LEVEL, heading=0.4),
     "joint and heading": lambda tip, other: RowConstraint(
-        [JointRow("joint_2", 0.1), HeadingRow(tip, np.array([0.0, 0.6, 0.8]), *AXES, 0.2)]
+        [JointPosition("joint_2", 0.1), HeadingInPlane(tip, np.array([0.0, 0.6, 0.8]), *AXES, 0.2)]
     ),
     "stack": lambda tip, other: Stack(
         [PointOnPlane(tip, POINT, [1.0, 1.0, 0.0]), PointOnLine(other, POINT, [1.0, 0.0, 0.0])]
@@ -325,12 +325,12 @@ def test_unknown_frames_and_joints_are_named(planar_arm):
     with pytest.raises(UnknownName, match="unknown frame 'hand'"):
         LoopClosure("tip", "hand").residual(planar_arm)
     with pytest.raises(UnknownName, match="unknown joint 'elbow'"):
-        RowConstraint([JointRow("elbow")]).residual(planar_arm)
+        RowConstraint([JointPosition("elbow")]).residual(planar_arm)
 
 
 def test_point_rows_may_be_mixed_freely(planar_arm):
     """A row between two frames that are one is always zero."""
-    same = RowConstraint([PointRow("tip", np.array([1.0, 0.0, 0.0]), 0.0, "tip")])
+    same = RowConstraint([PositionAlong("tip", np.array([1.0, 0.0, 0.0]), 0.0, "tip")])
     planar_arm.update(*random_state(planar_arm, 0))
     assert same.residual(planar_arm)[0] == 0.0
     np.testing.assert_array_equal(same.jacobian(planar_arm), 0.0)

@@ -31,7 +31,12 @@ from numpy.typing import ArrayLike, NDArray
 from projected_control import validate
 from projected_control.errors import InvalidValue
 from projected_control.model.arm import Arm
-from projected_control.model.scalar_functions import HeadingRow, PointRow, Row, RowTable
+from projected_control.model.scalar_functions import (
+    FunctionTable,
+    HeadingInPlane,
+    PositionAlong,
+    ScalarFunction,
+)
 
 Array = NDArray[np.float64]
 
@@ -90,20 +95,20 @@ class Constraint(ABC):
 
 
 class RowConstraint(Constraint):
-    """A constraint made of rows that are evaluated together, compiled (see `rows`)."""
+    """A constraint made of rows that are evaluated together, compiled (see `scalar_functions`)."""
 
-    def __init__(self, equations: Sequence[Row]) -> None:
+    def __init__(self, equations: Sequence[ScalarFunction]) -> None:
         if not equations:
             raise InvalidValue(
                 "a constraint needs at least one equation; leave it out for a free arm"
             )
         self.equations = tuple(equations)
         self.rows = len(self.equations)
-        self._table: tuple[Arm, RowTable] | None = None
+        self._table: tuple[Arm, FunctionTable] | None = None
 
-    def _evaluate(self, arm: Arm) -> RowTable:
+    def _evaluate(self, arm: Arm) -> FunctionTable:
         if self._table is None or self._table[0] is not arm:
-            self._table = arm, RowTable(arm, self.equations)
+            self._table = arm, FunctionTable(arm, self.equations)
         return self._table[1].evaluate()
 
     def residual(self, arm: Arm) -> Array:
@@ -117,9 +122,11 @@ class RowConstraint(Constraint):
 
     def multipliers(self, arm: Arm, frame: str, force: Array, torque: Array) -> Array:
         """λ_i = directionᵢᵀ force for rows on points (their directions being orthonormal)."""
-        if not all(isinstance(row, PointRow) for row in self.equations):
+        if not all(isinstance(row, PositionAlong) for row in self.equations):
             return super().multipliers(arm, frame, force, torque)
-        normals = np.array([row.direction for row in self.equations if isinstance(row, PointRow)])
+        normals = np.array(
+            [row.direction for row in self.equations if isinstance(row, PositionAlong)]
+        )
         return np.linalg.pinv(normals.T) @ force
 
 
@@ -155,7 +162,7 @@ class PointOnLine(RowConstraint):
                     f"{out.tolist()}"
                 )
             normals = [np.cross(out, along)]
-        super().__init__([PointRow(frame, n, float(n @ through)) for n in normals])
+        super().__init__([PositionAlong(frame, n, float(n @ through)) for n in normals])
 
 
 class PointOnPlane(RowConstraint):
@@ -164,7 +171,7 @@ class PointOnPlane(RowConstraint):
     def __init__(self, frame: str, point: ArrayLike, normal: ArrayLike) -> None:
         out = validate.direction("normal of the plane", normal)
         through = validate.finite_array("point of the plane", point, (3,))
-        super().__init__([PointRow(frame, out, float(out @ through))])
+        super().__init__([PositionAlong(frame, out, float(out @ through))])
 
 
 class PointAtPoint(RowConstraint):
@@ -173,7 +180,7 @@ class PointAtPoint(RowConstraint):
     def __init__(self, frame: str, point: ArrayLike, plane_normal: ArrayLike | None = None) -> None:
         place = validate.finite_array("point", point, (3,))
         axes = _axes(plane_normal)
-        super().__init__([PointRow(frame, axis, float(axis @ place)) for axis in axes])
+        super().__init__([PositionAlong(frame, axis, float(axis @ place)) for axis in axes])
 
 
 class LoopClosure(RowConstraint):
@@ -195,13 +202,13 @@ class LoopClosure(RowConstraint):
         heading: float | None = None,
     ) -> None:
         axes = _axes(plane_normal)
-        equations: list[Row] = [PointRow(frame, axis, 0.0, other) for axis in axes]
+        equations: list[ScalarFunction] = [PositionAlong(frame, axis, 0.0, other) for axis in axes]
         if heading is not None:
             if plane_normal is None:
                 raise InvalidValue("a heading needs the plane it is measured in: give plane_normal")
             angle = validate.finite("heading", heading)
             x_axis = np.array([1.0, 0.0, 0.0])
-            equations.append(HeadingRow(frame, x_axis, axes[0], axes[1], angle, other))
+            equations.append(HeadingInPlane(frame, x_axis, axes[0], axes[1], angle, other))
         super().__init__(equations)
 
 

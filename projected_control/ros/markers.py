@@ -13,7 +13,7 @@ from visualization_msgs.msg import Marker, MarkerArray
 
 from projected_control.control.loop import ControlLoop
 from projected_control.model.constraints import RowConstraint
-from projected_control.model.scalar_functions import PointRow
+from projected_control.model.scalar_functions import PositionAlong
 
 Array = NDArray[np.float64]
 
@@ -59,12 +59,12 @@ class Markers:
             for row, value in zip(
                 model.constraint.equations, self._loop.multipliers.copy(), strict=True
             ):
-                if isinstance(row, PointRow) and np.isfinite(value):
+                if isinstance(row, PositionAlong) and np.isfinite(value):
                     force += value * row.direction
         desired, actual = controller.motion[0].copy(), model.theta.copy()
         for k, coordinate in enumerate(model.coordinates.members if model.coordinates else ()):
             row = coordinate.row
-            if isinstance(row, PointRow) and row.frame == self._frame:
+            if isinstance(row, PositionAlong) and row.frame == self._frame:
                 wanted += (desired[k] - actual[k]) * row.direction
         self._force.points = [_point(tip), _point(tip + METRES_PER_NEWTON * force)]
         self._wanted.pose.position = _point(wanted)

@@ -17,7 +17,7 @@ from std_msgs.msg import Float64MultiArray
 from projected_control.errors import InvalidValue
 from projected_control.model.arm import Arm
 from projected_control.model.constraints import Constraint, RowConstraint
-from projected_control.model.scalar_functions import PointRow
+from projected_control.model.scalar_functions import PositionAlong
 from projected_control.ros.cdr import Layout
 
 Array = NDArray[np.float64]
@@ -239,7 +239,7 @@ class WrenchReader:
         self._in_frame = False
         self._map: Array | None = None
         if isinstance(constraint, RowConstraint) and all(
-            isinstance(row, PointRow) for row in constraint.equations
+            isinstance(row, PositionAlong) for row in constraint.equations
         ):
             eye = np.eye(3)
             self._map = np.array(

@@ -17,7 +17,7 @@ from std_msgs.msg import Float64MultiArray
 
 from projected_control.errors import ProjectedControlError
 from projected_control.model.constraints import Constraint, RowConstraint
-from projected_control.model.scalar_functions import PointRow
+from projected_control.model.scalar_functions import PositionAlong
 from projected_control.ports import SimulatedArm
 from projected_control.ros.messages import (
     NANOSECONDS,
@@ -282,6 +282,6 @@ def _directions(constraint: Constraint | None, m: int) -> NDArray[np.float64]:
     directions = np.zeros((m, 3))
     if isinstance(constraint, RowConstraint):
         for i, row in enumerate(constraint.equations):
-            if isinstance(row, PointRow):
+            if isinstance(row, PositionAlong):
                 directions[i] = row.direction
     return directions
