@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from projected_control.compiled import compiled, interpreted
 from projected_control.errors import InvalidValue
 from projected_control.model.arm import Arm
-from projected_control.model.constraints import Constraint, Moving, RowConstraint, Stack
+from projected_control.model.constraints import Constraint, FunctionConstraint, Moving, Stack
 from projected_control.model.coordinates import Coordinates
 from projected_control.model.linalg import copy
 from projected_control.model.projection import TOLERANCE, Metric, check_tolerance, project
@@ -174,7 +174,7 @@ class ConstrainedArm:
 
         equations = _equations(constraint)
         self._by_hand = constraint if equations is None else None
-        rows = [*(equations or []), *(coordinates.rows if coordinates else [])]
+        rows = [*(equations or []), *(coordinates.functions if coordinates else [])]
         row_arguments = FunctionTable(arm, rows).arguments
         first = 0 if self._by_hand is None else m
         self.work: Array = np.zeros(workspace_size(n, m, k, len(row_arguments[3])))
@@ -246,11 +246,8 @@ def _equations(constraint: Constraint | None) -> list[ScalarFunction] | None:
     """The rows of a constraint that is made of nothing else, or None."""
     if constraint is None:
         return []
-    if isinstance(constraint, RowConstraint):
-        kind = type(constraint)
-        own = (kind.residual, kind.jacobian, kind.bias)
-        inherited = (RowConstraint.residual, RowConstraint.jacobian, RowConstraint.bias)
-        return list(constraint.equations) if own == inherited else None
+    if isinstance(constraint, FunctionConstraint):
+        return list(constraint.functions) if constraint.is_its_functions else None
     if type(constraint) is Moving:
         return _equations(constraint.constraint)
     if type(constraint) is Stack:

@@ -299,7 +299,7 @@ class ControllerNode(ManagedNode):
         if thread is None:
             return
         if self._markers is None:
-            self._markers = Markers(self, thread.loop, self.settings)
+            self._markers = Markers(self, thread.loop)
         self._markers.publish(thread.q.copy())
 
     def _on_summary(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:

@@ -16,8 +16,7 @@ from std_msgs.msg import Float64MultiArray
 
 from projected_control.errors import InvalidValue
 from projected_control.model.arm import Arm
-from projected_control.model.constraints import Constraint, RowConstraint
-from projected_control.model.scalar_functions import PositionAlong
+from projected_control.model.constraints import Constraint
 from projected_control.ros.cdr import Layout
 
 Array = NDArray[np.float64]
@@ -223,7 +222,7 @@ class JointCommandReader:
 class WrenchReader:
     """λ from the wrench that the constraint takes, measured at the constrained frame.
 
-    For constraints on points the map from force to λ is constant and worked out once.
+    Where the map from the wrench to λ is constant, it is worked out once.
 
     Args:
         arm: Whose frame it is.
@@ -238,13 +237,8 @@ class WrenchReader:
         self._layout: Layout | None = None
         self._in_frame = False
         self._map: Array | None = None
-        if isinstance(constraint, RowConstraint) and all(
-            isinstance(row, PositionAlong) for row in constraint.equations
-        ):
-            eye = np.eye(3)
-            self._map = np.array(
-                [constraint.multipliers(arm, frame, axis, np.zeros(3)) for axis in eye]
-            ).T.copy()
+        if constraint.basis_is_constant(frame):
+            self._map = constraint.multiplier_map(arm, frame)
 
     def read(self, message: bytes, multipliers: Array) -> int | None:
         """Fill λ; the wrench's time [ns], or None for one that is not finite or absurd."""
@@ -266,10 +260,11 @@ class WrenchReader:
         if in_frame:
             rotation = self._local.joint_rotation @ self._local.rotation
             f, tau = rotation @ f, rotation @ tau
+        wrench = np.concatenate([f, tau])
         if self._map is not None:
-            multipliers[:] = self._map @ f
+            multipliers[:] = self._map @ wrench
         else:
-            multipliers[:] = self._constraint.multipliers(self._arm, self._frame, f, tau)
+            multipliers[:] = self._constraint.multipliers(self._arm, self._frame, wrench)
 
     def _learn(self, message: bytes) -> tuple[Any, ...] | None:
         wrench = _deserialized(message, WrenchStamped)

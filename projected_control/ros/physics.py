@@ -16,7 +16,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
 from projected_control.errors import ProjectedControlError
-from projected_control.model.constraints import Constraint, RowConstraint
+from projected_control.model.constraints import Constraint, FunctionConstraint
 from projected_control.model.scalar_functions import PositionAlong
 from projected_control.ports import SimulatedArm
 from projected_control.ros.messages import (
@@ -280,8 +280,8 @@ class Physics(Worker):
 def _directions(constraint: Constraint | None, m: int) -> NDArray[np.float64]:
     """The force at the frame for λ_i = 1, m × 3; zero for rows that are not on points."""
     directions = np.zeros((m, 3))
-    if isinstance(constraint, RowConstraint):
-        for i, row in enumerate(constraint.equations):
+    if isinstance(constraint, FunctionConstraint):
+        for i, row in enumerate(constraint.functions):
             if isinstance(row, PositionAlong):
                 directions[i] = row.direction
     return directions
