@@ -143,7 +143,7 @@ def test_every_kind_of_constraint_builds_and_evaluates(name, node):
         ({"constraint.direction": [0.0, 0.0, 0.0]}, "direction of the line must have a direction"),
         ({"constraint.direction": [0.0, 0.0, 1.0]}, "is not in the plane"),
         ({"constraint.point": [0.0, 1.0]}, "point of the line must have shape 3, got 2"),
-        ({"constraint.kind": "loop"}, "unknown frame ''"),
+        ({"constraint.kind": "loop"}, "'loop' .* needs constraint.other_frame"),
     ],
 )
 def test_bad_constraints_are_refused_with_the_reason(changes, reason):

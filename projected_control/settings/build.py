@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,13 +40,7 @@ from projected_control.control.references import (
 from projected_control.errors import InvalidValue
 from projected_control.model.arm import Arm
 from projected_control.model.constrained_arm import ConstrainedArm
-from projected_control.model.constraints import (
-    Constraint,
-    LoopClosure,
-    PointAtPoint,
-    PointOnLine,
-    PointOnPlane,
-)
+from projected_control.model.constraints import CONSTRAINTS, Constraint
 from projected_control.model.coordinates import Coordinate, Coordinates
 from projected_control.model.projection import Metric
 from projected_control.ports import SimulatedArm
@@ -85,18 +80,16 @@ def description_file(name: str) -> Path:
 
 def build_constraint(settings: Settings) -> Constraint | None:
     """The constraint of a node's settings."""
-    kind, frame = settings["constraint.kind"], settings["constraint.frame"]
-    point, direction = settings["constraint.point"], settings["constraint.direction"]
-    plane = settings["constraint.plane_normal"] or None
-    if kind == "none":
-        return None
-    if kind == "line":
-        return PointOnLine(frame, point, direction, plane)
-    if kind == "plane":
-        return PointOnPlane(frame, point, direction)
-    if kind == "point":
-        return PointAtPoint(frame, point, plane)
-    return LoopClosure(frame, settings["constraint.other_frame"], plane)
+    group = _group(settings, "constraint")
+    return CONSTRAINTS[group.kind].build(group)
+
+
+def _group(settings: Settings, name: str) -> SimpleNamespace:
+    """The settings of one group as attributes."""
+    prefix = f"{name}."
+    return SimpleNamespace(
+        **{key[len(prefix) :]: settings[key] for key in settings if key.startswith(prefix)}
+    )
 
 
 def build_coordinates(names: Sequence[str], arm: Arm, settings: Settings) -> Coordinates:
