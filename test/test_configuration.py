@@ -6,9 +6,9 @@ from arms import random_urdf
 
 from projected_control.control import AntiWindup, Law
 from projected_control.control.references import ReferencePoint
+from projected_control.control.state import RawState
 from projected_control.errors import InvalidValue, ProjectedControlError, UnknownName
 from projected_control.model.constraints import LoopClosure, PointAtPoint, PointOnLine, PointOnPlane
-from projected_control.control.state import RawState
 from projected_control.resources import share_file
 from projected_control.settings import build as build
 from projected_control.settings.parameters import ARM, FORCE, MOTION, PASSIVE, TABLE, checked

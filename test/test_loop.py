@@ -17,9 +17,9 @@ from projected_control.control.references import (
     Sine,
     Sines,
 )
-from projected_control.errors import InvalidValue
 from projected_control.control.state import RawState
-from projected_control.ports import Port, Runner, SimulatedArm, run
+from projected_control.errors import InvalidValue
+from projected_control.ports import Port, SimulatedArm, run
 from projected_control.simulation import ForceSensor, JointFriction, Plant, assemble
 
 T = 1e-3
@@ -57,7 +57,7 @@ class Replay(Port):
         self.calls.append("open")
         return self.states[0]
 
-    def engage(self):
+    def engage(self, effort):
         self.calls.append("engage")
 
     def close(self):

@@ -8,8 +8,8 @@ from projected_control.control.loop import ControlLoop
 from projected_control.control.state import RawState
 from projected_control.errors import ProjectedControlError
 from projected_control.ports.delay import delay_from_ages
-from projected_control.ros.controller_manager import CannotEngage, ControllerManager, Plan, plan
 from projected_control.ports.port import Port
+from projected_control.ros.controller_manager import CannotEngage, ControllerManager, Plan, plan
 from projected_control.ros.lifecycle import ManagedNode
 from projected_control.ros.topics_port import TopicsPort, Wiring
 from projected_control.ros.wait_set import side_node
@@ -48,9 +48,7 @@ class Ros2ControlPort(TopicsPort):
             self._side.destroy_node()
             raise
         try:
-            self.plan: Plan = plan(
-                self._manager.controllers(), motors, reached.effort_controller
-            )
+            self.plan: Plan = plan(self._manager.controllers(), motors, reached.effort_controller)
         except ProjectedControlError:
             self._leave()
             raise
@@ -67,7 +65,7 @@ class Ros2ControlPort(TopicsPort):
         self.delay = delay_from_ages(self.ages(AGE_SECONDS), self.settings.rate) or 0
         return state
 
-    def engage(self) -> None:
+    def engage(self, effort: Array) -> None:
         before, wanted = self.plan.deactivate, self.plan.activate
         self._manager.switch(wanted, before)
         self._engaged = True
