@@ -22,7 +22,13 @@ from projected_control.apps.launch import choices
 from projected_control.control.loop import Tick
 from projected_control.control.references import ReferencePoint
 from projected_control.settings import build
-from projected_control.settings.parameters import ARM, PASSIVE
+from projected_control.settings.nodes import (
+    ARM,
+    PASSIVE,
+    SimulatedArmSettings,
+    checked_controller,
+    own_values,
+)
 
 Array = NDArray[np.float64]
 
@@ -34,8 +40,8 @@ def own_course(choice: str, ticks: int) -> tuple[Array, Array, Array]:
     settings = {**choices.read_all(files), **case.own, **choices.FRICTION}
     if case.node != PASSIVE:
         settings["passive_joints"] = []
-    controller = choices.require_valid(case.node, settings)
-    hardware, _ = build.build_plant(choices.require_valid(ARM, settings))
+    controller = checked_controller(case.node, own_values(case.node, settings))
+    hardware, _ = build.build_plant(SimulatedArmSettings.of(own_values(ARM, settings)))
     loop = build.build_loop(case.node, controller)
     loop.warm_up()
     state, model = hardware.read(), loop.controller.model

@@ -33,7 +33,7 @@ from projected_control.ros.topics_port import QUEUE, LoopThread, Wiring
 from projected_control.ros.trajectories import reference_from_trajectory
 from projected_control.ros.wait_set import side_node
 from projected_control.settings import build
-from projected_control.settings.parameters import PASSIVE, parameters_of
+from projected_control.settings.nodes import PASSIVE, ControllerSettings, parameters_of
 
 FIRST_STATE_SECONDS = 1.0
 """How long an activation waits for the arm [s]."""
@@ -93,7 +93,7 @@ class ControllerNode(ManagedNode):
         )
         self._loop = self._build(self.settings)
 
-    def _build(self, settings: dict[str, Any]) -> ControlLoop:
+    def _build(self, settings: Any) -> ControlLoop:
         loop = build.build_loop(self.kind, settings)
         _check_reference(settings, loop.controller.model.k)
         loop.warm_up()
@@ -206,7 +206,7 @@ class ControllerNode(ManagedNode):
 
     # Changes while running
 
-    def accept(self, settings: dict[str, Any], changed: Sequence[str]) -> None:
+    def accept(self, settings: Any, changed: Sequence[str]) -> None:
         loop, thread = self._loop, self._thread
         if loop is None:
             return
@@ -223,9 +223,7 @@ class ControllerNode(ManagedNode):
         else:
             change(loop, 0.0)
 
-    def _prepare_change(
-        self, loop: ControlLoop, settings: dict[str, Any], changed: Sequence[str]
-    ) -> Change:
+    def _prepare_change(self, loop: ControlLoop, settings: Any, changed: Sequence[str]) -> Change:
         """Validate a change of live settings; all of it comes into force between two ticks."""
         model, force = loop.controller.model, loop.controller.force
         groups = {name.split(".")[0] for name in changed}
@@ -357,14 +355,14 @@ class ControllerNode(ManagedNode):
         return OK, "following", values
 
 
-def _check_reference(settings: dict[str, Any], k: int) -> None:
+def _check_reference(settings: Any, k: int) -> None:
     """Raise where the settings make no reference for k coordinates."""
     build.build_reference(settings, ReferencePoint(*np.zeros((3, k))), 0.0)
 
 
-def _replan(running: ControlLoop, settings: dict[str, Any], time: float) -> None:
+def _replan(running: ControlLoop, settings: ControllerSettings, time: float) -> None:
     """Go over smoothly to the reference of new settings."""
-    smooth = {**settings, "reference.approach": True}
+    smooth = settings.changed({"reference.approach": True})
     running.set_reference(build.build_reference(smooth, running.reference.at(time), time))
 
 

@@ -27,7 +27,7 @@ from projected_control.ros.messages import EffortWriter, StateReader
 from projected_control.ros.reach import manager_of
 from projected_control.ros.topics_port import QUEUE, Wiring
 from projected_control.ros.wait_set import Worker, side_node, unused
-from projected_control.settings.parameters import WATCHDOG
+from projected_control.settings.nodes import WATCHDOG
 
 BEAT_SECONDS = 0.05
 """Between two heartbeats of the watchdog itself [s]."""

@@ -21,7 +21,7 @@ from projected_control.ros.lifecycle import OK, WARN, ManagedNode, Status, run
 from projected_control.ros.physics import Physics
 from projected_control.ros.wait_set import side_node
 from projected_control.settings import build
-from projected_control.settings.parameters import ARM, parameters_of
+from projected_control.settings.nodes import ARM, parameters_of
 from projected_control.simulation import ForceSensor
 
 
@@ -40,7 +40,7 @@ class SimulatedArmNode(ManagedNode):
     def configure(self) -> None:
         self._parts = self._build(self.settings)
 
-    def _build(self, settings: dict[str, Any]) -> tuple[SimulatedArm, Constraint | None]:
+    def _build(self, settings: Any) -> tuple[SimulatedArm, Constraint | None]:
         hardware, constraint = build.build_plant(settings)
         hardware.plant.step(np.zeros(hardware.plant.model.n))  # compiles what a step needs
         hardware.activate()
@@ -68,7 +68,7 @@ class SimulatedArmNode(ManagedNode):
         self._physics_node.destroy_node()
         super().destroy_node()
 
-    def accept(self, settings: dict[str, Any], changed: Sequence[str]) -> None:
+    def accept(self, settings: Any, changed: Sequence[str]) -> None:
         if self._parts is None:
             return
         table = parameters_of(self.kind)
