@@ -36,7 +36,7 @@ def test_an_empty_list_arrives_as_one_for_every_list(
 ) -> None:
     lists = [name for name, p in parameters_of(FORCE).items() if p.is_list]
     assert len(lists) > 15
-    file = write(tmp_path / "empty.yaml", dict.fromkeys(lists, empty))
+    file = write(tmp_path / "empty.yaml", {name: list(empty) for name in lists})
     start(fleet, tmp_path, FORCE, "--params-file", file)
     assert fleet.get(FORCE, lists) == [[] for _ in lists]
 
