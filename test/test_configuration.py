@@ -5,11 +5,10 @@ import pytest
 from arms import random_urdf
 
 from projected_control.control import AntiWindup, Law
-from projected_control.control.force_source import ModelObserver, MomentumObserver
 from projected_control.control.references import ReferencePoint
+from projected_control.control.state import RawState
 from projected_control.errors import InvalidValue, ProjectedControlError, UnknownName
 from projected_control.model.constraints import LoopClosure, PointAtPoint, PointOnLine, PointOnPlane
-from projected_control.ports.port import ArmState
 from projected_control.resources import share_file
 from projected_control.settings import build as build
 from projected_control.settings.nodes import ARM, FORCE, MOTION, PASSIVE, checked, parameters_of
@@ -277,7 +276,7 @@ def test_every_law_builds_and_answers(node, changes, law):
     assert loop.controller.law is law
     n = loop.controller.model.n
     q = np.array([0.8, 2.0 * np.pi - 1.6]) if n == 2 else np.array(START)
-    report = loop.update(ArmState(q, np.zeros(n), None, 0.0))
+    report = loop.update(RawState(q, np.zeros(n), 0.0))
     assert np.isfinite(report.effort).all()
 
 
@@ -311,8 +310,8 @@ def test_every_anti_windup_strategy_builds(strategy):
 @pytest.mark.parametrize("source", choices("force.source"))
 def test_every_source_of_the_force_builds(source):
     loop = build.build_loop(FORCE, controller(FORCE, force__source=source))
-    kinds = {"sensor": type(None), "model": ModelObserver, "momentum": MomentumObserver}
-    assert type(loop.observer) is kinds[source]
+    assert loop.force_source.name == source
+    assert loop.needs_wrench is (source == "sensor")
 
 
 def test_limits_come_from_the_description_unless_given():
@@ -427,7 +426,8 @@ def test_plant_starts_where_it_is_told_and_as_fast():
         simulation__values=[-0.05, 0.1],
         simulation__rates=[0.2, -0.3],
     )
-    hardware, constraint = build.build_plant(settings)
+    hardware = build.build_plant(settings)
+    constraint = hardware.plant.model.constraint
     state = hardware.read()
     arm = build.build_arm(settings).update(state.q, state.v)
     np.testing.assert_allclose(arm.frame("tip").position[:2], [-0.05, -0.27], atol=1e-9)
@@ -439,7 +439,7 @@ def test_plant_starts_where_it_is_told_and_as_fast():
 @pytest.mark.parametrize("name", ["line", "plane", "point", "none"])
 def test_plants_with_every_kind_of_constraint_step(name):
     changes = {k: v for k, v in KINDS[name][0].items() if k != "coordinates"}
-    hardware, _ = build.build_plant(made(ARM, changes))
+    hardware = build.build_plant(made(ARM, changes))
     for _ in range(10):
         hardware.write(np.zeros(3))
     assert np.isfinite(hardware.read().q).all()
@@ -480,7 +480,7 @@ def test_a_plant_without_a_start_finds_one_within_the_ranges(number):
         "constraint.kind": "none",
         "simulation.start": [],
     }
-    hardware, _ = build.build_plant(made(ARM, held))
+    hardware = build.build_plant(made(ARM, held))
     limits = hardware.plant.model.arm.limits
     q = hardware.read().q
     assert ((limits.lower <= q) & (q <= limits.upper)).all()

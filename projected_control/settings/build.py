@@ -22,8 +22,7 @@ from projected_control.control import (
     MotionGains,
     PassiveJointController,
 )
-from projected_control.control.force_source import ModelObserver, MomentumObserver
-from projected_control.control.guard import Guard
+from projected_control.control.force_source import ForceSource
 from projected_control.control.limits import Limits
 from projected_control.control.loop import ControlLoop
 from projected_control.control.references import (
@@ -39,17 +38,12 @@ from projected_control.control.references import (
 from projected_control.errors import InvalidValue
 from projected_control.model.arm import Arm
 from projected_control.model.constrained_arm import ConstrainedArm
-from projected_control.model.constraints import (
-    Constraint,
-    LoopClosure,
-    PointAtPoint,
-    PointOnLine,
-    PointOnPlane,
-)
+from projected_control.model.constraints import CONSTRAINTS, Constraint
 from projected_control.model.coordinates import Coordinate, Coordinates
 from projected_control.model.projection import Metric
 from projected_control.ports import SimulatedArm
 from projected_control.resources import share_file
+from projected_control.settings import groups
 from projected_control.settings.nodes import (
     CONTROLLERS,
     ConstrainedArmSettings,
@@ -108,37 +102,15 @@ def _arguments(parameter: str, items: Sequence[str]) -> dict[str, str]:
     return arguments
 
 
-CONSTRAINT_NEEDS = {
-    "line": ("frame", "point", "direction"),
-    "plane": ("frame", "point", "direction"),
-    "point": ("frame", "point"),
-    "loop": ("frame", "other_frame"),
-    "none": (),
-}
-"""What has to be said of each kind of constraint."""
-
-
 def build_constraint(settings: ConstrainedArmSettings) -> Constraint | None:
     """The constraint of a node's settings."""
     group = settings.constraint
     if not group.kind:
         raise InvalidValue(
             "constraint.kind must be given, as nothing is assumed of what holds an arm: one of "
-            f"{', '.join(CONSTRAINT_NEEDS)}"
+            f"{', '.join(CONSTRAINTS)}"
         )
-    for name in CONSTRAINT_NEEDS[group.kind]:
-        if not getattr(group, name):
-            raise InvalidValue(f"a constraint of kind {group.kind} needs constraint.{name}")
-    plane = group.plane_normal or None
-    if group.kind == "none":
-        return None
-    if group.kind == "line":
-        return PointOnLine(group.frame, group.point, group.direction, plane)
-    if group.kind == "plane":
-        return PointOnPlane(group.frame, group.point, group.direction)
-    if group.kind == "point":
-        return PointAtPoint(group.frame, group.point, plane)
-    return LoopClosure(group.frame, group.other_frame, plane)
+    return CONSTRAINTS[group.kind].build(group)
 
 
 def build_coordinates(
@@ -234,6 +206,8 @@ def build_limits(settings: MovedArmSettings, arm: Arm) -> Limits:
         hold_time=group.hold_time,
         frozen_time=group.frozen_time,
         stale_time=group.stale_time,
+        residual=group.residual,
+        **({"force_time": group.force_time} if isinstance(group, groups.ForceLimits) else {}),
     )
 
 
@@ -309,6 +283,11 @@ def build_reference(settings: MovedArmSettings, start: ReferencePoint, begin: fl
     return Shifted(sines, begin)
 
 
+def check_reference(settings: MovedArmSettings, k: int) -> None:
+    """Raise where the settings make no reference for k coordinates."""
+    build_reference(settings, ReferencePoint(*np.zeros((3, k))), 0.0)
+
+
 def build_force_reference(settings: ForceControllerSettings, m: int) -> Constant | None:
     """λ_d, or None where it is not given for this constraint."""
     values = np.asarray(settings.force.reference, dtype=np.float64)
@@ -321,24 +300,28 @@ def build_force_reference(settings: ForceControllerSettings, m: int) -> Constant
 
 
 def build_loop(node: str, settings: ControllerSettings) -> ControlLoop:
-    """Controller, guard and observer of a node, holding still until it is given a reference."""
+    """The control loop of a node, holding still until it is given a reference."""
     controller = build_controller(node, settings)
     model = controller.model
-    guard = Guard(build_limits(settings, model.arm), model.k, controller.period)
-    observer: ModelObserver | MomentumObserver | None = None
-    force_reference = None
-    if controller.force is not None and isinstance(settings, ForceControllerSettings):
-        force_reference = build_force_reference(settings, model.m)
-        if settings.force.source == "model":
-            observer = ModelObserver(model)
-        elif settings.force.source == "momentum":
-            bandwidth = settings.force.observer_bandwidth
-            observer = MomentumObserver(model, bandwidth, controller.period)
-    return ControlLoop(controller, guard, Constant(np.zeros(model.k)), force_reference, observer)
+    source, force_reference = None, None
+    if isinstance(settings, ForceControllerSettings):
+        force = settings.force
+        source = ForceSource(
+            model, force.source, bandwidth=force.observer_bandwidth, period=controller.period
+        )
+        if controller.force is not None:
+            force_reference = build_force_reference(settings, model.m)
+    return ControlLoop(
+        controller,
+        Constant(np.zeros(model.k)),
+        limits=build_limits(settings, model.arm),
+        force_reference=force_reference,
+        force_source=source or "sensor",
+    )
 
 
-def build_plant(settings: SimulatedArmSettings) -> tuple[SimulatedArm, Constraint | None]:
-    """The simulated arm, assembled at its start, and its constraint."""
+def build_plant(settings: SimulatedArmSettings) -> SimulatedArm:
+    """The simulated arm, assembled at its start."""
     arm, constraint = build_arm(settings), build_constraint(settings)
     simulation = settings.simulation
     names = simulation.coordinates
@@ -364,8 +347,7 @@ def build_plant(settings: SimulatedArmSettings) -> tuple[SimulatedArm, Constrain
     friction = build_friction(settings, arm.n)
     plant = Plant(model, simulation.step, friction=friction)
     sensor = ForceSensor(settings.sensor.noise, settings.sensor.delay)
-    hardware = SimulatedArm(plant, start, velocity, period=1.0 / settings.rate, sensor=sensor)
-    return hardware, constraint
+    return SimulatedArm(plant, start, velocity, period=1.0 / settings.rate, sensor=sensor)
 
 
 def start_guess(arm: Arm, given: Sequence[float]) -> Array:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from projected_control.control.force_source import SOURCES
+from projected_control.model.constraints import CONSTRAINTS
 from projected_control.settings.declaration import Group, Numbers, Words, parameter
 
 SMALL, LARGE = 1e-9, 1e6
@@ -16,7 +18,7 @@ SMALL, LARGE = 1e-9, 1e6
 class Constraint(Group):
     """What holds the arm."""
 
-    kind: str = parameter("", "What holds the arm; none for an arm that moves freely", choices=("line", "plane", "point", "loop", "none"), required=True)
+    kind: str = parameter("", "What holds the arm; none for an arm that moves freely", choices=CONSTRAINTS, required=True)
     frame: str = parameter("", "Link whose origin is held")
     other_frame: str = parameter("", "Second link of a loop")
     point: Numbers = parameter((), "A point of the line or plane, or the point itself, in the world", "m", minimum=-LARGE, maximum=LARGE)
@@ -64,7 +66,7 @@ class Force(Group):
     anti_windup: str = parameter("conditional", "What the integral does while efforts are limited", choices=("none", "conditional", "back_calculation"), live=True)
     tracking_time: float = parameter(0.1, "Time constant of back-calculation", "s", minimum=1e-4, maximum=100.0, live=True)
     reference: Numbers = parameter((0.0,), "λ_d, one number per constraint row", "N", minimum=-1e6, maximum=1e6, live=True)
-    source: str = parameter("sensor", "Where λ comes from: the wrench topic, the model (32), or a momentum observer", choices=("sensor", "model", "momentum"))
+    source: str = parameter("sensor", "Where λ comes from: the wrench topic, the model (32), or a momentum observer", choices=SOURCES)
     observer_bandwidth: float = parameter(50.0, "Bandwidth of the momentum observer", "Hz", minimum=SMALL, maximum=1e4)
 
 

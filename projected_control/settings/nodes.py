@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from projected_control.errors import InvalidValue, UnknownName
+from projected_control.ports.kinds import PORTS
 from projected_control.settings import groups
 from projected_control.settings.declaration import (
     Numbers,
@@ -64,7 +65,7 @@ class NodeSettings(Settings):
 class HardwareSettings(Settings):
     """How an arm is reached."""
 
-    hardware: str = parameter("topics", "Whoever listens on effort_controller/commands, or controllers of ros2_control, which are found, checked and switched", choices=("topics", "ros2_control"))
+    hardware: str = parameter("topics", "Whoever listens on effort_controller/commands, or controllers of ros2_control, which are found, checked and switched", choices=PORTS)
     ros2_control: groups.Ros2Control = group(groups.Ros2Control)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import yaml
 
 from projected_control.control.references import ReferencePoint
-from projected_control.ports.totals import Totals
+from projected_control.ports import run
 from projected_control.resources import share_file
 from projected_control.settings import build
 from projected_control.settings.files import read_parameter_file
@@ -115,14 +115,12 @@ def settings_for(
 
 def run_in_process(settings: DemoSettings) -> dict[str, Any]:
     """The same run without ROS, in lockstep: what the numbers ought to be."""
-    hardware, _ = build.build_plant(settings.arm)
+    arm = build.build_plant(settings.arm)
     loop = build.build_loop(settings.case.node, settings.controller)
     loop.warm_up()
     controller = loop.controller
-    state = hardware.read()
+    state = arm.read()
     controller.hold(state.q, state.v)
     here = ReferencePoint(controller.model.theta.copy(), *np.zeros((2, controller.model.k)))
     loop.set_reference(build.build_reference(settings.controller, here, 0.0))
-    totals = Totals(controller)
-    loop.run(hardware, settings.ticks, lambda _, tick: totals.add(tick.report.effort))
-    return totals.summary()
+    return run(loop, arm, settings.ticks).totals.summary()

@@ -78,7 +78,7 @@ def require_valid(node: str, settings: Mapping[str, Any]) -> NodeSettings:
 
 def start_of(settings: Mapping[str, Any]) -> dict[str, float]:
     """Joint positions at which an arm's file starts it, assembled on its constraint."""
-    hardware, _ = build.build_plant(SimulatedArmSettings.of(own_values(ARM, settings)))
+    hardware = build.build_plant(SimulatedArmSettings.of(own_values(ARM, settings)))
     names = hardware.plant.model.arm.joint_names
     return dict(zip(names, hardware.plant.q.tolist(), strict=True))
 

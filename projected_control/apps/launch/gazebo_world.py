@@ -70,7 +70,7 @@ PLAIN = Setting()
 
 def start_in(settings: Mapping[str, Any]) -> tuple[dict[str, float], float]:
     """Joint positions at the start, on the constraint, and the tip's place along the slider [m]."""
-    hardware, _ = build.build_plant(SimulatedArmSettings.of(own_values(ARM, settings)))
+    hardware = build.build_plant(SimulatedArmSettings.of(own_values(ARM, settings)))
     arm, q = hardware.plant.model.arm, hardware.plant.q
     for frame in ("tip", "slider"):
         if frame not in arm.frame_names:
