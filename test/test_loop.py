@@ -150,7 +150,7 @@ def test_a_reference_is_swapped_while_running():
 
 
 def test_wrong_sizes_are_refused_and_the_old_reference_stays():
-    loop, q, _ = make_loop(Constant([5.0]))
+    loop, _, _ = make_loop(Constant([5.0]))
     before = loop.reference, loop.force_reference
     with pytest.raises(InvalidValue, match=r"has 1 coordinates, .* follows 2: tip\.x, tip\.angle"):
         loop.set_reference(Constant([0.0]))

@@ -143,7 +143,7 @@ class ControlLoop:
         reference: For the coordinates; may be replaced while running.
         limits: What the arm may be asked for; its description's limits unless given.
         force_reference: For λ, where the controller has a force loop; zero unless given.
-        force_source: Where λ comes from: a `ForceSource` or the name of a kind; a sensor unless given.
+        force_source: Where λ comes from: a `ForceSource`, or its kind by name; a sensor by default.
 
     Attributes:
         guard: What stands between the law and the arm.

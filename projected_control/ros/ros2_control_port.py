@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+from numpy.typing import NDArray
 from rclpy.node import Node
 
 from projected_control.control.loop import ControlLoop
@@ -14,6 +16,8 @@ from projected_control.ros.lifecycle import ManagedNode
 from projected_control.ros.topics_port import TopicsPort, Wiring
 from projected_control.ros.wait_set import side_node
 from projected_control.settings.nodes import ControllerSettings
+
+Array = NDArray[np.float64]
 
 AGE_SECONDS = 0.2
 """For how long the age of states is looked at when the port is opened [s]."""
