@@ -57,7 +57,7 @@ class Replay(Port):
         self.calls.append("open")
         return self.states[0]
 
-    def engage(self, effort):
+    def engage(self):
         self.calls.append("engage")
 
     def close(self):
