@@ -51,7 +51,7 @@ times, wanted, forces, errors = [], [], [], []
 
 def watch(_, tick):
     times.append(tick.state.stamp)
-    wanted.append(controller.force.wanted[0])
+    wanted.append(controller.force.desired[0])
     forces.append(hardware.truth.multipliers[0])
     errors.append(abs(controller.error[0, 0]))
 

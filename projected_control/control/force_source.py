@@ -46,6 +46,7 @@ class ModelObserver:
 
     def __init__(self, model: ConstrainedArm) -> None:
         self.model = _plain(model)
+        self._PM, self._M_c = np.empty((2, model.n, model.n))
 
     def reset(self) -> None:
         """It remembers nothing."""
@@ -53,10 +54,11 @@ class ModelObserver:
     def update(self, effort: Array) -> ForceEstimate:
         """From the effort in force, for the state the model was evaluated at."""
         model = self.model
-        acting = model.P @ (effort - model.h)
+        net, normal_acceleration = model.P @ (effort - model.h), model.A_pinv @ model.b
         acceleration = np.empty(model.n)
-        centripetal = model.A_pinv @ model.b
-        acceleration_kernel(model.M, model.P, acting, centripetal, acceleration, model.memory)
+        acceleration_kernel(
+            model.M, model.P, net, normal_acceleration, acceleration, self._PM, self._M_c
+        )
         load = effort - model.h - model.M @ acceleration
         force = load - model.P @ load
         return ForceEstimate(model.A_pinv.T @ force, force, self.method)
@@ -112,6 +114,6 @@ class MomentumObserver:
 def _plain(model: ConstrainedArm) -> ConstrainedArm:
     if model.constraint is None:
         raise InvalidValue("there is no constraint whose force could be observed")
-    if not (model.root == 1.0).all():
+    if not (model.sqrt_metric == 1.0).all():
         raise InvalidValue("an observer works in joint units: its model must have no metric")
     return model

@@ -75,12 +75,12 @@ def tick(
         The guard's action and events; the effort is left in the guard's workspace.
     """
     t = evaluate_model(q, v, *model)
-    c = unpack_control(own, t)
+    c = unpack_control(own, t, passive.size)
     g = unpack_guard(guard, q.size, theta.size)
     copy(theta, c.motion[0])
     copy(theta_rate, c.motion[1])
     copy(theta_acceleration, c.motion[2])
-    copy(multipliers, c.measured)
+    copy(multipliers, c.lambda_measured)
     events = noticed | inspect_tick(q, v, stamp, c.motion, g, noticed)
     answer = severity(events)
     if answer < _HOLD:
@@ -220,7 +220,7 @@ class ControlLoop:
                     f"{self.controller.model.m} rows"
                 )
         elif self.controller.force is not None:
-            self.controller.force.wanted[:] = 0.0
+            self.controller.force.desired[:] = 0.0
         self.force_reference = reference
 
     def warm_up(self) -> None:
@@ -255,7 +255,7 @@ class ControlLoop:
                 f"{self._unmeasured.size} rows"
             )
         if self.force_reference is not None and controller.force is not None:
-            controller.force.wanted[:] = self.force_reference.at(stamp).value
+            controller.force.desired[:] = self.force_reference.at(stamp).value
         if controller.blending:
             controller.advance()
         controller.model.prepare(q, v, stamp)
@@ -289,7 +289,7 @@ class ControlLoop:
         if force is None:
             return
         if self._was_limited:
-            shortfall = (report.effort - self.controller.effort.total) / model.root
+            shortfall = (report.effort - self.controller.effort.total) / model.sqrt_metric
             force.limited(model.A_pinv.T @ shortfall)
         else:
             force.limited(None)

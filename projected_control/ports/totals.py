@@ -48,7 +48,7 @@ class Totals:
             controller.error[0],
             controller.measured,
             controller.inverse_dynamics,
-            model.root,
+            model.sqrt_metric,
         )
 
     @property

@@ -31,7 +31,7 @@ class NamedState:
         """The message for the last tick."""
         controller, model = self._controller, self._controller.model
         force = controller.force
-        wanted = np.zeros(model.m) if force is None else force.wanted
+        wanted = np.zeros(model.m) if force is None else force.desired
         coordinates = np.stack([model.theta, controller.motion[0], controller.error[0]], axis=1)
         multipliers = np.stack([controller.measured, wanted], axis=1)
         effort = controller.effort
@@ -39,7 +39,7 @@ class NamedState:
         norms = [
             np.linalg.norm(model.residual),
             np.linalg.norm(self._guard.sent),
-            np.linalg.norm(controller.inverse_dynamics * model.root),
+            np.linalg.norm(controller.inverse_dynamics * model.sqrt_metric),
         ]
         values = [*coordinates.ravel(), *multipliers.ravel(), *joints.ravel(), *norms]
         seconds, nanoseconds = divmod(stamp, NANOSECONDS)
