@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from projected_control.compiled import COMPILED, compiled
+from projected_control.control.force_source import SOURCE
+from projected_control.control.guard import GUARD
 from projected_control.control.terms import CONTROL
 from projected_control.errors import InvalidValue
 from projected_control.model.constrained_arm import TERMS
@@ -22,7 +24,10 @@ from projected_control.simulation.plant import SLOPE
 from projected_control.workspace import BYTES_PER_NUMBER, Layout, Part
 
 Array = NDArray[np.float64]
-LAYOUTS = {layout.parts.__name__: layout for layout in (TERMS, CONTROL, SVD, FRAMES, TABLE, SLOPE)}
+LAYOUTS = {
+    layout.parts.__name__: layout
+    for layout in (TERMS, CONTROL, SOURCE, GUARD, SVD, FRAMES, TABLE, SLOPE)
+}
 
 
 class Example(NamedTuple):

@@ -64,24 +64,27 @@ def motion_effort(stop: bool, stiff: bool, t: Terms, c: ControlTerms) -> None:
         t: The evaluated model.
         c: Reference and gains, and what is computed.
     """
+    P, A_pinv, M, J_theta = t.P, t.A_pinv, t.M, t.J_theta
+    u_p, a, b = c.u_p, c.a, c.b_desired
     G_P, G_D, d = c.gains[0], c.gains[1], c.gains[2, 0]
     e, e_rate = c.error[0], c.error[1]
     tracking_error(t, c)
-    matmul(t.J_theta, t.P, c.J_free)
+    matmul(J_theta, P, c.J_free)
     c.margins[0] = pseudo_inverse(c.J_free, INDEPENDENCE_TOLERANCE, c.J_free_pinv, t.scratch)
-    copy(t.b, c.b_desired)
+    copy(t.b, b)
     if stiff:
         stiff_constraint(t, c)
-    matvec(t.P, t.v, c.u_p, -max(d, STOP_DAMPING) if stop else -d)
-    matvec_add(t.A_pinv, c.b_desired, c.u_p)
+
+    matvec(P, t.v, u_p, -max(d, STOP_DAMPING) if stop else -d)
+    matvec_add(A_pinv, b, u_p)
     if not stop:
-        for i in range(c.a.size):
-            c.a[i] = c.motion[2, i] + G_D[i] * e_rate[i] + G_P[i] * e[i] - t.theta_bias[i]
-        matvec_add(t.J_theta, c.u_p, c.a, -1.0)
-        matvec_add(c.J_free_pinv, c.a, c.u_p)
+        for i in range(a.size):
+            a[i] = c.motion[2, i] + G_D[i] * e_rate[i] + G_P[i] * e[i] - t.theta_bias[i]
+        matvec_add(J_theta, u_p, a, -1.0)
+        matvec_add(c.J_free_pinv, a, u_p)
     copy(t.h, c.full)
-    matvec_add(t.M, c.u_p, c.full)
-    matvec(t.P, c.full, c.tangent)
+    matvec_add(M, u_p, c.full)
+    matvec(P, c.full, c.tangent)
 
 
 @compiled

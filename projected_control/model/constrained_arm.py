@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from projected_control.compiled import compiled
 from projected_control.errors import InvalidValue
 from projected_control.model.arm import Arm
-from projected_control.model.constraints import Constraint, Moving, RowConstraint, Stack
+from projected_control.model.constraints import Constraint, FunctionConstraint, Moving, Stack
 from projected_control.model.coordinates import Coordinates
 from projected_control.model.linalg import copy, matvec
 from projected_control.model.projection import SVD, TOLERANCE, Metric, check_tolerance, project
@@ -121,7 +121,7 @@ class ConstrainedArm:
 
         equations = _equations(constraint)
         self._by_hand = constraint if equations is None else None
-        functions = [*(equations or []), *(coordinates.rows if coordinates else [])]
+        functions = [*(equations or []), *(coordinates.functions if coordinates else [])]
         function_arguments = FunctionTable(arm, functions).arguments
         sizes = {"n": n, "m": m, "k": k, "frames": len(function_arguments[3])}
         work = TERMS.new(**sizes)
@@ -192,11 +192,8 @@ def _equations(constraint: Constraint | None) -> list[ScalarFunction] | None:
     """The functions of a constraint that is made of nothing else, or None."""
     if constraint is None:
         return []
-    if isinstance(constraint, RowConstraint):
-        kind = type(constraint)
-        own = (kind.residual, kind.jacobian, kind.bias)
-        inherited = (RowConstraint.residual, RowConstraint.jacobian, RowConstraint.bias)
-        return list(constraint.equations) if own == inherited else None
+    if isinstance(constraint, FunctionConstraint):
+        return list(constraint.functions) if constraint.is_its_functions else None
     if type(constraint) is Moving:
         return _equations(constraint.constraint)
     if type(constraint) is Stack:

@@ -28,18 +28,18 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Coordinate:
-    """One coordinate: its name, its unit, the row that computes it.
+    """One coordinate: its name, its unit, the scalar function that computes it.
 
     Attributes:
         name: By which references call it.
         unit: ``m`` or ``rad``.
-        row: See `scalar_functions`.
+        function: See `scalar_functions`.
         periodic: Whether values that differ by 2π are the same.
     """
 
     name: str
     unit: str
-    row: ScalarFunction
+    function: ScalarFunction
     periodic: bool = False
 
     @classmethod
@@ -58,8 +58,8 @@ class Coordinate:
     def heading(cls, frame: str, plane_normal: ArrayLike, name: str | None = None) -> Coordinate:
         """The angle of a frame's x axis in a plane, from the world's x axis about the normal."""
         e1, e2 = plane_axes(plane_normal)
-        row = HeadingInPlane(frame, np.array([1.0, 0.0, 0.0]), e1, e2)
-        return cls(name or f"{frame}.angle", "rad", row, periodic=True)
+        function = HeadingInPlane(frame, np.array([1.0, 0.0, 0.0]), e1, e2)
+        return cls(name or f"{frame}.angle", "rad", function, periodic=True)
 
     @classmethod
     def joint(cls, joint: str, name: str | None = None, unit: str = "rad") -> Coordinate:
@@ -87,13 +87,13 @@ class Coordinates:
         return cls([Coordinate.joint(name) for name in names])
 
     @property
-    def rows(self) -> list[ScalarFunction]:
+    def functions(self) -> list[ScalarFunction]:
         """What computes them."""
-        return [c.row for c in self.members]
+        return [c.function for c in self.members]
 
     def _evaluate(self, arm: Arm) -> FunctionTable:
         if self._table is None or self._table[0] is not arm:
-            self._table = arm, FunctionTable(arm, self.rows)
+            self._table = arm, FunctionTable(arm, self.functions)
         return self._table[1].evaluate()
 
     def value(self, arm: Arm) -> Array:
