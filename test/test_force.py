@@ -70,7 +70,7 @@ def answer(controller, q, v):
 def command(controller):
     """u_λ as the equation has it, from the loop's own error and integral."""
     force = controller.force
-    return force.wanted + force.gains.proportional * force.error + force.integral
+    return force.desired + force.gains.proportional * force.error + force.integral
 
 
 @pytest.mark.parametrize("name", HYBRIDS)
@@ -91,7 +91,7 @@ def test_force_and_motion_leave_each_other_alone(name, seed):
     q, v = prepare(controller, seed)
     random = np.random.default_rng(seed + 1)
     acceleration, multipliers, effort = answer(controller, q, v)
-    controller.force.wanted[:] += random.normal(0.0, 20.0, controller.model.m)
+    controller.force.desired[:] += random.normal(0.0, 20.0, controller.model.m)
     pressed = answer(controller, q, v)
     size = np.linalg.norm(acceleration)
     assert np.linalg.norm(pressed[0] - acceleration) < 1e-9 * size
@@ -382,7 +382,7 @@ def test_without_any_measurement_the_force_is_fed_forward():
     q, v = prepare(controller, 1)
     controller.force.measured[:] = np.nan
     _, multipliers, _ = answer(controller, q, v)
-    np.testing.assert_allclose(multipliers, controller.force.wanted, rtol=1e-9)
+    np.testing.assert_allclose(multipliers, controller.force.desired, rtol=1e-9)
 
 
 def test_unstable_gains_leave_the_running_ones_unharmed():
@@ -444,7 +444,7 @@ def test_bad_force_references_are_refused():
         force.set_reference([1.0, 2.0])
     with pytest.raises(InvalidValue, match="λ_d must be finite"):
         force.set_reference([1.0, np.nan, 3.0])
-    np.testing.assert_array_equal(force.wanted, [1.0, 2.0, 3.0])
+    np.testing.assert_array_equal(force.desired, [1.0, 2.0, 3.0])
     model = slider_model()
     free = ConstrainedArm(model.arm, None, model.coordinates)
     with pytest.raises(InvalidValue, match="needs a constraint"):

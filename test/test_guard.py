@@ -115,11 +115,11 @@ def test_an_effort_that_is_not_finite_becomes_zero(bad):
 def test_a_law_that_fails_sends_zero():
     loop = make_loop(Law.HYBRID)
     tick(loop, 0)
-    loop.controller.force.wanted[:] = np.nan
+    loop.controller.force.desired[:] = np.nan
     action, events, effort = tick(loop, 1)
     assert (action, events) == (Action.ZERO, Event.EFFORT_NOT_FINITE)
     np.testing.assert_array_equal(effort, 0.0)
-    loop.controller.force.wanted[:] = 1.0
+    loop.controller.force.desired[:] = 1.0
     assert tick(loop, 2)[0] is Action.FOLLOW
 
 
@@ -399,7 +399,7 @@ def test_whatever_comes_what_is_sent_is_sound(index, ticks):
             PLACE if good_reference else values[:2], None if good_reference else values[2:4]
         )
         if loop.controller.force is not None:
-            loop.controller.force.wanted[:] = values[4]
+            loop.controller.force.desired[:] = values[4]
         q, v = (START, REST) if good_state else (values[5:8], values[8:11])
         stamp = k * T if good_state else values[11]
         with np.errstate(all="ignore"):

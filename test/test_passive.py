@@ -79,11 +79,11 @@ def test_it_is_the_solution_of_least_norm(name, seed):
     model = controller.model
     ask(controller, seed)
     passive = model.arm.actuated == 0.0
-    tangent = controller.effort.tangent / model.root
+    tangent = controller.effort.tangent / model.sqrt_metric
     equations = np.vstack([model.P, np.eye(model.n)[passive]])
     right = np.concatenate([tangent, np.zeros(passive.sum())])
     least = np.linalg.lstsq(equations, right, rcond=1e-9)[0]
-    effort = controller.effort.total / model.root
+    effort = controller.effort.total / model.sqrt_metric
     if not controller.controllable:
         np.testing.assert_array_equal(controller.effort.total, 0.0)
         return
@@ -308,7 +308,7 @@ def test_the_part_that_can_be_had_is_had(seed):
     size = np.linalg.norm(expected.acceleration)
     assert np.linalg.norm(found.acceleration - expected.acceleration) < 1e-9 * size
     force = controller.force
-    command = force.wanted + 3.0 * force.error + force.integral
+    command = force.desired + 3.0 * force.error + force.integral
     S = achievable(CHAIN)
     scale = 1.0 + np.linalg.norm(found.multipliers) + np.linalg.norm(S @ command)
     assert np.linalg.norm(S @ (found.multipliers - command)) < 1e-9 * scale

@@ -210,7 +210,7 @@ def test_disturbance(arm: Puppeteer) -> None:
     state = arm.step([0.0, 0.0, 0.0], 10)
     same(state, follow(plant(), EFFORT, 10))
     assert "3 numbers" in arm.fleet.refused(ARM, {"disturbance.effort": [1.0]})
-    assert "one a joint" in arm.fleet.refused(ARM, {"friction.coulomb": [1.0, 2.0]})
+    assert "one per joint" in arm.fleet.refused(ARM, {"friction.coulomb": [1.0, 2.0]})
     arm.fleet.put(ARM, {"disturbance.effort": [0.0, 0.0, 0.0]})
 
 
