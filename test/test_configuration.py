@@ -5,11 +5,10 @@ import pytest
 from arms import random_urdf
 
 from projected_control.control import AntiWindup, Law
-from projected_control.control.force_source import ModelObserver, MomentumObserver
 from projected_control.control.references import ReferencePoint
 from projected_control.errors import InvalidValue, ProjectedControlError, UnknownName
 from projected_control.model.constraints import LoopClosure, PointAtPoint, PointOnLine, PointOnPlane
-from projected_control.ports.port import ArmState
+from projected_control.control.state import RawState
 from projected_control.resources import share_file
 from projected_control.settings import build as build
 from projected_control.settings.parameters import ARM, FORCE, MOTION, PASSIVE, TABLE, checked
@@ -242,7 +241,7 @@ def test_every_law_builds_and_answers(node, changes, law):
     assert loop.controller.law is law
     n = loop.controller.model.n
     q = np.array([0.8, 2.0 * np.pi - 1.6]) if n == 2 else np.array(START)
-    report = loop.update(ArmState(q, np.zeros(n), None, 0.0))
+    report = loop.update(RawState(q, np.zeros(n), 0.0))
     assert np.isfinite(report.effort).all()
 
 
@@ -276,8 +275,8 @@ def test_every_anti_windup_strategy_builds(strategy):
 @pytest.mark.parametrize("source", choices("force.source"))
 def test_every_source_of_the_force_builds(source):
     loop = build.build_loop(FORCE, controller(FORCE, force__source=source))
-    kinds = {"sensor": type(None), "model": ModelObserver, "momentum": MomentumObserver}
-    assert type(loop.observer) is kinds[source]
+    assert loop.force_source.name == source
+    assert loop.needs_wrench is (source == "sensor")
 
 
 def test_limits_come_from_the_description_unless_given():
