@@ -93,9 +93,11 @@ class Constraint(ABC):
         wherever the sensor stands: there a force along a free direction, such as friction, has no
         share in λ. At the constraint's own frame, and for all wrenches that the constraint can
         exert, this is the ordinary W⁺. Where rows depend on each other, λ is the smallest that
-        fits.
+        fits. A state that is not finite has no directions: NaN.
         """
         W = self.wrench_basis(arm, frame)
+        if not np.isfinite(W).all():
+            return np.full((self.rows, 6), np.nan)
         X = moved_reference(arm, frame, self.frame or frame)
         result: Array = np.linalg.pinv(X @ W, rcond=RANK_TOLERANCE) @ X
         return result

@@ -50,11 +50,11 @@ class LoopClosure(FunctionConstraint):
             angle = validate.finite("heading", heading)
             x_axis = np.array([1.0, 0.0, 0.0])
             functions.append(HeadingInPlane(frame, x_axis, axes[0], axes[1], angle, other))
-        self._ends = frame, other
+        self._joined = frame, other
         super().__init__(functions)
 
     def shapes_at(self, x: Array) -> list[Shape]:
-        return [Point(np.zeros(3), frame) for frame in self._ends]
+        return [Point(np.zeros(3), frame) for frame in self._joined]
 
 
 def _make(settings: ConstraintSettings) -> LoopClosure:
