@@ -8,8 +8,8 @@ from projected_control.control.loop import ControlLoop
 from projected_control.control.state import RawState
 from projected_control.errors import ProjectedControlError
 from projected_control.ports.delay import delay_from_ages
-from projected_control.ros.controller_manager import CannotEngage, ControllerManager, Plan, plan
 from projected_control.ports.port import Port
+from projected_control.ros.controller_manager import CannotEngage, ControllerManager, Plan, plan
 from projected_control.ros.lifecycle import ManagedNode
 from projected_control.ros.topics_port import TopicsPort, Wiring
 from projected_control.ros.wait_set import side_node
