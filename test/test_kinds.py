@@ -20,6 +20,10 @@ from projected_control.model.constraints import (
     PointOnPlane,
 )
 from projected_control.model.coordinates import COORDINATES, coordinate_named
+from projected_control.settings.build import build_model
+from projected_control.settings.files import read_parameter_file
+from projected_control.settings.nodes import MOTION, checked_controller
+from projected_control.simulation import assemble
 
 NOTHING = SimpleNamespace(
     kind="", frame="", other_frame="", point=[], direction=[], plane_normal=[], arguments=[]
@@ -170,6 +174,50 @@ def test_a_kind_of_another_package_is_named_like_ours(other_package):
     arm = three_link_arm().update(np.array([0.3, 0.5, -0.2]), np.zeros(3))
     assert constraint.jacobian(arm).shape == (1, 3)
     np.testing.assert_allclose(np.linalg.norm(constraint.shapes()[0].points, axis=1), 0.45)
+
+
+PARAMETERS = """
+/**:
+  ros__parameters:
+    robot_description_file: three_link_slider.urdf.xacro
+    constraint:
+      kind: circle
+      frame: tip
+      plane_normal: [0.0, 0.0, 1.0]
+      arguments: ["radius:=0.45"]
+    coordinates: [tip.y, tip.angle]
+"""
+
+
+def test_a_parameter_file_names_a_kind_of_another_package(other_package, tmp_path):
+    """From YAML to a model on the constraint, whose force is found from a wrench."""
+    other_package(
+        "some_circle", CIRCLE, circle=("projected_control.constraints", "some_circle:RECORD")
+    )
+    file = tmp_path / "arm.yaml"
+    file.write_text(PARAMETERS)
+    model = build_model(checked_controller(MOTION, read_parameter_file(file)))
+    q = assemble(model.arm, model.constraint, [-1.0, 1.0, 0.5])
+    model.evaluate(q, np.zeros(3))
+    assert (model.m, model.rank) == (1, 1)
+    tip = model.arm.frame("tip").position
+    assert np.linalg.norm(tip) == pytest.approx(0.45, abs=1e-9)
+    wrench = np.array([*(5.0 * tip / 0.45), 0.0, 0.0, 0.0])
+    found = model.constraint.multipliers(model.arm, "tip", wrench)
+    np.testing.assert_allclose(found, [5.0], atol=1e-9)
+
+
+@pytest.mark.parametrize(("kind", "nearest"), [("cirle", "circle"), ("plain", "plane")])
+def test_a_parameter_file_with_an_unknown_kind_lists_all(other_package, tmp_path, kind, nearest):
+    other_package(
+        "some_circle", CIRCLE, circle=("projected_control.constraints", "some_circle:RECORD")
+    )
+    file = tmp_path / "arm.yaml"
+    file.write_text(PARAMETERS.replace("kind: circle", f"kind: {kind}"))
+    with pytest.raises(
+        UnknownName, match=f"constraint.kind '{kind}'; there are: {nearest}, .*loop"
+    ):
+        checked_controller(MOTION, read_parameter_file(file))
 
 
 @pytest.mark.parametrize(

@@ -156,4 +156,4 @@ PLANE_NORMAL = Setting(
     "plane_normal", "normal of the plane a planar arm moves in; empty for an arm in space"
 )
 
-CONSTRAINTS.add(ConstraintKind("none", "no constraint: the arm is free", lambda settings: None))
+NO_CONSTRAINT = ConstraintKind("none", "no constraint: the arm is free", lambda settings: None)
