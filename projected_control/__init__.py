@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         MotionGains,
         PassiveJointController,
     )
+    from projected_control.control.force_source import ForceSource
     from projected_control.control.guard import Guard
     from projected_control.control.limits import Limits
     from projected_control.control.loop import ControlLoop, Tick
@@ -43,7 +44,6 @@ if TYPE_CHECKING:
     )
     from projected_control.model.coordinates import Coordinate, Coordinates
     from projected_control.model.projection import Metric
-    from projected_control.control.force_source import ForceSource
     from projected_control.ports import Port, RawState, Runner, SimulatedArm, SteppedArm, run
     from projected_control.resources import share_file
     from projected_control.simulation import (

@@ -109,7 +109,9 @@ def slider(source: str = "sensor", noise: float = 0.0, reference: str = "sine") 
     plant = Plant(
         ConstrainedArm(model.arm.twin(), model.constraint), friction=JointFriction(0.1, 0.02)
     )
-    port = SimulatedArm(plant, q, v, sensor=ForceSensor(noise, 1), measures_force=source == "sensor")
+    port = SimulatedArm(
+        plant, q, v, sensor=ForceSensor(noise, 1), measures_force=source == "sensor"
+    )
     return course(loop, port)
 
 

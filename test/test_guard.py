@@ -26,11 +26,11 @@ from projected_control.control.limits import Limits
 from projected_control.control.loop import ControlLoop
 from projected_control.control.motion import STOP_DAMPING
 from projected_control.control.references import Constant, Reference, ReferencePoint, Sine, Sines
+from projected_control.control.state import RawState
 from projected_control.errors import InvalidValue
 from projected_control.model.arm import Arm
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.coordinates import Coordinates
-from projected_control.control.state import RawState
 from projected_control.ports import SimulatedArm, run
 from projected_control.simulation import Plant, assemble
 

@@ -17,9 +17,9 @@ from projected_control.control.references import (
     Sine,
     Sines,
 )
-from projected_control.errors import InvalidValue
 from projected_control.control.state import RawState
-from projected_control.ports import Port, Runner, SimulatedArm, run
+from projected_control.errors import InvalidValue
+from projected_control.ports import Port, SimulatedArm, run
 from projected_control.simulation import ForceSensor, JointFriction, Plant, assemble
 
 T = 1e-3
@@ -57,7 +57,7 @@ class Replay(Port):
         self.calls.append("open")
         return self.states[0]
 
-    def engage(self):
+    def engage(self, effort):
         self.calls.append("engage")
 
     def close(self):
@@ -150,7 +150,7 @@ def test_a_reference_is_swapped_while_running():
 
 
 def test_wrong_sizes_are_refused_and_the_old_reference_stays():
-    loop, q, _ = make_loop(Constant([5.0]))
+    loop, _, _ = make_loop(Constant([5.0]))
     before = loop.reference, loop.force_reference
     with pytest.raises(InvalidValue, match=r"has 1 coordinates, .* follows 2: tip\.x, tip\.angle"):
         loop.set_reference(Constant([0.0]))

@@ -210,11 +210,14 @@ def test_a_metric_changes_nothing():
     found = []
     for metric in (None, Metric(np.array([1.0, 2.0, 3.0]))):
         model = slider_model(metric=metric)
-        q, _ = state_on(slider_model(), 3, NEAR[3], 0.3)
+        q, v = state_on(slider_model(), 3, NEAR[3], 0.3)
+        pressing = 20.0 * slider_model().evaluate(q, np.zeros(3)).A[0]
         observer = momentum(50.0)(model)
-        for k in range(20):
-            model.evaluate(q + 1e-4 * k, np.full(3, 0.1))
-            found.append([*observer.at_present(effort), *MODEL(model).at_present(effort)])
+        for _ in range(20):
+            model.evaluate(q, np.zeros(3))
+            pressed = observer.at_present(pressing)
+            model.evaluate(q, v)
+            found.append([*pressed, *MODEL(model).at_present(effort)])
     np.testing.assert_allclose(found[:20], found[20:], atol=1e-9)
 
 

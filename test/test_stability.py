@@ -153,7 +153,9 @@ def arm_at_rest():
         )
         hardware = SimulatedArm(plant, q, sensor=ForceSensor(delay=delay - 1))
         forces = []
-        take_through(loop, hardware, ticks, lambda _, tick: forces.append(hardware.truth.multipliers[0]))
+        take_through(
+            loop, hardware, ticks, lambda _, tick: forces.append(hardware.truth.multipliers[0])
+        )
         return np.array(forces)
 
     return run

@@ -12,9 +12,9 @@ import pytest
 from arms import raw_state, slider_model, state_on
 
 from projected_control.control import ForceController, ForceGains, MotionGains
-from projected_control.control.limits import Limits
 from projected_control.control.loop import ControlLoop
 from projected_control.control.references import Sine, Sines
+from projected_control.control.state import RawState
 
 TEST = Path(__file__).parent
 T = 1e-3
@@ -112,7 +112,7 @@ def running():
     def tick_on(count):
         nonlocal done
         for _ in range(count):
-            loop.update(still._replace(q=q + 1e-9 * done, stamp=done * T))
+            loop.update(RawState(q + 1e-9 * done, v, done * T, still.wrench))
             done += 1
 
     loop.warm_up()

@@ -4,7 +4,7 @@ This is the one place where it is decided what λ is, from the raw wrench and af
 kinematics.
 
 * ``sensor``: the wrench w at a frame, turned into world axes, gives λ = W⁺ w. Column i of W is the
-  wrench that λ_i = 1 exerts on the surroundings (see `Constraint.wrench_basis`).
+  wrench that λ_i = 1 exerts on the surroundings (see `Constraint.multiplier_map`).
 * ``model``: F = (I − P)(f − h − M q̈), with q̈ what the effort f in force gives (Aghili 32).
 * ``momentum``: compares the arm's momentum p = M q̇ with what it should have become,
 
@@ -317,9 +317,10 @@ class ForceSource:
     def _learn_basis(self) -> None:
         constraint = self._model.constraint
         if constraint is not None and self.frame is not None:
-            basis = constraint.wrench_basis(self._model.arm, self.frame)
-            if np.isfinite(basis).all():  # a state that is not finite has no directions
-                self._terms.to_lambda[:] = np.linalg.pinv(basis)
+            try:
+                self._terms.to_lambda[:] = constraint.multiplier_map(self._model.arm, self.frame)
+            except np.linalg.LinAlgError:  # a state that is not finite has no directions
+                self._terms.to_lambda[:] = np.nan
 
     def at_present(self, effort: Array) -> Array:
         """λ at the state that the model was last evaluated at, under this effort; a new array.
@@ -330,8 +331,16 @@ class ForceSource:
         self.prepare(model.arm.q, model.arm.v)
         force = np.empty(m)
         _find_at_present(
-            self.number, _NO_WRENCH, self.joint_rotation, effort, self.work, model.work, model.n,
-            m, model.k, force,
+            self.number,
+            _NO_WRENCH,
+            self.joint_rotation,
+            effort,
+            self.work,
+            model.work,
+            model.n,
+            m,
+            model.k,
+            force,
         )
         return force
 

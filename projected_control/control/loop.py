@@ -9,7 +9,12 @@ from numpy.typing import NDArray
 
 from projected_control.compiled import compiled
 from projected_control.control.controllers import Controller
-from projected_control.control.force_source import ForceSource, SourceKind, find_force, unpack_source
+from projected_control.control.force_source import (
+    ForceSource,
+    SourceKind,
+    find_force,
+    unpack_source,
+)
 from projected_control.control.guard import (
     Action,
     Event,
@@ -138,7 +143,7 @@ class ControlLoop:
         reference: For the coordinates; may be replaced while running.
         limits: What the arm may be asked for; its description's limits unless given.
         force_reference: For λ, where the controller has a force loop; zero unless given.
-        force_source: Where λ comes from: a `ForceSource`, or its kind by name; a sensor unless given.
+        force_source: Where λ comes from: a `ForceSource`, or its kind by name; a sensor by default.
 
     Attributes:
         guard: What stands between the law and the arm.

@@ -20,7 +20,7 @@ class Port(ABC):
 
     Attributes:
         waits: Whether `read` waits for the arm. A port that does not gives the state of this very
-            period, or None where the arm has none: a simulated arm, or one whose simulator calls us.
+            period, or None where there is none: a simulated arm, or one whose simulator calls us.
         heard: When the arm was last heard of, by `time.monotonic`, where `read` waits [s].
         delay: Samples from an effort to its effect in the state, at least; zero where it is not
             known. Known once the port is open.
@@ -42,8 +42,8 @@ class Port(ABC):
             ProjectedControlError: Where it cannot be had, with the reason.
         """
 
-    def engage(self) -> None:
-        """Take control: efforts count from now on."""
+    def engage(self, effort: Array) -> None:
+        """Take control: efforts count from now on, and this one is what the run starts from."""
 
     @abstractmethod
     def read(self) -> RawState | None:

@@ -1,7 +1,7 @@
 """The runner: takes a control loop through its ticks on any port.
 
-It owns what surrounds a tick, once for all kinds of arm: changes come into force, a state is read, the
-loop answers, the answer is written, everything is counted.
+It owns what surrounds a tick, once for all kinds of arm: changes come into force, a state is read,
+the loop answers, the answer is written, everything is counted.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class Runner:
                 prepare(self.loop, self.port)
             self.loop.begin(state)
             self.statistics = Statistics(self.loop.controller)
-            self.port.engage()
+            self.port.engage(self.loop.guard.sent)
         except BaseException:
             self.port.close()
             raise
@@ -119,9 +119,7 @@ class Runner:
             listener.ticked(tick)
         return tick
 
-    def run(
-        self, ticks: int, observe: Callable[[int, Tick], None] | None = None
-    ) -> Statistics:
+    def run(self, ticks: int, observe: Callable[[int, Tick], None] | None = None) -> Statistics:
         """Open the port, make this many turns as fast as the arm goes, and close it."""
         self.open()
         try:
@@ -160,9 +158,7 @@ class Runner:
     def _wait(self) -> None:
         """No state: zeros where that means something, and the end where it lasts."""
         silent = monotonic() - self.port.heard
-        if not self.port.waits:
-            self._answer_silence()
-        elif self._stale and silent > self.loop.guard.limits.stale_time:
+        if not self.port.waits or (self._stale and silent > self.loop.guard.limits.stale_time):
             self._answer_silence()
         if self.port.waits and silent > self.lost_time:
             self.lost = f"no joint state for {silent:.2f} s: the arm or its driver has stopped"

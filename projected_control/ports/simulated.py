@@ -88,8 +88,8 @@ class SimulatedArm(Port):
         for _ in range(self.substeps):
             self.plant.step(effort)
 
-    def hold(self, effort: Array) -> None:
-        """Apply an effort while brakes keep the arm where it is: forces answer, time stands still."""
+    def engage(self, effort: Array) -> None:
+        """Apply an effort while brakes hold the arm: forces answer, but time stands still."""
         self.plant.apply(effort)
 
     def close(self) -> None:

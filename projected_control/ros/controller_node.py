@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from time import monotonic, sleep
 from typing import Any
 
@@ -282,5 +282,3 @@ class ControllerNode(ManagedNode[ControllerSettings]):
 
     def status(self) -> Status:
         return controller_status(self._loop, self._runner)
-
-

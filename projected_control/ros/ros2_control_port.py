@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+from numpy.typing import NDArray
 from rclpy.node import Node
 
 from projected_control.control.loop import ControlLoop
@@ -14,6 +16,8 @@ from projected_control.ros.lifecycle import ManagedNode
 from projected_control.ros.topics_port import TopicsPort, Wiring
 from projected_control.ros.wait_set import side_node
 from projected_control.settings.nodes import ControllerSettings
+
+Array = NDArray[np.float64]
 
 AGE_SECONDS = 0.2
 """For how long the age of states is looked at when the port is opened [s]."""
@@ -48,9 +52,7 @@ class Ros2ControlPort(TopicsPort):
             self._side.destroy_node()
             raise
         try:
-            self.plan: Plan = plan(
-                self._manager.controllers(), motors, reached.effort_controller
-            )
+            self.plan: Plan = plan(self._manager.controllers(), motors, reached.effort_controller)
         except ProjectedControlError:
             self._leave()
             raise
@@ -67,7 +69,7 @@ class Ros2ControlPort(TopicsPort):
         self.delay = delay_from_ages(self.ages(AGE_SECONDS), self.settings.rate) or 0
         return state
 
-    def engage(self) -> None:
+    def engage(self, effort: Array) -> None:
         before, wanted = self.plan.deactivate, self.plan.activate
         self._manager.switch(wanted, before)
         self._engaged = True

@@ -96,9 +96,7 @@ class ParameterFile:
                 if known is not None and name not in known and not _is_ros_own(name):
                     raise self._unknown(name, entry, known, section)
 
-    def _unknown(
-        self, name: str, entry: Entry, known: Iterable[str], section: str
-    ) -> UnknownName:
+    def _unknown(self, name: str, entry: Entry, known: Iterable[str], section: str) -> UnknownName:
         whose = "our nodes" if section == ALL_NODES else _kind_of(section)
         error = UnknownName(f"parameter of {whose}", name, known)
         if near := nearest(name, known):
