@@ -9,6 +9,8 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from projected_control.apps import extras
+
 if TYPE_CHECKING:
     from projected_control.apps.commands import Subparsers
 
@@ -45,16 +47,11 @@ def run(args: argparse.Namespace) -> int:
     """Measure and report."""
     from projected_control.apps.experiments.outcome import as_json
     from projected_control.apps.experiments.progress import terminal_progress
-    from projected_control.errors import InvalidValue, ProjectedControlError
+    from projected_control.errors import InvalidValue
 
     if not 1 <= args.repeats <= 1000:
         raise InvalidValue(f"--repeats must be 1 to 1000, got {args.repeats}")
-    try:
-        import rclpy  # noqa: F401
-    except ImportError:
-        raise ProjectedControlError(
-            "this measurement needs ROS 2: pip install 'projected_control[ros]', or source yours"
-        ) from None
+    extras.require("rclpy", "projected-control bench faults")
     with tempfile.TemporaryDirectory() as folder, terminal_progress(sys.stderr) as progress:
         numbers = measure(args.repeats, Path(folder), progress)
     if args.json:
