@@ -96,5 +96,5 @@ def test_a_package_that_is_there_but_broken(tmp_path, monkeypatch):
     (tmp_path / "broken_rclpy.py").write_text("import no_such_library")
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setitem(extras.INSTALL, "broken_rclpy", "see its documentation")
-    with pytest.raises(extras.MissingExtra, match="cannot be imported .*no_such_library"):
+    with pytest.raises(extras.MissingExtra, match=r"cannot be imported .*no_such_library"):
         extras.require("broken_rclpy", "this test")
