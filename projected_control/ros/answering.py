@@ -37,6 +37,7 @@ class Answering(ABC):
         malformed: States and wrenches that could not be read.
         refused: Why the last change that was handed over could not be made; empty if it could.
         lost: Why the loop has ended by itself; empty if it has not.
+        foreign: What somebody else commanded, where that ended it.
         echo: Measures the delay.
         q: Joint positions of the last state, for those who only look.
     """
@@ -56,7 +57,7 @@ class Answering(ABC):
         self.statistics, self.totals = Statistics(), Totals(loop.controller)
         self.latency, self.period = Timing(), Timing()
         self.skipped = self.malformed = self.deadline_misses = 0
-        self.lost = self.refused = ""
+        self.lost = self.refused = self.foreign = ""
 
     @property
     def elapsed(self) -> float:

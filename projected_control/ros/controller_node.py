@@ -118,6 +118,7 @@ class ControllerNode(ManagedNode):
             reach.close()
             raise
         self._thread = thread
+        thread.ended = self.look_now
         thread.start()
         self._say_active(loop)
 
@@ -140,14 +141,16 @@ class ControllerNode(ManagedNode):
         )
 
     def deactivate(self) -> None:
+        disturbed = False
         if self._thread is not None:
             self._thread.stop()
+            disturbed = bool(self._thread.foreign)
             self._last_run = self._thread.summary()
             self._thread.destroy()
             self._thread = None
         if self._reach is not None:
             reach, self._reach = self._reach, None
-            reach.release()
+            reach.release(disturbed)
 
     def cleanup(self) -> None:
         self._loop = None
@@ -162,6 +165,8 @@ class ControllerNode(ManagedNode):
     def failure(self) -> str:
         thread = self._thread
         if thread is not None and thread.lost:
+            if thread.foreign and self._reach is not None:
+                return self._neighbours.accuse(self._reach.wiring.commands, thread.foreign)
             return thread.lost
         self._houses_kept += 1
         try:

@@ -41,8 +41,12 @@ class Reach:
     def check(self) -> None:
         """Raise where the arm takes efforts no longer."""
 
-    def release(self) -> None:
-        """Give the arm back as it was, and close."""
+    def release(self, disturbed: bool = False) -> None:
+        """Give the arm back as it was, and close.
+
+        Args:
+            disturbed: Somebody else commands the arm: nobody shall, from now on.
+        """
         self.close()
 
     def close(self) -> None:
@@ -101,11 +105,12 @@ class Ros2ControlReach(Reach):
         if state != "active":
             raise CannotEngage(f"{name} is {state}: somebody switched it, or it failed")
 
-    def release(self) -> None:
+    def release(self, disturbed: bool = False) -> None:
         self._manager.timeout = min(self._manager.timeout, RELEASE_SECONDS)
         try:
             there = {c.name: c for c in self._manager.controllers()}
-            mine = [n for n in self.plan.activate if n in there and there[n].active]
+            ours = (self.plan.effort_controller,) if disturbed else self.plan.activate
+            mine = [n for n in ours if n in there and there[n].active]
             former = [n for n in self.plan.deactivate if n in there and not there[n].active]
             self._manager.switch(former, mine)
             if former:

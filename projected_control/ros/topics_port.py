@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from time import monotonic, perf_counter_ns, sleep
 from typing import Any, NamedTuple
 
@@ -18,6 +19,7 @@ from projected_control.control.loop import ControlLoop
 from projected_control.errors import ProjectedControlError
 from projected_control.ports.port import ArmState
 from projected_control.ros.answering import Answering
+from projected_control.ros.command_monitor import CommandMonitor
 from projected_control.ros.messages import (
     EffortWriter,
     StateReader,
@@ -67,6 +69,9 @@ class LoopThread(Worker, Answering):
         node: In no executor; gets the loop's topics.
         voice, loop, settings: See `Answering`.
         wiring: Where the arm is reached.
+
+    Attributes:
+        ended: Called in the thread when it has ended by itself, before its farewell.
     """
 
     def __init__(
@@ -94,6 +99,8 @@ class LoopThread(Worker, Answering):
         Worker.__init__(self, node, "control loop", subscriptions)
         self._subscriptions, self._wrench_topic = subscriptions, wiring.wrench
         self._commands = node.create_publisher(Float64MultiArray, wiring.commands, QUEUE)
+        self._monitor: CommandMonitor | None = None
+        self.ended: Callable[[], None] = lambda: None
         names = model.arm.joint_names
         order = [names.index(name) for name in wiring.order or names]
         self._writer, self._first_motor = EffortWriter(order), order[0]
@@ -161,6 +168,7 @@ class LoopThread(Worker, Answering):
         self._wrench_is_coming = self.needs_wrench or bool(
             self._node.count_publishers(self._wrench_topic)
         )
+        self._monitor = CommandMonitor(self._node, self._commands.topic_name)
         super().start()
 
     def destroy(self) -> None:
@@ -169,6 +177,8 @@ class LoopThread(Worker, Answering):
         for subscription in self._subscriptions:
             node.destroy_subscription(subscription)
         node.destroy_publisher(self._commands)
+        if self._monitor is not None:
+            self._monitor.destroy()
 
     # In the thread
 
@@ -180,10 +190,27 @@ class LoopThread(Worker, Answering):
             self.lost = f"the loop failed: {type(error).__name__}: {error}"
         finally:
             self.loop.guard.sent[:] = 0.0
-            self._commands.publish(self._writer.fill(self.loop.guard.sent))
+            self._send(self._writer.fill(self.loop.guard.sent))
             self._beats.publish(Header(frame_id="inactive"))
+            if self.lost:
+                self.ended()
+            # A dead arm acknowledges nothing; and to wait inside would keep the interpreter's lock.
+            give_up = monotonic() + FAREWELL_SECONDS
             for publisher in (self._commands, self._beats):
-                publisher.wait_for_all_acked(Duration(seconds=FAREWELL_SECONDS))
+                while not publisher.wait_for_all_acked(Duration()) and monotonic() < give_up:
+                    sleep(0.005)
+
+    def _send(self, message: bytes) -> None:
+        if self._monitor is not None:
+            self._monitor.sent(message)
+        self._commands.publish(message)
+
+    def _alone(self) -> bool:
+        """Whether nobody else commands the arm; sets `lost` otherwise."""
+        self.foreign = "" if self._monitor is None else self._monitor.foreign()
+        if self.foreign:
+            self.lost = f"somebody else also commands this arm, with {self.foreign}"
+        return not self.foreign
 
     def _answer_states(self) -> None:
         inbox, lockstep = self._inbox, self.settings["lockstep"]
@@ -192,7 +219,10 @@ class LoopThread(Worker, Answering):
             limits = self.loop.guard.limits
             inbox.wait(0.1 if lockstep else min(limits.stale_time, self._beat_period))
             received = perf_counter_ns()
-            if self._answer_one(received) if lockstep else self._answer_all(received):
+            answered = self._answer_one(received) if lockstep else self._answer_all(received)
+            if not self._alone():
+                return
+            if answered:
                 heard = monotonic()
                 continue
             if self._wrench_reader is not None:
@@ -211,7 +241,7 @@ class LoopThread(Worker, Answering):
     def _fall_silent(self, silent: float) -> None:
         report = self.loop.guard.release(self.loop.guard.sent, _STALE)
         self.statistics.note(report)
-        self._commands.publish(self._writer.fill(report.effort))
+        self._send(self._writer.fill(report.effort))
         if silent > self.settings["limits.lost_time"]:
             self.lost = f"no joint state for {silent:.2f} s: the arm or its driver has stopped"
 
@@ -243,7 +273,7 @@ class LoopThread(Worker, Answering):
             self.malformed += 1
             return False
         if now == self._last_ns:
-            self._commands.publish(self._writer.fill(self.loop.guard.sent, tag_of(now)))
+            self._send(self._writer.fill(self.loop.guard.sent, tag_of(now)))
             self._beats.publish(Header(frame_id="active"))
             return True
         self._answer(now, received)
@@ -255,7 +285,7 @@ class LoopThread(Worker, Answering):
         self.echo.seen(self._reader.echo)
         report = self.loop.update(ArmState(self.q, self._v, multipliers, time), noticed)
         tag = tag_of(now) if self.settings["lockstep"] else 0
-        self._commands.publish(self._writer.fill(report.effort, tag))
+        self._send(self._writer.fill(report.effort, tag))
         self.echo.sent(float(report.effort[self._first_motor]))
         self.count(report, now, received)
 

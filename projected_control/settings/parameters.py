@@ -179,7 +179,7 @@ TABLE: tuple[Parameter, ...] = (
     _p("markers_rate", 0.0, "Of the topic ~/markers, for RViz; 0 for never", "Hz", minimum=0.0, maximum=100.0),
     _p("heartbeat_rate", 250.0, "Of the topic ~/heartbeat, by which the watchdog knows the controller lives", "Hz", minimum=1.0, maximum=1e4),
     _p("autostart", True, "Configure and activate without being told, as soon as it is possible", nodes=(*EVERY_PLANT, WATCHDOG)),
-    _p("realtime.priority", 0, "SCHED_FIFO priority of the loop's thread; 0 for the ordinary scheduler", minimum=0, maximum=99, nodes=(*EVERY_PLANT, WATCHDOG)),
+    _p("realtime.priority", 40, "SCHED_FIFO priority of the process; taken where the system permits it, but not in lockstep; 0 for the ordinary scheduler", minimum=0, maximum=99, nodes=EVERY_PLANT),
     _p("realtime.lock_memory", False, "Keep all memory in RAM", nodes=(*EVERY_PLANT, WATCHDOG)),
     _p("realtime.cpus", [], "CPUs the process may run on; empty for all", minimum=0, maximum=4096, nodes=(*EVERY_PLANT, WATCHDOG)),
     # The simulated arm
@@ -205,6 +205,8 @@ TABLE: tuple[Parameter, ...] = (
     _p("joints", [], "Joints of the effort controller, for the size of the zeros", nodes=(WATCHDOG,)),
     _p("timeout", 0.012, "Silence of the heartbeat after which zeros are sent", "s", minimum=0.001, maximum=10.0, live=True, nodes=(WATCHDOG,)),
     _p("controller", "force_controller", "Name of the controller node whose heartbeat counts", nodes=(WATCHDOG,)),
+    _p("realtime.priority", 50, "SCHED_FIFO priority of the process, above the controller's; taken where the system permits it; 0 for the ordinary scheduler", minimum=0, maximum=99, nodes=(WATCHDOG,)),
+    _p("deactivate_time", 0.5, "Of zeros without a break, after which the effort controller is deactivated; where the controller is heard again before, it goes on", "s", minimum=0.05, maximum=60.0, live=True, nodes=(WATCHDOG,)),
     _p("state_time", 0.5, "Without a new or changing joint state under an active controller, after which zeros are sent", "s", minimum=0.01, maximum=10.0, live=True, nodes=(WATCHDOG,)),
     _p("zero_rate", 500.0, "At which zeros are repeated while tripped", "Hz", minimum=1.0, maximum=1e4, nodes=(WATCHDOG,)),
 )  # fmt: skip

@@ -23,7 +23,15 @@ SETTINGS = {
     **STEADY,
     "limits.effort": [30.0],
     "friction.viscous": [1.0],  # an arm without torque comes to rest, not to its joint limits
+    "watchdog": WATCHDOG,
+    "limits.watchdog_time": 10.0,
     "disturbance.effort": [0.02, 0.0, 0.0],  # nor does it ever stand so still as to look frozen
+}
+WATCHED = {
+    "joints": SETTINGS["joints"],
+    "controller": FORCE,
+    "diagnostics_rate": 20.0,
+    "timeout": 1.0,
 }
 COMMANDS = "effort_controller/commands"
 
@@ -37,6 +45,7 @@ class Team:
         self.states = fleet.record(JointState, "joint_states")
         self.arm = fleet.start(ARM, SETTINGS)
         self.controller = fleet.start(FORCE, SETTINGS)
+        self.watchdog = fleet.start(WATCHDOG, WATCHED)
         self.follows()
 
     def follows(self) -> None:
@@ -154,10 +163,9 @@ def test_stays_inactive_until_told(team: Team) -> None:
 
 def test_controller_killed(team: Team) -> None:
     """Silence, then zeros from the watchdog, and the arm has no torque."""
-    joints = {"joints": SETTINGS["joints"], "controller": FORCE, "diagnostics_rate": 20.0}
-    team.fleet.start(WATCHDOG, {**joints, "timeout": 1.0})
     team.fleet.until_said(WATCHDOG, "watching", level=0)
     team.fleet.until(lambda: np.abs(team.newest_efforts(1)).max() > 0.0, "a torque on the wire")
+    trips = team.fleet.diagnosis(WATCHDOG).number("trips")
     team.controller.kill()
     team.fleet.until_said(WATCHDOG, "no heartbeat for", "sending zeros", level=2)
     team.fleet.more(team.commands, 10)
@@ -167,7 +175,7 @@ def test_controller_killed(team: Team) -> None:
     assert (sent[last + 1 :] == 0.0).all()
     team.fleet.until(lambda: not any(team.states.messages[-1].effort), "an arm without torque")
     assert not any(any(state.effort) for state in team.fleet.more(team.states, 20))
-    assert team.fleet.diagnosis(WATCHDOG).number("trips") == 1
+    assert team.fleet.diagnosis(WATCHDOG).number("trips") == trips + 1
 
 
 def test_successor_of_a_killed_controller(team: Team) -> None:
@@ -179,7 +187,9 @@ def test_successor_of_a_killed_controller(team: Team) -> None:
 
 def test_watchdog_hears_a_farewell(team: Team) -> None:
     """A controller that stops in an orderly way does not trip it."""
+    team.fleet.until_said(WATCHDOG, "watching", level=0)
+    trips = team.fleet.diagnosis(WATCHDOG).number("trips")
     assert team.fleet.change(FORCE, "deactivate")
     team.fleet.until_said(WATCHDOG, "waiting for a controller", level=0)
-    assert team.fleet.diagnosis(WATCHDOG).number("trips") == 1
+    assert team.fleet.diagnosis(WATCHDOG).number("trips") == trips
     assert (efforts(team.commands.drain())[-1] == 0.0).all()

@@ -136,7 +136,8 @@ def test_processes_restart(fleet: Fleet) -> None:
     before, used = set(SHARED_MEMORY.iterdir()), set()
     for i in range(3):
         arm, force, dog = f"{ARM}_{i}", f"{FORCE}_{i}", f"{WATCHDOG}_{i}"  # no word from before
-        processes = [fleet.start(ARM, SETTINGS, arm), fleet.start(FORCE, SETTINGS, force)]
+        watched = {**SETTINGS, "watchdog": dog, "limits.watchdog_time": 10.0}
+        processes = [fleet.start(ARM, SETTINGS, arm), fleet.start(FORCE, watched, force)]
         processes.append(fleet.start(WATCHDOG, {**watchdog, "controller": force}, dog))
         fleet.until_said(force, "following", level=0)
         fleet.until_said(dog, "watching", level=0)

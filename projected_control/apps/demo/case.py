@@ -74,8 +74,12 @@ class DemoSettings:
         return round(self.seconds * self.controller["rate"])
 
     def parameter_file(self) -> str:
-        """One ROS parameter file for all three nodes."""
-        nodes = {self.case.node: self.controller, ARM: self.arm, WATCHDOG: self.watchdog}
+        """One ROS parameter file for all three nodes, in which the controller has a watchdog."""
+        watched: dict[str, Any] = {"watchdog": WATCHDOG}
+        if self.controller["lockstep"]:
+            watched["limits.watchdog_time"] = self.watchdog["timeout"]
+        controller = {**self.controller, **watched}
+        nodes = {self.case.node: controller, ARM: self.arm, WATCHDOG: self.watchdog}
         content = {
             f"/{name}": {"ros__parameters": {k: v for k, v in values.items() if v not in ([], "")}}
             for name, values in nodes.items()
