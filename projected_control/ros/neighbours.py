@@ -18,7 +18,8 @@ from projected_control.ros.topics_port import QUEUE
 from projected_control.ros.wait_set import drain, unused
 
 NAMESAKE_SECONDS = 0.5
-"""How long a controller listens for one of the same name where there may be one [s]."""
+"""How long a controller listens for another of the same name, or for a watchdog that was named a
+moment ago [s]."""
 
 NAMELESS_CHECKS = 8
 """In how many checks of an active controller another publisher may have no name.
@@ -109,12 +110,20 @@ class Neighbours:
     def __init__(self, node: Node, side: Node, watchdog: str) -> None:
         self._node, self._side = node, side
         self._nameless = 0
-        self._beat = 0.0
-        self._said = ""
+        self._watchdog = ""
         self._beats: Any = None
-        self._welcome = {side.get_fully_qualified_name()}
+        self._listen_to(watchdog)
+
+    def _listen_to(self, watchdog: str) -> None:
+        """Hear this watchdog's heartbeat and no other; from it alone zeros are welcome."""
+        if self._beats is not None:
+            self._side.destroy_subscription(self._beats)
+            self._beats = None
+        self._watchdog, self._beat, self._said = watchdog, 0.0, ""
+        self._welcome = {self._side.get_fully_qualified_name()}
         if watchdog:
-            self._beats = side.create_subscription(Header, f"{watchdog}/heartbeat", unused, QUEUE)
+            topic = f"{watchdog}/heartbeat"
+            self._beats = self._side.create_subscription(Header, topic, unused, QUEUE)
             # The watchdog sends its zeros from a node of its own beside it.
             self._welcome.add(f"{self._beats.topic_name.removesuffix('/heartbeat')}_watch")
 
@@ -174,9 +183,12 @@ class Neighbours:
     def require_watchdog(self, settings: dict[str, Any]) -> None:
         """Raise where the watchdog, if one is needed, is silent or does not watch us."""
         name, patience = settings["watchdog"], settings["limits.watchdog_time"]
+        if name != self._watchdog:
+            self._listen_to(name)
+            self._await_beat()
         if not name:
             return
-        if self._beats is not None and (beats := drain(self._beats)):
+        if beats := drain(self._beats):
             self._beat, self._said = monotonic(), beats[-1].frame_id
         if not self._beat:
             raise ProjectedControlError(
@@ -198,6 +210,15 @@ class Neighbours:
                 f"the watchdog {name} watches {details}, not {self._node.get_name()}; set its "
                 "parameter controller"
             )
+
+    def _await_beat(self) -> None:
+        """Give a watchdog that was named a moment ago the time to be heard."""
+        give_up = monotonic() + NAMESAKE_SECONDS
+        while self._beats is not None and monotonic() < give_up:
+            if beats := drain(self._beats):
+                self._beat, self._said = monotonic(), beats[-1].frame_id
+                return
+            sleep(0.02)
 
 
 def _listed(names: set[str]) -> str:
