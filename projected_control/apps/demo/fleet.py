@@ -62,9 +62,20 @@ class Fleet:
         log = (self._folder / f"{node}.log").read_text(encoding="utf-8", errors="replace")
         return " / ".join(log.strip().splitlines()[-lines:]) or "none"
 
+    def runs(self, node: str) -> bool:
+        """Whether a node was started and has not been killed."""
+        return node in self._running
+
     def kill(self, node: str) -> None:
-        """kill -9, for those who want to see the watchdog at work."""
-        self._running.pop(node).kill()
+        """kill -9, for those who want to see the watchdog at work; nothing where it is dead."""
+        process = self._running.pop(node, None)
+        if process is not None:
+            process.kill()
+            process.wait()
+
+    def hang(self, node: str) -> None:
+        """SIGSTOP: it is there, and does nothing."""
+        self._running[node].send_signal(signal.SIGSTOP)
 
     def stop(self) -> None:
         """End all nodes, the controllers first; kill those that do not listen."""
