@@ -44,6 +44,9 @@ DISCOVERY_SECONDS = 3.5
 Nodes hear of each other at once or, often, with the next announcement, which comes every 3 s.
 """
 
+LISTEN_SECONDS = 0.05
+"""Between two looks whether the watchdog is still there [s]."""
+
 ECHOES = 300
 """Of efforts in the arm's states, from which the delay counts as measured."""
 
@@ -75,6 +78,7 @@ class ControllerNode(ManagedNode):
             self._loop_node.create_publisher(Header, f"{name}/heartbeat", QUEUE),
             self._loop_node.create_publisher(JointState, f"{name}/state", QUEUE),
         )
+        self.create_timer(LISTEN_SECONDS, self._hear_watchdog)
         self.create_subscription(JointTrajectory, "~/reference", self._on_reference, 10)
         self.create_service(Trigger, "~/summary", self._on_summary)
         self._markers: Markers | None = None
@@ -183,6 +187,14 @@ class ControllerNode(ManagedNode):
         except ProjectedControlError as error:
             return str(error)
         return ""
+
+    def _hear_watchdog(self) -> None:
+        """More often than the other reasons to stop: its silence counts in tenths of a second."""
+        try:
+            self._neighbours.require_watchdog(self.settings)
+        except ProjectedControlError:
+            if self.active:
+                self.look_now()
 
     def _allow_for(self, loop: ControlLoop, delay: int) -> None:
         """Take a longer delay of the force loop into account; refuse gains it makes unstable."""

@@ -75,6 +75,23 @@ def prepare_process(
 
 
 @contextlib.contextmanager
+def real_time_priority(priority: int) -> Iterator[None]:
+    """This thread, and those that it starts meanwhile, run before others where that is permitted.
+
+    Args:
+        priority: SCHED_FIFO priority.
+    """
+    policy, parameter = os.sched_getscheduler(0), os.sched_getparam(0)
+    with contextlib.suppress(OSError):
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(priority))
+    try:
+        yield
+    finally:
+        with contextlib.suppress(OSError):
+            os.sched_setscheduler(0, policy, parameter)
+
+
+@contextlib.contextmanager
 def ordinary_priority() -> Iterator[None]:
     """Give way to others in this thread for a while: for work that takes long and may wait.
 

@@ -39,7 +39,7 @@ lag. What a single stall left in the queue is answered in full."""
 LOCKSTEP_PATIENCE = 2.0
 """Without a state in lockstep, after which the controller gives up [s]."""
 
-FAREWELL_SECONDS = 0.2
+FAREWELL_SECONDS = 0.1
 """How long the last words of a loop may take to arrive [s]."""
 
 _FORCE_STALE, _STALE = int(Event.FORCE_STALE), int(Event.STATE_STALE)

@@ -20,7 +20,8 @@ from time import monotonic
 from typing import Any
 
 import numpy as np
-from fleet import THREE_LINK, Fleet, Process
+import rclpy
+from fleet import DEEP, THREE_LINK, Fleet, Process
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
@@ -59,21 +60,35 @@ rclpy.spin(node)
 """
 
 
-class Trio:
-    """An arm, its controller and its watchdog, and the times of what passes between them.
+class Sent:
+    """Messages of a topic with the time at which they were sent, however late they are read."""
 
-    Attributes:
-        commands: When (by `time.monotonic`) and what.
-        efforts: The same, as the arm reports it.
-    """
+    def __init__(self, fleet: Fleet, kind: Any, topic: str, field: str) -> None:
+        self._node = rclpy.create_node(f"reader_of_{field}", context=fleet.node.context)
+        self._subscription = self._node.create_subscription(kind, topic, lambda _: None, DEEP)
+        self._field = field
+        self._messages: list[tuple[float, tuple[float, ...]]] = []
+
+    def all(self) -> list[tuple[float, tuple[float, ...]]]:
+        """When, by the clock of the day [s], and the numbers."""
+        handle, kind = self._subscription.handle, self._subscription.msg_type
+        while (taken := handle.take_message(kind, False)) is not None:
+            message, info = taken
+            when = 1e-9 * info["source_timestamp"]
+            self._messages.append((when, tuple(getattr(message, self._field))))
+        return self._messages
+
+    def close(self) -> None:
+        self._node.destroy_node()
+
+
+class Trio:
+    """An arm, its controller and its watchdog, and all that passes between them."""
 
     def __init__(self, fleet: Fleet, **more: Any) -> None:
         self.fleet = fleet
-        self.commands: list[tuple[float, tuple[float, ...]]] = []
-        self.efforts: list[tuple[float, tuple[float, ...]]] = []
-        node = fleet.node
-        node.create_subscription(Float64MultiArray, COMMANDS, self._on_command, 100)
-        node.create_subscription(JointState, "joint_states", self._on_state, 100)
+        self.commands = Sent(fleet, Float64MultiArray, COMMANDS, "data")
+        self.efforts = Sent(fleet, JointState, "joint_states", "effort")
         settings = {**SETTINGS, "diagnostics_rate": 20.0}
         self.arm = fleet.start(ARM, settings, **more)
         self.controller = fleet.start(FORCE, settings)
@@ -81,29 +96,34 @@ class Trio:
         fleet.until_said(FORCE, "following", level=0)
         self.run(200)
 
-    def _on_command(self, message: Float64MultiArray) -> None:
-        self.commands.append((monotonic(), tuple(message.data)))
-
-    def _on_state(self, message: JointState) -> None:
-        self.efforts.append((monotonic(), tuple(message.effort)))
-
     def run(self, count: int) -> None:
         """Wait until so many torques more were sent."""
-        seen = len(self.commands)
+        seen = len(self.commands.all())
         self.fleet.until(
-            lambda: sum(any(numbers) for _, numbers in self.commands[seen:]) >= count, "torques"
+            lambda: sum(any(numbers) for _, numbers in self.commands.all()[seen:]) >= count,
+            "torques",
         )
 
-    def until_zero(self) -> float:
-        """Wait until the arm has no torque; from the last commanded torque to the zeros [s]."""
+    def until_limp(self) -> None:
+        """Wait until the arm has no torque."""
 
-        def zeros() -> bool:
-            last = [numbers for _, numbers in self.efforts[-20:]]
+        def limp() -> bool:
+            last = [numbers for _, numbers in self.efforts.all()[-20:]]
             return len(last) == 20 and not np.any(last)
 
-        self.fleet.until(zeros, "an arm without torque")
-        when = max(t for t, numbers in self.commands if any(numbers))
-        return min(t for t, _ in self.commands if t > when) - when
+        self.fleet.until(limp, "an arm without torque")
+
+    def until_zero(self) -> float:
+        """Wait for that; from the last commanded torque to the zeros [s]."""
+        self.until_limp()
+        commands = self.commands.all()
+        last = max(i for i, (_, numbers) in enumerate(commands) if any(numbers))
+        self.fleet.until(lambda: len(self.commands.all()) > last + 1, "zeros")
+        return commands[last + 1][0] - commands[last][0]
+
+    def close(self) -> None:
+        for sent in (self.commands, self.efforts):
+            sent.close()
 
 
 @contextmanager
@@ -119,8 +139,10 @@ def stopped(*processes: Any) -> Iterator[None]:
 
 
 @pytest.fixture
-def trio(fleet: Fleet) -> Trio:
-    return Trio(fleet)
+def trio(fleet: Fleet) -> Iterator[Trio]:
+    trio = Trio(fleet)
+    yield trio
+    trio.close()
 
 
 def kill(process: Process) -> None:
@@ -143,7 +165,8 @@ def test_a_lost_arm_is_noticed_in_time(trio: Trio, fault: Callable[[Process], No
         lambda: trio.fleet.diagnosis(FORCE).values.get("state") == "inactive", "the end"
     )
     took = monotonic() - began
-    os.kill(trio.arm.pid, signal.SIGKILL) if fault is hang else None
+    if fault is hang:
+        trio.arm.kill()
     assert float(said.message.split("for ")[1].split(" s")[0]) < LOST_TIME + 0.1
     assert took < LOST_TIME + PROMPT
 
@@ -165,11 +188,11 @@ def test_zeros_follow(trio: Trio, fault: Callable[[Process], None]) -> None:
     fault(trio.controller)
     trio.fleet.until_said(WATCHDOG, "no heartbeat for", "sending zeros", level=2)
     trio.until_zero()
-    seen = len(trio.efforts)
-    trio.fleet.until(lambda: len(trio.efforts) > seen + 500, "states of the arm")
+    seen = len(trio.efforts.all())
+    trio.fleet.until(lambda: len(trio.efforts.all()) > seen + 500, "states of the arm")
     if fault is hang:
         trio.controller.kill()
-    assert not any(trio.commands[-1][1])
+    assert not any(trio.commands.all()[-1][1])
     assert "zeros are sent" in trio.watchdog.log
 
 
@@ -204,12 +227,11 @@ def test_a_hung_listener_holds_up_nobody(trio: Trio) -> None:
         assert listener.stdout is not None
         assert listener.stdout.readline() == b"listening\n"
         with stopped(listener):
-            began, states, sent = monotonic(), len(trio.efforts), len(trio.commands)
+            states, sent = len(trio.efforts.all()), len(trio.commands.all())
             trio.run(2000)
-            took = monotonic() - began
-            gaps = np.diff([t for t, _ in trio.commands[sent:]])
-        assert len(trio.efforts) - states > 1000
-        assert gaps.max() < 0.5, f"{gaps.max():.3f} s without a command, of {took:.1f} s"
+            gaps = np.diff([t for t, _ in trio.commands.all()[sent:]])
+        assert len(trio.efforts.all()) - states > 1000
+        assert gaps.max() < 0.5, f"{gaps.max():.3f} s without a command"
         assert trio.fleet.state(FORCE) == "active"
     finally:
         listener.kill()
@@ -221,10 +243,6 @@ def test_both_killed_together(fleet: Fleet) -> None:
     trio = Trio(fleet, simulation__command_timeout=0.04)
     trio.watchdog.kill()
     trio.controller.kill()
-
-    def without_torque() -> bool:
-        last = [numbers for _, numbers in trio.efforts[-20:]]
-        return len(last) == 20 and not np.any(last)
-
-    fleet.until(without_torque, "an arm without torque")
-    assert any(trio.commands[-1][1])
+    trio.until_limp()
+    assert any(trio.commands.all()[-1][1])
+    trio.close()

@@ -89,20 +89,21 @@ class Scene:
 
     def inactive(self, act: Callable[[str], None], node: str) -> tuple[float, str]:
         """From something done to a node until the controller is inactive [s], and why."""
+        began = monotonic()
         act(node)
-        outcome = self._wire.until_inactive(self._monitor, self.controller)
+        outcome = self._wire.until_inactive(self._monitor, self.controller, began)
         self._fleet.kill(node)
         return outcome
 
     def interfere(self, torque: float) -> tuple[float, str]:
         """From somebody else's command to the controller's zeros [s], and why it stopped."""
         seconds = self._wire.interfere(torque)
-        _, reason = self._wire.until_inactive(self._monitor, self.controller)
+        _, reason = self._wire.until_inactive(self._monitor, self.controller, monotonic())
         return seconds, reason
 
     def without_anybody(self) -> tuple[float, str]:
         """Controller and watchdog killed: until the arm, by its own drive, has no torque [s]."""
-        self._fleet.kill(WATCHDOG)
         began = monotonic()
+        self._fleet.kill(WATCHDOG)
         self._fleet.kill(self.controller)
         return self._wire.last_torque_of_arm() - began, ""

@@ -15,6 +15,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
 from projected_control.errors import ProjectedControlError
+from projected_control.ros.realtime import real_time_priority
 from projected_control.ros.wait_set import Inbox
 
 if TYPE_CHECKING:
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 
 PATIENCE = 60.0
 """How long to wait for a controller to move its arm [s]."""
+
+PRIORITY = 45
+"""Of the threads that listen, where the system permits it: they must not be late themselves."""
 
 COMMANDS = "effort_controller/commands"
 
@@ -33,6 +37,10 @@ class Wire:
     """Notes when the last torque and the first zeros were heard, and the arm's last torque."""
 
     def __init__(self) -> None:
+        with real_time_priority(PRIORITY):
+            self._begin()
+
+    def _begin(self) -> None:
         self._context = Context()
         rclpy.init(context=self._context, signal_handler_options=SignalHandlerOptions.NO)
         self._node = rclpy.create_node("projected_control_wire", context=self._context)
@@ -100,9 +108,8 @@ class Wire:
             sleep(0.01)
         return float(self._arm_torque)
 
-    def until_inactive(self, monitor: Monitor, controller: str) -> tuple[float, str]:
-        """From now until a controller says it is inactive [s], and why."""
-        began = monotonic()
+    def until_inactive(self, monitor: Monitor, controller: str, began: float) -> tuple[float, str]:
+        """From a moment until a controller says it is inactive [s], and why."""
         while monotonic() - began < 10.0:
             monitor.spin(0.01)
             level, message, values = monitor.diagnostics.get(controller, (0, "", {}))

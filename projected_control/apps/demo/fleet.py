@@ -28,6 +28,7 @@ class Fleet:
         self._folder = folder
         self._environment = {**os.environ, **environment}
         self._running: dict[str, subprocess.Popen[bytes]] = {}
+        self._killed: list[subprocess.Popen[bytes]] = []
 
     def start(self, node: str, arguments: Sequence[str]) -> None:
         """Start a node; it runs in a session of its own, so that Ctrl-C reaches us alone."""
@@ -70,8 +71,8 @@ class Fleet:
         """kill -9, for those who want to see the watchdog at work; nothing where it is dead."""
         process = self._running.pop(node, None)
         if process is not None:
-            process.kill()
-            process.wait()
+            process.kill()  # the moment counts: it is reaped later
+            self._killed.append(process)
 
     def hang(self, node: str) -> None:
         """SIGSTOP: it is there, and does nothing."""
@@ -90,3 +91,6 @@ class Fleet:
                 process.kill()
             process.wait()
         self._running.clear()
+        for process in self._killed:
+            process.wait()
+        self._killed.clear()
