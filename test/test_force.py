@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from arms import slider_model, spatial_model, state_on
+from arms import raw_state, slider_model, spatial_model, state_on
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,7 +14,7 @@ from projected_control.control import (
     MotionController,
     MotionGains,
 )
-from projected_control.control.guard import Event, Guard
+from projected_control.control.guard import Event
 from projected_control.control.limits import Limits
 from projected_control.control.loop import ControlLoop
 from projected_control.control.references import Constant, Reference, ReferencePoint, Sine, Sines
@@ -23,7 +23,7 @@ from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.constraints import Stack
 from projected_control.model.dynamics import Problem, projected
 from projected_control.model.projection import Metric
-from projected_control.ports import ArmState, SimulatedArm
+from projected_control.ports import SimulatedArm, run
 from projected_control.simulation import (
     FRICTIONLESS,
     ForceSensor,
@@ -135,9 +135,9 @@ def hold_still(gains, seconds, sensor, wanted, guard_limits=None, reference=None
     limits = guard_limits or {"effort": 1e6, "effort_rate": 1e12}
     loop = ControlLoop(
         controller,
-        Guard(Limits.of(model.arm, **limits), model.k, T),
         reference or Constant(controller.motion[0].copy()),
-        wanted if isinstance(wanted, Reference) else Constant(wanted),
+        limits=Limits.of(model.arm, **limits),
+        force_reference=wanted if isinstance(wanted, Reference) else Constant(wanted),
     )
     record = []
 
@@ -147,7 +147,7 @@ def hold_still(gains, seconds, sensor, wanted, guard_limits=None, reference=None
             [hardware.truth.multipliers[0], force.error[0], force.integral[0], tick.report.events]
         )
 
-    loop.run(hardware, round(seconds / T), observe)
+    run(loop, hardware, round(seconds / T), observe)
     return np.array(record)
 
 
@@ -227,14 +227,15 @@ def test_the_arm_of_the_paper(law, friction, place, rms, peak, force_of_each_row
     rows = np.vstack([truth.J_theta, truth.A])
     v = np.linalg.solve(rows, np.append(start.rate, 0.0))
     hardware = SimulatedArm(Plant(truth, T, friction=friction), q, v)
-    guard = Guard(Limits.of(model.arm, effort_rate=1e9), 2, T)
+    limits = Limits.of(model.arm, effort_rate=1e9)
     efforts, forces = [], []
 
     def observe(_, tick):
         efforts.append(tick.report.effort.copy())
         forces.append(hardware.truth.multipliers[0])
 
-    statistics = ControlLoop(controller, guard, RODS).run(hardware, 4000, observe)
+    loop = ControlLoop(controller, RODS, limits=limits)
+    statistics = run(loop, hardware, 4000, observe)
     assert statistics.events == {}
     efforts, forces = np.array(efforts), np.array(forces[1:])
     assert np.sqrt((efforts**2).sum(axis=1).mean()) == pytest.approx(rms, rel=0.01)
@@ -335,7 +336,7 @@ def stopped_loop(strategy):
     controller.hold(q)
     limits = Limits.of(model.arm, effort=1e3, effort_rate=1e9, hold_time=0.0)
     reference = Constant(controller.motion[0].copy())
-    loop = ControlLoop(controller, Guard(limits, 2, T), reference, Constant([30.0]))
+    loop = ControlLoop(controller, reference, limits=limits, force_reference=Constant([30.0]))
     return loop, q
 
 
@@ -347,7 +348,7 @@ def test_the_integral_rests_while_others_decide(strategy, trouble):
     rest = np.zeros(3)
 
     def tick(k, place, force):
-        return loop.update(ArmState(place, rest, np.array([force]), k * T))
+        return loop.update(raw_state(loop.controller.model, place, rest, force, k * T))
 
     for k in range(10):
         tick(k, q, 5.0)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from arms import slider_crank_case, slider_model
+from arms import raw_state, slider_crank_case, slider_model
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -26,11 +26,12 @@ from projected_control.control.limits import Limits
 from projected_control.control.loop import ControlLoop
 from projected_control.control.motion import STOP_DAMPING
 from projected_control.control.references import Constant, Reference, ReferencePoint, Sine, Sines
+from projected_control.control.state import RawState
 from projected_control.errors import InvalidValue
 from projected_control.model.arm import Arm
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.coordinates import Coordinates
-from projected_control.ports import ArmState, SimulatedArm
+from projected_control.ports import SimulatedArm, run
 from projected_control.simulation import Plant, assemble
 
 T = 1e-3
@@ -59,17 +60,17 @@ class Scripted(Reference):
 
 
 def make_loop(law=Law.PIDC, reference=None, **limits):
-    limits = Limits.of(MODEL.arm, **({"effort_rate": 1e9} | limits))
+    limits = Limits.of(MODEL.arm, **({"effort_rate": 1e9, "residual": 1e9} | limits))
     controller = (
         ForceController(MODEL, GAINS, ForceGains())
         if law is Law.HYBRID
         else MotionController(MODEL, GAINS, law)
     )
-    return ControlLoop(controller, Guard(limits, 2, T), reference or Constant(PLACE))
+    return ControlLoop(controller, reference or Constant(PLACE), limits=limits)
 
 
-def tick(loop, k, q=START, v=REST, multipliers=None):
-    report = loop.update(ArmState(np.array(q), np.array(v), multipliers, k * T))
+def tick(loop, k, q=START, v=REST, force=0.0):
+    report = loop.update(raw_state(MODEL, q, v, force, k * T))
     return report.action, Event(report.events), report.effort.copy()
 
 
@@ -154,7 +155,7 @@ def test_each_bad_spell_is_ridden_out_anew():
 def test_a_stamp_that_is_not_finite_is_no_state(stamp):
     loop = make_loop()
     tick(loop, 0)
-    report = loop.update(ArmState(START, REST, None, stamp))
+    report = loop.update(RawState(START, REST, stamp))
     assert (report.action, report.events) == (Action.HOLD, Event.STATE_NOT_FINITE)
     assert tick(loop, 1)[:2] == (Action.FOLLOW, Event.NONE)
 
@@ -274,7 +275,7 @@ def moving_arm(limits, speed, ticks):
         kinetic = 0.5 * state.v @ MODEL.arm.M @ state.v
         record.append((turn.report.action, turn.report.events, state.q, state.v, kinetic))
 
-    loop.run(hardware, ticks, observe)
+    run(loop, hardware, ticks, observe)
     return record
 
 
@@ -316,8 +317,7 @@ def crank_loop():
     arm = Arm.from_urdf(arm.urdf, passive=["joint_2"], gravity=0.0)
     model = ConstrainedArm(arm, slider, Coordinates.of_joints(["joint_1"]))
     limits = Limits.of(arm, effort=1e3, effort_rate=1e9)
-    guard = Guard(limits, 1, T)
-    return ControlLoop(PassiveJointController(model, GAINS), guard, Constant([1.4]))
+    return ControlLoop(PassiveJointController(model, GAINS), Constant([1.4]), limits=limits)
 
 
 def test_control_lost_and_rank_changed():
@@ -325,7 +325,7 @@ def test_control_lost_and_rank_changed():
 
     def at(k, q1):
         q = np.array([q1, 2.0 * np.pi - 2.0 * q1])
-        report = loop.update(ArmState(q, np.zeros(2), None, k * T))
+        report = loop.update(RawState(q, np.zeros(2), k * T))
         return report.action, Event(report.events), report.effort.copy()
 
     assert at(0, 1.5)[:2] == (Action.FOLLOW, Event.NONE)
@@ -379,7 +379,7 @@ def wild_loops():
     ]
     limits = Limits.of(MODEL.arm, effort=[1.0, 2.0, 3.0], effort_rate=[100.0, 300.0, 500.0])
     for controller in controllers:
-        yield ControlLoop(controller, Guard(limits, 2, T), Scripted(PLACE)), limits
+        yield ControlLoop(controller, Scripted(PLACE), limits=limits), limits
 
 
 WILD_LOOPS = list(wild_loops())
@@ -403,7 +403,7 @@ def test_whatever_comes_what_is_sent_is_sound(index, ticks):
         q, v = (START, REST) if good_state else (values[5:8], values[8:11])
         stamp = k * T if good_state else values[11]
         with np.errstate(all="ignore"):
-            report = loop.update(ArmState(q.copy(), v.copy(), values[12:13].copy(), stamp))
+            report = loop.update(raw_state(MODEL, q, v, values[12], stamp))
         sent = report.effort.copy()
         assert np.isfinite(sent).all()
         assert (np.abs(sent) <= limits.effort).all()
@@ -433,7 +433,7 @@ def test_the_compiled_tick_does_what_its_parts_do(law):
         stamp = (k - 5 * (random.random() < 0.05)) * T
         reference.say(PLACE + (0.2 if random.random() < 0.1 else 0.01) * random.normal(size=2))
         measured = random.normal(size=1)
-        report = loop.update(ArmState(q, v, measured, stamp))
+        report = loop.update(raw_state(MODEL, q, v, measured, stamp))
 
         controller.motion[:] = reference.point
         if law is Law.HYBRID:

@@ -12,6 +12,7 @@ answers what should not be, and says in its report what it did. It never raises.
 | reference jumps | damped stop, until the reference is back or replaced |
 | measured force missing where it is needed | damped stop, until it is back |
 | controllability of passive joints lost | zero, until it is back |
+| the arm has left its constraint | zero, until it is back |
 | effort not finite | zero |
 """
 
@@ -48,6 +49,7 @@ class Event(IntFlag):
     CONTROL_LOST = 1024
     RANK_CHANGED = 2048
     FORCE_STALE = 4096
+    LEFT_CONSTRAINT = 8192
 
     @property
     def phrase(self) -> str:
@@ -77,7 +79,13 @@ _STOP = int(
     Event.POSITION_LIMIT | Event.VELOCITY_LIMIT | Event.REFERENCE_JUMPED | Event.FORCE_STALE
 )
 _HOLD = int(Event.STATE_NOT_FINITE | Event.TIME_WENT_BACK)
-_ZERO = int(Event.STATE_FROZEN | Event.STATE_STALE | Event.EFFORT_NOT_FINITE | Event.CONTROL_LOST)
+_ZERO = int(
+    Event.STATE_FROZEN
+    | Event.STATE_STALE
+    | Event.EFFORT_NOT_FINITE
+    | Event.CONTROL_LOST
+    | Event.LEFT_CONSTRAINT
+)
 _ANSWER_FOLLOW, _ANSWER_STOP, _ANSWER_HOLD, _ANSWER_ZERO = (int(action) for action in Action)
 
 
@@ -119,7 +127,8 @@ class GuardTerms(NamedTuple):
 
     Attributes:
         effort, step, velocity, lower, upper: Bounds, n each; step is of the effort in one tick.
-        jump, period, hold_time, frozen_time, stale_time: See `Limits`; arrays of one.
+        jump, period, hold_time, frozen_time, stale_time, residual, force_time: See `Limits`;
+            arrays of one.
         stamp: Of the last state, NaN before the first.
         unchanged, held, waited: Time for which the positions were the same, the effort was held,
             and the stamp did not go on [s].
@@ -139,6 +148,8 @@ class GuardTerms(NamedTuple):
     hold_time: Array
     frozen_time: Array
     stale_time: Array
+    residual: Array
+    force_time: Array
     stamp: Array
     unchanged: Array
     held: Array
@@ -153,8 +164,8 @@ class GuardTerms(NamedTuple):
 
 @compiled
 def unpack_guard(work: Array, n: int, k: int) -> GuardTerms:
-    """Name the parts of a guard's array (11 + 7n + 2k numbers); views, nothing is copied."""
-    b, o = work[11:], 7 * n
+    """Name the parts of a guard's array (13 + 7n + 2k numbers); views, nothing is copied."""
+    b, o = work[13:], 7 * n
     return GuardTerms(
         b[:n],
         b[n : 2 * n],
@@ -166,6 +177,8 @@ def unpack_guard(work: Array, n: int, k: int) -> GuardTerms:
         work[2:3],
         work[3:4],
         work[4:5],
+        work[11:12],
+        work[12:13],
         work[5:6],
         work[6:7],
         work[7:8],
@@ -290,7 +303,7 @@ class Guard:
     """The last word before an arm.
 
     Args:
-        limits: What the arm stands.
+        limits: What the arm may be asked for.
         coordinates: Number of coordinates of the reference.
         period: Of the loop [s].
 
@@ -302,7 +315,7 @@ class Guard:
     def __init__(self, limits: Limits, coordinates: int, period: float) -> None:
         n = limits.effort.size
         self.period = validate.positive("period", period)
-        self.work: Array = np.zeros(11 + 7 * n + 2 * coordinates)
+        self.work: Array = np.zeros(13 + 7 * n + 2 * coordinates)
         self._terms = interpreted(unpack_guard)(self.work, n, coordinates)
         self.sent: Array = self._terms.sent
         self.set_limits(limits)
@@ -316,6 +329,7 @@ class Guard:
         g.jump[0], g.period[0] = limits.reference_jump, self.period
         g.hold_time[0], g.frozen_time[0] = limits.hold_time, limits.frozen_time
         g.stale_time[0] = limits.stale_time
+        g.residual[0], g.force_time[0] = limits.residual, limits.force_time
         self.limits = limits
 
     def reset(self) -> None:
@@ -324,6 +338,13 @@ class Guard:
         g.sent[:] = 0.0
         g.theta[:] = g.stamp[0] = g.rank[0] = np.nan
         g.unchanged[0] = g.held[0] = g.waited[0] = g.missing[0] = 0.0
+
+    def start_from(self, effort: Array) -> None:
+        """Start anew from an effort that the arm needs, so that the first one sent is no bump."""
+        self.reset()
+        if np.isfinite(effort).all():
+            bound = self._terms.effort
+            self._terms.sent[:] = np.clip(effort, -bound, bound)
 
     def accept_reference(self, motion: Array) -> None:
         """Take a reference as it is, however far from the last: its rows θ_d, θ̇_d, θ̈_d."""

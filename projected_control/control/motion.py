@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from projected_control.compiled import compiled
 from projected_control.control.terms import ControlTerms
 from projected_control.model.constrained_arm import Terms
+from projected_control.model.kinematics import wrap
 from projected_control.model.linalg import copy
 from projected_control.model.projection import pseudo_inverse
-from projected_control.model.scalar_functions import wrap
 
 Array = NDArray[np.float64]
 

@@ -15,11 +15,16 @@ from numpy.typing import NDArray
 from projected_control.compiled import compiled, interpreted
 from projected_control.errors import InvalidValue
 from projected_control.model.arm import Arm
-from projected_control.model.constraints import Constraint, Moving, RowConstraint, Stack
+from projected_control.model.constraints import Constraint, FunctionConstraint, Moving, Stack
 from projected_control.model.coordinates import Coordinates
 from projected_control.model.linalg import copy
 from projected_control.model.projection import TOLERANCE, Metric, check_tolerance, project
-from projected_control.model.scalar_functions import Row, RowTable, evaluate_rows, row_memory
+from projected_control.model.scalar_functions import (
+    FunctionTable,
+    ScalarFunction,
+    evaluate_functions,
+    function_scratch_size,
+)
 
 Array = NDArray[np.float64]
 Arguments = tuple[Any, ...]
@@ -67,7 +72,7 @@ def workspace_size(n: int, m: int, k: int, frames: int) -> int:
     rows = m + k
     named = 2 * rows + rows * n + 6 * m + 3 * n + 2 * n * n + 2 * m * n + 1 + k + k * n
     most = max(m, k, n)
-    return named + max(row_memory(frames, n), most * (most + n + 1)) + 2 * n * n
+    return named + max(function_scratch_size(frames, n), most * (most + n + 1)) + 2 * n * n
 
 
 @compiled
@@ -169,8 +174,8 @@ class ConstrainedArm:
 
         equations = _equations(constraint)
         self._by_hand = constraint if equations is None else None
-        rows = [*(equations or []), *(coordinates.rows if coordinates else [])]
-        row_arguments = RowTable(arm, rows).arguments
+        rows = [*(equations or []), *(coordinates.functions if coordinates else [])]
+        row_arguments = FunctionTable(arm, rows).arguments
         first = 0 if self._by_hand is None else m
         self.work: Array = np.zeros(workspace_size(n, m, k, len(row_arguments[3])))
         terms = interpreted(unpack)(self.work, n, m, k)
@@ -237,15 +242,12 @@ class ConstrainedArm:
             terms.bias[:m] = self._by_hand.bias(arm)
 
 
-def _equations(constraint: Constraint | None) -> list[Row] | None:
+def _equations(constraint: Constraint | None) -> list[ScalarFunction] | None:
     """The rows of a constraint that is made of nothing else, or None."""
     if constraint is None:
         return []
-    if isinstance(constraint, RowConstraint):
-        kind = type(constraint)
-        own = (kind.residual, kind.jacobian, kind.bias)
-        inherited = (RowConstraint.residual, RowConstraint.jacobian, RowConstraint.bias)
-        return list(constraint.equations) if own == inherited else None
+    if isinstance(constraint, FunctionConstraint):
+        return list(constraint.functions) if constraint.is_its_functions else None
     if type(constraint) is Moving:
         return _equations(constraint.constraint)
     if type(constraint) is Stack:
@@ -302,7 +304,7 @@ def evaluate_model(
     copy(q, arm_q)
     copy(v, arm_v)
     t = unpack(work, v.size, m, k)
-    evaluate_rows(
+    evaluate_functions(
         spatial_jacobian,
         arm_q,
         arm_v,

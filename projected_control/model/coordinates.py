@@ -15,25 +15,31 @@ from projected_control import validate
 from projected_control.errors import InvalidValue
 from projected_control.model.arm import Arm
 from projected_control.model.constraints import plane_axes
-from projected_control.model.scalar_functions import HeadingRow, JointRow, PointRow, Row, RowTable
+from projected_control.model.scalar_functions import (
+    FunctionTable,
+    HeadingInPlane,
+    JointPosition,
+    PositionAlong,
+    ScalarFunction,
+)
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Coordinate:
-    """One coordinate: its name, its unit, the row that computes it.
+    """One coordinate: its name, its unit, the scalar function that computes it.
 
     Attributes:
         name: By which references call it.
         unit: ``m`` or ``rad``.
-        row: See `rows`.
+        function: See `scalar_functions`.
         periodic: Whether values that differ by 2π are the same.
     """
 
     name: str
     unit: str
-    row: Row
+    function: ScalarFunction
     periodic: bool = False
 
     @classmethod
@@ -46,19 +52,19 @@ class Coordinate:
         else:
             direction = validate.direction("direction of the coordinate", axis)
             name = name or f"{frame}.along"
-        return cls(name, "m", PointRow(frame, direction))
+        return cls(name, "m", PositionAlong(frame, direction))
 
     @classmethod
     def heading(cls, frame: str, plane_normal: ArrayLike, name: str | None = None) -> Coordinate:
         """The angle of a frame's x axis in a plane, from the world's x axis about the normal."""
         e1, e2 = plane_axes(plane_normal)
-        row = HeadingRow(frame, np.array([1.0, 0.0, 0.0]), e1, e2)
-        return cls(name or f"{frame}.angle", "rad", row, periodic=True)
+        function = HeadingInPlane(frame, np.array([1.0, 0.0, 0.0]), e1, e2)
+        return cls(name or f"{frame}.angle", "rad", function, periodic=True)
 
     @classmethod
     def joint(cls, joint: str, name: str | None = None, unit: str = "rad") -> Coordinate:
         """A joint's own position; the unit is ``m`` for one that slides."""
-        return cls(name or joint, unit, JointRow(joint))
+        return cls(name or joint, unit, JointPosition(joint))
 
 
 class Coordinates:
@@ -73,7 +79,7 @@ class Coordinates:
             raise InvalidValue(f"coordinates are named twice in {list(self.names)}")
         self.size = len(self.members)
         self.periodic = np.array([c.periodic for c in self.members])
-        self._table: tuple[Arm, RowTable] | None = None
+        self._table: tuple[Arm, FunctionTable] | None = None
 
     @classmethod
     def of_joints(cls, names: Sequence[str]) -> Coordinates:
@@ -81,13 +87,13 @@ class Coordinates:
         return cls([Coordinate.joint(name) for name in names])
 
     @property
-    def rows(self) -> list[Row]:
+    def functions(self) -> list[ScalarFunction]:
         """What computes them."""
-        return [c.row for c in self.members]
+        return [c.function for c in self.members]
 
-    def _evaluate(self, arm: Arm) -> RowTable:
+    def _evaluate(self, arm: Arm) -> FunctionTable:
         if self._table is None or self._table[0] is not arm:
-            self._table = arm, RowTable(arm, self.rows)
+            self._table = arm, FunctionTable(arm, self.functions)
         return self._table[1].evaluate()
 
     def value(self, arm: Arm) -> Array:

@@ -1,9 +1,10 @@
 """Scalar functions of the configuration, from which constraints and coordinates are made.
 
-A row is one number y(q): a component of a point's position, the heading of a frame in a plane, a
-joint's angle. Each has a Jacobian ∂y/∂q and a bias, the part of ÿ that is there without any joint
-acceleration, so that ``ÿ = (∂y/∂q) q̈ + bias``. A constraint sets rows to zero, a coordinate
-follows them: the mathematics is the same, and so is the compiled code.
+A scalar function is one number y(q): a component of a point's position, the heading of a frame in
+a plane, a joint's position. Each has a Jacobian ∂y/∂q and a bias, the part of ÿ that is there
+without any joint acceleration, so that ``ÿ = (∂y/∂q) q̈ + bias``. A constraint sets such functions
+to zero, and each is then one of its rows; a coordinate follows one. The mathematics is the same,
+and so is the compiled code.
 """
 
 from __future__ import annotations
@@ -16,6 +17,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projected_control.compiled import compiled
+from projected_control.model.kinematics import (
+    add,
+    cross,
+    frame_motion,
+    inner,
+    rotate,
+    vector,
+    wrap,
+)
 
 if TYPE_CHECKING:
     from projected_control.model.arm import Arm
@@ -28,7 +38,7 @@ _OFFSET, _GEOMETRY, _COLUMNS = 3, 4, 16
 
 
 @dataclass(frozen=True)
-class PointRow:
+class PositionAlong:
     """``y = directionᵀ (p − p_other) − offset`` [m], p the origin of a frame in the world.
 
     Attributes:
@@ -45,7 +55,7 @@ class PointRow:
 
 
 @dataclass(frozen=True)
-class HeadingRow:
+class HeadingInPlane:
     """``y = ψ − ψ_other − offset`` [rad], ψ = atan2(e₂ᵀ d, e₁ᵀ d), d an axis of a frame.
 
     Attributes:
@@ -66,56 +76,56 @@ class HeadingRow:
 
 
 @dataclass(frozen=True)
-class JointRow:
+class JointPosition:
     """``y = q_joint − offset`` [rad or m]."""
 
     joint: str
     offset: float = 0.0
 
 
-Row = PointRow | HeadingRow | JointRow
+ScalarFunction = PositionAlong | HeadingInPlane | JointPosition
 
 
-class RowTable:
-    """Rows laid out for one arm as arrays that a kernel can walk through.
+class FunctionTable:
+    """Scalar functions laid out for one arm as arrays that a kernel can walk through.
 
-    A line of the table holds the row's kind, its frame or joint, its other frame, its offset and
+    A line of the table holds a function's kind, its frame or joint, its other frame, its offset and
     up to twelve numbers of geometry; a line of the anchors holds a frame's place on its joint and a
     one for each joint that moves it.
 
     Attributes:
-        arguments: What `evaluate_rows` takes, up to where it writes; the last is the layout,
+        arguments: What `evaluate_functions` takes, up to where it writes; the last is the layout,
             anchors before table.
-        value: y, one number a row; written by `evaluate`, as are the next two.
-        jacobian: ∂y/∂q, rows × n.
+        value: y, one number per function; written by `evaluate`, as are the next two.
+        jacobian: ∂y/∂q, functions × n.
         bias: The part of ÿ that is not due to q̈.
     """
 
-    def __init__(self, arm: Arm, rows: Sequence[Row]) -> None:
-        frames = _frames_of(rows)
+    def __init__(self, arm: Arm, functions: Sequence[ScalarFunction]) -> None:
+        frames = _frames_of(functions)
         attachments = [arm.attachment(name) for name in frames]
         self._arm = arm
-        self.value = np.zeros(len(rows))
-        self.jacobian = np.zeros((len(rows), arm.n))
-        self.bias = np.zeros(len(rows))
-        table = np.zeros((len(rows), _COLUMNS))
-        for i, row in enumerate(rows):
+        self.value = np.zeros(len(functions))
+        self.jacobian = np.zeros((len(functions), arm.n))
+        self.bias = np.zeros(len(functions))
+        table = np.zeros((len(functions), _COLUMNS))
+        for i, function in enumerate(functions):
             geometry = table[i, _GEOMETRY:]
-            table[i, _OFFSET] = row.offset
-            if isinstance(row, JointRow):
-                table[i, :3] = _JOINT, arm.joint_index(row.joint), _WORLD
+            table[i, _OFFSET] = function.offset
+            if isinstance(function, JointPosition):
+                table[i, :3] = _JOINT, arm.joint_index(function.joint), _WORLD
                 continue
-            frame = frames.index(row.frame)
-            other = _WORLD if row.other is None else frames.index(row.other)
-            if isinstance(row, PointRow):
+            frame = frames.index(function.frame)
+            other = _WORLD if function.other is None else frames.index(function.other)
+            if isinstance(function, PositionAlong):
                 table[i, :3] = _POINT, frame, other
-                geometry[:3] = row.direction
+                geometry[:3] = function.direction
             else:
                 table[i, :3] = _HEADING, frame, other
-                geometry[:3] = attachments[frame].rotation @ row.axis
-                geometry[3:6], geometry[6:9] = row.e1, row.e2
-                if row.other is not None:
-                    geometry[9:] = attachments[other].rotation @ row.axis
+                geometry[:3] = attachments[frame].rotation @ function.axis
+                geometry[3:6], geometry[6:9] = function.e1, function.e2
+                if function.other is not None:
+                    geometry[9:] = attachments[other].rotation @ function.axis
         anchors = attachments or [arm.attachment(arm.root_frame)]
         self.arguments = (
             arm.spatial_jacobian,
@@ -125,114 +135,31 @@ class RowTable:
             tuple(a.joint_translation for a in anchors),
             np.concatenate([[*a.translation, *a.support] for a in anchors] + [table.ravel()]),
         )
-        self._memory = np.empty(row_memory(len(anchors), arm.n))
+        self._scratch = np.empty(function_scratch_size(len(anchors), arm.n))
 
-    def evaluate(self) -> RowTable:
+    def evaluate(self) -> FunctionTable:
         """Value, Jacobian and bias for the arm's present state."""
-        evaluate_rows(*self.arguments, self.value, self.jacobian, self.bias, self._memory)
+        evaluate_functions(*self.arguments, self.value, self.jacobian, self.bias, self._scratch)
         return self
 
 
-def _frames_of(rows: Sequence[Row]) -> list[str]:
+def _frames_of(functions: Sequence[ScalarFunction]) -> list[str]:
     names: list[str] = []
-    for row in rows:
-        if not isinstance(row, JointRow):
-            names += [row.frame] if row.other is None else [row.frame, row.other]
+    for function in functions:
+        if not isinstance(function, JointPosition):
+            names += (
+                [function.frame] if function.other is None else [function.frame, function.other]
+            )
     return list(dict.fromkeys(names))
 
 
-Vector = tuple[float, float, float]
-
-
-@compiled
-def cross(a: Vector, b: Vector) -> Vector:
-    """a × b."""
-    return (a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0])
-
-
-@compiled
-def dot(a: Vector, b: Vector) -> float:
-    """aᵀ b."""
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
-
-
-@compiled
-def add(a: Vector, b: Vector, factor: float = 1.0) -> Vector:
-    """a + factor b."""
-    return (a[0] + factor * b[0], a[1] + factor * b[1], a[2] + factor * b[2])
-
-
-@compiled
-def rotate(R: Array, a: Vector) -> Vector:
-    """R a."""
-    return (
-        R[0, 0] * a[0] + R[0, 1] * a[1] + R[0, 2] * a[2],
-        R[1, 0] * a[0] + R[1, 1] * a[1] + R[1, 2] * a[2],
-        R[2, 0] * a[0] + R[2, 1] * a[1] + R[2, 2] * a[2],
-    )
-
-
-@compiled
-def vector(a: Array, start: int) -> Vector:
-    """Three numbers out of an array."""
-    return (a[start], a[start + 1], a[start + 2])
-
-
-@compiled
-def frame_motion(
-    spatial_jacobian: Array,
-    v: Array,
-    rotation: Array,
-    translation: Array,
-    local: Array,
-    support: Array,
-    jacobian: Array,
-) -> tuple[Vector, Vector, Vector, Vector]:
-    """Position, angular velocity, linear and angular bias of a frame's origin, in world axes.
-
-    Pinocchio leaves, after one pass, the spatial Jacobian: column k is the twist (o_k, ω_k) that
-    joint k gives, o_k being the velocity of the body's point at the world's origin. From it,
-
-        J_k = (o_k + ω_k × p, ω_k),   d/dt (o_k, ω_k) = 𝒱_k × (o_k, ω_k),   𝒱_k = Σ_{i≤k} J_i q̇_i,
-
-    which spares a second pass for the bias J̇q̇.
-
-    Args:
-        spatial_jacobian: 6 × n, translation first.
-        v: q̇.
-        rotation: Of the joint the frame is attached to, 3 × 3.
-        translation: Of that joint [m].
-        local: The frame's origin in that joint's axes [m].
-        support: 1 for each joint that moves the frame, else 0.
-        jacobian: Result, linear above angular, 6 × n.
-    """
-    position = add(vector(translation, 0), rotate(rotation, vector(local, 0)))
-    zero = (0.0, 0.0, 0.0)
-    linear, angular, linear_bias, angular_bias = zero, zero, zero, zero
-    for k in range(v.size):
-        o, w = zero, zero
-        if support[k] != 0.0:
-            o = (spatial_jacobian[0, k], spatial_jacobian[1, k], spatial_jacobian[2, k])
-            w = (spatial_jacobian[3, k], spatial_jacobian[4, k], spatial_jacobian[5, k])
-            linear, angular = add(linear, o, v[k]), add(angular, w, v[k])
-            linear_bias = add(linear_bias, add(cross(angular, o), cross(linear, w)), v[k])
-            angular_bias = add(angular_bias, cross(angular, w), v[k])
-        at_point = add(o, cross(w, position))
-        for i in range(3):
-            jacobian[i, k] = at_point[i]
-            jacobian[i + 3, k] = w[i]
-    velocity = add(linear, cross(angular, position))
-    linear_bias = add(add(linear_bias, cross(angular_bias, position)), cross(angular, velocity))
-    return position, angular, linear_bias, angular_bias
-
-
-def row_memory(frames: int, n: int) -> int:
-    """How many numbers `evaluate_rows` needs for intermediate results."""
+def function_scratch_size(frames: int, n: int) -> int:
+    """How many numbers `evaluate_functions` needs for intermediate results."""
     return 12 * frames + 6 * n * frames + n
 
 
 @compiled
-def evaluate_rows(
+def evaluate_functions(
     spatial_jacobian: Array,
     q: Array,
     v: Array,
@@ -242,19 +169,19 @@ def evaluate_rows(
     value: Array,
     jacobian: Array,
     bias: Array,
-    memory: Array,
+    scratch: Array,
 ) -> None:
-    """Fill value, Jacobian and bias of every row (see `RowTable` for the layout).
+    """Fill value, Jacobian and bias of every function (see `FunctionTable` for the layout).
 
-    The memory holds at least `row_memory` numbers for intermediate results.
+    The scratch holds at least `function_scratch_size` numbers for intermediate results.
     """
     n, frames = v.size, len(rotations)
     anchors = layout[: frames * (3 + n)].reshape((frames, 3 + n))
     table = layout[frames * (3 + n) :].reshape((value.size, _COLUMNS))
-    motion = memory[: 12 * frames].reshape((frames, 12))
+    motion = scratch[: 12 * frames].reshape((frames, 12))
     o = 12 * frames + 6 * n * frames
-    jacobians = memory[12 * frames : o].reshape((frames, 6, n))
-    gradient = memory[o : o + n]
+    jacobians = scratch[12 * frames : o].reshape((frames, 6, n))
+    gradient = scratch[o : o + n]
     for f in range(frames):
         position, omega, linear_bias, angular_bias = frame_motion(
             spatial_jacobian,
@@ -306,12 +233,6 @@ def evaluate_rows(
 
 
 @compiled
-def wrap(angle: float) -> float:
-    """The same angle in [−π, π]."""
-    return angle - 2.0 * np.pi * np.round(angle / (2.0 * np.pi))
-
-
-@compiled
 def heading(
     rotation: Array,
     motion: Array,
@@ -333,11 +254,11 @@ def heading(
     d = rotate(rotation, vector(geometry, axis))
     rate = cross(omega, d)
     second = add(cross(alpha, d), cross(omega, rate))
-    x, y, x_rate, y_rate = dot(e1, d), dot(e2, d), dot(e1, rate), dot(e2, rate)
+    x, y, x_rate, y_rate = inner(e1, d), inner(e2, d), inner(e1, rate), inner(e2, rate)
     square = x * x + y * y
     psi_rate = (x * y_rate - y * x_rate) / square
     slip = 2.0 * psi_rate * (x * x_rate + y * y_rate)
     for k in range(gradient.size):
         turn = cross((frame_jacobian[3, k], frame_jacobian[4, k], frame_jacobian[5, k]), d)
-        gradient[k] = (x * dot(e2, turn) - y * dot(e1, turn)) / square
-    return np.arctan2(y, x), (x * dot(e2, second) - y * dot(e1, second) - slip) / square
+        gradient[k] = (x * inner(e2, turn) - y * inner(e1, turn)) / square
+    return np.arctan2(y, x), (x * inner(e2, second) - y * inner(e1, second) - slip) / square

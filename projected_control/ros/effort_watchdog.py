@@ -28,10 +28,9 @@ from projected_control.ros.controller_manager import ControllerManager, Plan, pl
 from projected_control.ros.lifecycle import ERROR, OK, ManagedNode, Status, run
 from projected_control.ros.messages import EffortWriter, StateReader
 from projected_control.ros.neighbours import WATCHING
-from projected_control.ros.reach import manager_of
 from projected_control.ros.topics_port import QUEUE, Wiring
 from projected_control.ros.wait_set import Worker, side_node, unused
-from projected_control.settings.parameters import WATCHDOG
+from projected_control.settings.nodes import WATCHDOG, WatchdogSettings
 
 BEAT_SECONDS = 0.05
 """Between two heartbeats of the watchdog itself [s]."""
@@ -173,7 +172,7 @@ class Watch(Worker):
         return BEAT_SECONDS
 
 
-class EffortWatchdogNode(ManagedNode):
+class EffortWatchdogNode(ManagedNode[WatchdogSettings]):
     """Parameters, lifecycle and the controller manager around `Watch`."""
 
     def __init__(self) -> None:
@@ -191,32 +190,34 @@ class EffortWatchdogNode(ManagedNode):
         self.create_timer(BEAT_SECONDS, self._say_what_it_waits_for)
 
     def configure(self) -> None:
-        if not self.settings["joints"]:
+        if not self.settings.joints:
             raise InvalidValue("the watchdog must know how many zeros to send: set joints")
 
     def activate(self) -> None:
         s = self.settings
-        joints, topic, state_time = tuple(s["joints"]), Wiring().commands, None
-        if s["hardware"] == "ros2_control":
-            self._manager = manager_of(self, self._manager_node)
+        joints, topic, state_time = s.joints, Wiring().commands, None
+        if s.hardware == "ros2_control":
+            self._manager = ControllerManager(
+                self._manager_node, s.ros2_control.manager, s.ros2_control.timeout
+            )
             try:
                 self._plan = plan(
-                    self._manager.controllers(), joints, s["ros2_control.effort_controller"]
+                    self._manager.controllers(), joints, s.ros2_control.effort_controller
                 )
             except ProjectedControlError:
                 self._close_manager()
                 raise
             joints, topic = self._plan.joints, self._plan.commands_topic
-            state_time = s["state_time"]
+            state_time = s.state_time
         self._deactivated = ""
         self._watch = Watch(
             self._watch_node,
-            s["controller"],
+            s.controller,
             joints,
             topic,
-            s["timeout"],
+            s.timeout,
             state_time,
-            s["zero_rate"],
+            s.zero_rate,
             self._beats,
         )
         self._trips = 0
@@ -238,12 +239,12 @@ class EffortWatchdogNode(ManagedNode):
         self._manager_node.destroy_node()
         super().destroy_node()
 
-    def accept(self, settings: dict[str, object], changed: object) -> None:
+    def accept(self, settings: WatchdogSettings, changed: object) -> None:
         watch = self._watch
         if watch is not None:
-            watch.timeout = float(settings["timeout"])  # type: ignore[arg-type]
+            watch.timeout = settings.timeout
             if watch.state_time is not None:
-                watch.state_time = float(settings["state_time"])  # type: ignore[arg-type]
+                watch.state_time = settings.state_time
 
     def _say_what_it_waits_for(self) -> None:
         """While nothing is watched, the heartbeat says why; the watching thread has its own."""
@@ -258,9 +259,9 @@ class EffortWatchdogNode(ManagedNode):
             return
         if watch.trips != self._trips:
             self._trips = watch.trips
-            self._notices.begin(
-                "zeros", f"{watch.trouble or 'a moment of silence'}: zeros are sent"
-            )
+            reason = watch.trouble or "the controller was silent for a moment"
+            self._notices.begin("zeros", f"{reason}: zeros are sent")
+            self._say()
         if watch.trouble:
             self._deactivate_after_zeros(watch)
         else:
@@ -280,7 +281,7 @@ class EffortWatchdogNode(ManagedNode):
         if manager is None or self._plan is None or self._deactivated:
             return
         lasted = monotonic() - watch.tripped
-        if watch.zeros < ZEROS_FIRST or lasted < self.settings["deactivate_time"]:
+        if watch.zeros < ZEROS_FIRST or lasted < self.settings.deactivate_time:
             return
         name = self._plan.effort_controller
         try:
@@ -297,7 +298,7 @@ class EffortWatchdogNode(ManagedNode):
         if watch is None:
             return OK, "", {}
         values = {
-            "controller": self.settings["controller"],
+            "controller": self.settings.controller,
             "watching": watch.watching,
             "heartbeats": watch.beats,
             "longest silence (ms)": 1e3 * watch.longest,

@@ -9,7 +9,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from typing import Any
+from typing import Any, Generic, TypeVar, cast
 
 import rclpy
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
@@ -24,7 +24,7 @@ from projected_control.errors import ProjectedControlError
 from projected_control.ros.parameters import DeclaredParameters, require_inactive
 from projected_control.ros.realtime import Preparation, ordinary_priority, prepare_process
 from projected_control.ros.transport import avoid_shared_memory
-from projected_control.settings.parameters import parameters_of
+from projected_control.settings.nodes import NodeSettings, settings_class
 
 RETRY_SECONDS = 0.25
 """How often a node that starts itself tries again [s]."""
@@ -35,9 +35,11 @@ _PACES = ("lockstep", "simulation.factor")
 Status = tuple[int, str, dict[str, Any]]
 OK, WARN, ERROR = 0, 1, 2
 
+S = TypeVar("S", bound=NodeSettings)
 
-class ManagedNode(LifecycleNode):
-    """A lifecycle node that declares its parameters from the table and may start itself.
+
+class ManagedNode(LifecycleNode, Generic[S]):
+    """A lifecycle node that declares its parameters from its settings and may start itself.
 
     Subclasses implement `configure`, `activate`, `deactivate`, `cleanup` and `status`; whatever
     these raise becomes a refused transition with the reason in the log and on /diagnostics.
@@ -46,7 +48,7 @@ class ManagedNode(LifecycleNode):
     stays inactive until it is told to start.
 
     Args:
-        kind: Its name in the table of parameters, and its own unless remapped.
+        kind: Which node it is (see `settings.nodes`), and its own name unless remapped.
     """
 
     def __init__(self, kind: str) -> None:
@@ -56,15 +58,16 @@ class ManagedNode(LifecycleNode):
         self.stopped_by_itself = ""
         self._reason = ""
         self._to_be_started = True
-        self._declared = DeclaredParameters(self, kind, self._accept)
+        self._class = cast(type[S], settings_class(kind))
+        self._declared = DeclaredParameters(self, self._class, self._accept)
         self._diagnostics = self.create_publisher(DiagnosticArray, "/diagnostics", 10)
-        period = 1.0 / self.settings["diagnostics_rate"]
+        period = 1.0 / self.settings.diagnostics_rate
         self._diagnostics_timer = self.create_timer(period, self.publish_diagnostics)
         self._housekeeping = self.create_timer(RETRY_SECONDS, self._keep_house)
         self._wake = self.create_guard_condition(self._keep_house)
 
     @property
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> S:
         """All parameters, checked."""
         return self._declared.settings
 
@@ -82,7 +85,7 @@ class ManagedNode(LifecycleNode):
     def cleanup(self) -> None:
         """Undo `configure`."""
 
-    def accept(self, settings: dict[str, Any], changed: Sequence[str]) -> None:
+    def accept(self, settings: S, changed: Sequence[str]) -> None:
         """Validate a change of settings, and put it into force if active; raise to refuse it."""
 
     def status(self) -> Status:
@@ -157,12 +160,12 @@ class ManagedNode(LifecycleNode):
         self._reason = ""
         return TransitionCallbackReturn.SUCCESS
 
-    def _accept(self, settings: dict[str, Any], changed: list[str]) -> None:
-        require_inactive(self.kind, changed, self.active)
+    def _accept(self, settings: S, changed: list[str]) -> None:
+        require_inactive(self._class, changed, self.active)
         with nullcontext() if self.active else ordinary_priority():  # inactive, it may compile
             self.accept(settings, changed)
         if "diagnostics_rate" in changed:
-            self._diagnostics_timer.timer_period_ns = round(1e9 / settings["diagnostics_rate"])
+            self._diagnostics_timer.timer_period_ns = round(1e9 / settings.diagnostics_rate)
 
     def _keep_house(self) -> None:
         if self.active:
@@ -175,7 +178,7 @@ class ManagedNode(LifecycleNode):
                 self.trigger_deactivate()
                 self.publish_diagnostics()
             return
-        if not (self.settings["autostart"] and self._to_be_started):
+        if not (self.settings.autostart and self._to_be_started):
             return
         if self._state_machine.current_state[1] == "unconfigured":
             self.trigger_configure()
@@ -211,7 +214,7 @@ def _text(value: Any) -> str:
 
 
 def run(
-    factory: Callable[[], ManagedNode], kind: str, arguments: Sequence[str] | None = None
+    factory: Callable[[], ManagedNode[Any]], kind: str, arguments: Sequence[str] | None = None
 ) -> int:
     """The main of a node: start, spin until told to stop, leave nothing behind.
 
@@ -263,22 +266,20 @@ def run(
 
 def _prepare(kind: str, argv: Sequence[str]) -> Preparation:
     """Real-time settings count before the middleware starts its threads, so look at them first."""
-    table = parameters_of(kind)
+    table = settings_class(kind).parameters()
     names = [name for name in table if name.startswith("realtime.") or name in _PACES]
-    if not any(name.startswith("realtime.") for name in names):
-        return Preparation([], [], [])
     try:
-        values = _given(kind, argv, names) if len(argv) > 1 else {}
+        given = _given(kind, argv, names) if len(argv) > 1 else {}
     except ProjectedControlError as error:
         return Preparation([], [str(error)], [])
-    usual = table["realtime.priority"].default
-    priority: Any = values.get("realtime.priority", usual)
+    values: dict[str, Any] = {name: given.get(name, table[name].default) for name in names}
+    priority = values["realtime.priority"]
     at_a_pace = not values.get("lockstep") and values.get("simulation.factor", 1.0)
     return prepare_process(
-        int(priority) if at_a_pace else 0,
-        bool(values.get("realtime.lock_memory", False)),
-        [int(cpu) for cpu in values.get("realtime.cpus", [])],
-        asked=priority != usual,
+        priority if at_a_pace else 0,
+        values["realtime.lock_memory"],
+        values["realtime.cpus"],
+        asked=priority != table["realtime.priority"].default,
     )
 
 
@@ -288,7 +289,10 @@ def _given(kind: str, argv: Sequence[str], names: Sequence[str]) -> dict[str, An
     rclpy.init(args=list(argv), context=context, signal_handler_options=SignalHandlerOptions.NO)
     try:
         probe = rclpy.create_node(kind, context=context)
-        table, any_type = parameters_of(kind), ParameterDescriptor(dynamic_typing=True)
+        table, any_type = (
+            settings_class(kind).parameters(),
+            ParameterDescriptor(dynamic_typing=True),
+        )
         given = {
             name: probe.declare_parameter(name, descriptor=any_type).value for name in names
         }  # without a default: None for those that are not given

@@ -12,6 +12,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import MutableMapping
+from time import monotonic, sleep
+from typing import Any
+
+from rclpy.duration import Duration
 
 from projected_control.resources import share_file
 
@@ -48,4 +52,18 @@ def avoid_shared_memory(environment: MutableMapping[str, str] | None = None) -> 
         env.pop(LOCALHOST_ONLY, None)
     else:
         env[BUILTIN] = "UDPv4"
+    return True
+
+
+def let_arrive(publisher: Any, seconds: float) -> bool:
+    """Wait until all listeners have what was published, but no longer than this [s]; whether so.
+
+    A dead or hung listener acknowledges nothing. To wait inside rclpy would keep the interpreter's
+    lock, and with it every other thread of the process.
+    """
+    give_up = monotonic() + seconds
+    while not publisher.wait_for_all_acked(Duration()):
+        if monotonic() > give_up:
+            return False
+        sleep(0.005)
     return True

@@ -161,10 +161,14 @@ class Plant:
             model.rank,
         )
 
+    def apply(self, effort: ArrayLike) -> None:
+        """Apply joint efforts [N·m or N] without letting time pass: only forces answer."""
+        self._effort = validate.finite_array("effort", effort, (self.model.n,))
+
     def step(self, effort: ArrayLike) -> None:
         """Apply joint efforts [N·m or N] for one step."""
         n = self.model.n
-        self._effort = validate.finite_array("effort", effort, (n,))
+        self.apply(effort)
         y = integrate_step(self.tableau, self._derivative, self.time, self._y, self.step_size)
         if not np.isfinite(y).all():
             raise SimulationFailed(

@@ -17,7 +17,7 @@ from fleet import STEADY, THREE_LINK, Fleet
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
-from projected_control.settings.parameters import ARM, FORCE, MOTION, WATCHDOG
+from projected_control.settings.nodes import ARM, FORCE, MOTION, WATCHDOG
 
 COMMANDS = "effort_controller/commands"
 SETTINGS = {**THREE_LINK, **STEADY, "friction.viscous": [1.0], "limits.effort": [30.0]}

@@ -12,7 +12,7 @@ from visualization_msgs.msg import Marker, MarkerArray
 
 from projected_control.resources import share_file
 from projected_control.ros.markers import METRES_PER_NEWTON, REACH
-from projected_control.settings.parameters import ARM, FORCE
+from projected_control.settings.nodes import ARM, FORCE
 
 SETTINGS = {**THREE_LINK, "lockstep": True, "markers_rate": 20.0, "force.reference": [5.0]}
 

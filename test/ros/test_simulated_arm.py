@@ -21,7 +21,7 @@ from std_msgs.msg import Float64MultiArray
 
 from projected_control.ros.messages import tag_of
 from projected_control.settings import build
-from projected_control.settings.parameters import ARM, checked, parameters_of
+from projected_control.settings.nodes import ARM, checked, parameters_of
 
 SETTINGS = {**THREE_LINK, "lockstep": True, "simulation.clock": True}
 EFFORT = (0.5, -0.3, 0.2)

@@ -26,7 +26,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
 from projected_control.apps.bench.faults import RESTFUL
-from projected_control.settings.parameters import ARM, FORCE, WATCHDOG
+from projected_control.settings.nodes import ARM, FORCE, WATCHDOG
 
 COMMANDS = "effort_controller/commands"
 LOST_TIME, WATCHDOG_TIME, TIMEOUT = 0.5, 0.5, 0.012

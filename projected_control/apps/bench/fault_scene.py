@@ -15,7 +15,7 @@ from projected_control.apps.demo.fleet import Fleet
 from projected_control.apps.demo.monitor import Monitor
 from projected_control.errors import ProjectedControlError
 from projected_control.ros.transport import avoid_shared_memory
-from projected_control.settings.parameters import ARM, WATCHDOG
+from projected_control.settings.nodes import ARM, WATCHDOG
 
 
 class Scene:
