@@ -36,9 +36,9 @@ ADVICE = {
     "STATE_FROZEN": "the arm's driver repeats the same positions, or brakes hold the arm",
     "STATE_STALE": "the arm or its driver sends no joint states",
     "EFFORT_NOT_FINITE": "the law gave no finite effort; look at gains and description",
-    "LEFT_CONSTRAINT": "‖Φ‖ is more than limits.residual, and the controller goes inactive; bring the "
-    "arm back onto its constraint (~/reset of the simulated arm, by hand on a real one) and activate "
-    "the controller again",
+    "LEFT_CONSTRAINT": "‖Φ‖ is more than limits.residual, and the controller goes inactive; bring "
+    "the arm back onto its constraint (~/reset of the simulated arm, by hand on a real one) and "
+    "activate the controller again",
     "CONTROL_LOST": "the motors do not reach the passive joints here; bring the arm elsewhere and "
     "activate the controller again",
 }
