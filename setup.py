@@ -83,21 +83,21 @@ setup(
         "scipy",
         "pin>=3.0",  # Pinocchio
         "numba",
-        "matplotlib",
         "pyyaml",
         "xacro",
-        "rich",
         "ruckig",
     ],
     extras_require={
+        # What the command line draws and shows; the library and the nodes work without.
+        "apps": ["matplotlib", "rich"],
         "ros": ROS_JAZZY,
         "test": [
             "pytest",
-            "pytest-rerunfailures",
             "pytest-timeout",
             "hypothesis",
             "ruff",
             "mypy",
+            "import-linter",
             "mujoco",
             "setuptools>=70.1",
         ],

@@ -178,7 +178,7 @@ class TopicsPort(Port):
             self._take_wrenches()
         return ages
 
-    def engage(self, effort: Array) -> None:
+    def engage(self) -> None:
         """From now on whoever else sends commands is a stranger."""
         self._monitor = CommandMonitor(self._node, self.wiring.commands)
 

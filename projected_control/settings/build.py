@@ -39,7 +39,7 @@ from projected_control.errors import InvalidValue
 from projected_control.model.arm import Arm
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.constraints import CONSTRAINTS, Constraint
-from projected_control.model.coordinates import Coordinate, Coordinates
+from projected_control.model.coordinates import Coordinates, coordinate_named
 from projected_control.model.projection import Metric
 from projected_control.ports import SimulatedArm
 from projected_control.resources import share_file
@@ -116,29 +116,8 @@ def build_constraint(settings: ConstrainedArmSettings) -> Constraint | None:
 def build_coordinates(
     names: Sequence[str], arm: Arm, settings: ConstrainedArmSettings
 ) -> Coordinates:
-    """Coordinates by name: link.x, link.y, link.z, link.angle, or a joint."""
-    members = []
-    for name in names:
-        frame, dot, what = name.rpartition(".")
-        if not dot:
-            unit = "m" if arm.prismatic[arm.joint_index(name)] else "rad"
-            members.append(Coordinate.joint(name, unit=unit))
-        elif what == "angle":
-            plane = settings.constraint.plane_normal
-            if not plane:
-                raise InvalidValue(
-                    f"{name} needs the plane it is measured in: constraint.plane_normal"
-                )
-            arm.attachment(frame)
-            members.append(Coordinate.heading(frame, plane))
-        elif what in ("x", "y", "z"):
-            arm.attachment(frame)
-            members.append(Coordinate.position(frame, what))
-        else:
-            raise InvalidValue(
-                f"coordinate {name!r} must be link.x, link.y, link.z, link.angle or a joint's name"
-            )
-    return Coordinates(members)
+    """Coordinates by name (see `model.coordinates.COORDINATES`)."""
+    return Coordinates([coordinate_named(name, arm, settings.constraint) for name in names])
 
 
 def build_model(settings: MovedArmSettings) -> ConstrainedArm:

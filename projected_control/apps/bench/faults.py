@@ -8,6 +8,9 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from projected_control import validate
+from projected_control.apps import bench, extras
+
 if TYPE_CHECKING:
     from projected_control.apps.bench.fault_scene import Scene
     from projected_control.apps.commands import Subparsers
@@ -94,6 +97,7 @@ def add_parser(subparsers: Subparsers) -> argparse.ArgumentParser:
         help="of the faults that must be answered at once; the others happen once "
         "(default: %(default)s)",
     )
+    bench.add_bound(parser, 1e3 * ZERO_WITHIN, "what must be answered at once, in ms,")
     parser.add_argument(
         "--only",
         nargs="+",
@@ -109,28 +113,24 @@ def run(args: argparse.Namespace) -> int:
     """Measure and report. The exit status is 1 where a bound is missed."""
     from projected_control.apps.experiments.outcome import as_json
     from projected_control.apps.experiments.progress import terminal_progress
-    from projected_control.errors import InvalidValue, ProjectedControlError
+    from projected_control.errors import InvalidValue
 
+    bound = 1e-3 * validate.positive("bound", args.bound)
     if not 1 <= args.repeats <= 1000:
         raise InvalidValue(f"--repeats must be 1 to 1000, got {args.repeats}")
-    try:
-        import rclpy  # noqa: F401
-    except ImportError:
-        raise ProjectedControlError(
-            "this measurement needs ROS 2: pip install 'projected_control[ros]', or source yours"
-        ) from None
+    extras.require("rclpy", "projected-control bench faults")
     names = [name for name in FAULTS if not args.only or name in args.only]
     with tempfile.TemporaryDirectory() as folder, terminal_progress(sys.stderr) as progress:
-        numbers = measure(names, args.repeats, Path(folder), progress)
+        taken = measure(names, args.repeats, Path(folder), progress)
+    numbers = {name: summary(FAULTS[name], results, bound) for name, results in taken.items()}
     print(as_json(numbers) if args.json else table(numbers))
-    sentences = missed(numbers)
-    for sentence in sentences:
-        print(f"projected-control: bound missed: {sentence}", file=sys.stderr)
-    return 1 if sentences else 0
+    return bench.exit_status(missed(numbers))
 
 
-def measure(names: list[str], repeats: int, folder: Path, progress: Any) -> dict[str, Any]:
-    """The numbers of ``--json``, by fault."""
+def measure(
+    names: list[str], repeats: int, folder: Path, progress: Any
+) -> dict[str, list[tuple[float, str]]]:
+    """How long each fault took, every time, until what should follow [s]; and the reasons given."""
     from projected_control.apps.bench.fault_scene import Scene
 
     jobs = [name for name in names for _ in range(repeats if FAULTS[name].often else 1)]
@@ -141,7 +141,7 @@ def measure(names: list[str], repeats: int, folder: Path, progress: Any) -> dict
             scene.prepare()
             taken[name].append(provoke(scene, name))
         progress("done", 1.0)
-    return {name: _numbers(FAULTS[name], results) for name, results in taken.items()}
+    return taken
 
 
 def provoke(scene: Scene, name: str) -> tuple[float, str]:
@@ -156,9 +156,19 @@ def provoke(scene: Scene, name: str) -> tuple[float, str]:
     return scene.silence(act) if who == "controller" else scene.inactive(act, node)
 
 
-def _numbers(fault: Fault, results: list[tuple[float, str]]) -> dict[str, Any]:
+def summary(
+    fault: Fault, results: list[tuple[float, str]], at_once: float = ZERO_WITHIN
+) -> dict[str, Any]:
+    """The numbers of ``--json`` for one fault.
+
+    Args:
+        fault: Which.
+        results: Of `measure`.
+        at_once: Bound of the faults that must be answered at once [s].
+    """
     import numpy as np
 
+    bound = at_once if fault.bound == ZERO_WITHIN else fault.bound
     seconds = np.array([time for time, _ in results])
     answered = seconds[np.isfinite(seconds)]
     some = answered if answered.size else np.array([np.nan])
@@ -167,11 +177,11 @@ def _numbers(fault: Fault, results: list[tuple[float, str]]) -> dict[str, Any]:
         "follows": fault.follows,
         "repeats": len(results),
         "answered": int(answered.size),
-        "bound_ms": 1e3 * fault.bound,
+        "bound_ms": 1e3 * bound,
         "p50_ms": float(1e3 * np.median(some)),
         "max_ms": float(1e3 * some.max()),
         "times_ms": [float(1e3 * second) for second in seconds],
-        "within_bound": bool((seconds <= fault.bound).all()),
+        "within_bound": bool((seconds <= bound).all()),
         "reason": results[-1][1],
     }
 
