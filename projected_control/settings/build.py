@@ -35,6 +35,7 @@ from projected_control.control.references import (
     Sine,
     Sines,
 )
+from projected_control.control.stability import MotionLoop
 from projected_control.errors import InvalidValue
 from projected_control.model.arm import Arm
 from projected_control.model.constrained_arm import ConstrainedArm
@@ -54,6 +55,7 @@ from projected_control.settings.nodes import (
     PassiveJointControllerSettings,
     PassiveJointsSettings,
     SimulatedArmSettings,
+    TimedSettings,
 )
 from projected_control.simulation import ForceSensor, JointFriction, Plant, assemble
 
@@ -165,12 +167,34 @@ def build_model(settings: MovedArmSettings) -> ConstrainedArm:
 
 def build_gains(settings: MovedArmSettings, k: int) -> MotionGains:
     """Gains on k coordinates."""
+    for loop, name in _motion_loops(settings, k):
+        loop.require_stable(name)
     group = settings.gains
     return MotionGains(
         spread("gains.stiffness", group.stiffness, k),
         spread("gains.damping", group.damping, k),
         group.null_damping,
     )
+
+
+def gain_warnings(settings: MovedArmSettings) -> list[str]:
+    """What is doubtful about the gains though nothing is wrong with them."""
+    loops = _motion_loops(settings, len(settings.coordinates))
+    return [text for loop, name in loops if (text := loop.warning(name))]
+
+
+def _motion_loops(settings: MovedArmSettings, k: int) -> list[tuple[MotionLoop, str]]:
+    """The sampled loops of k coordinates with their names, each pair of gains once."""
+    group = settings.gains
+    stiffness = spread("gains.stiffness", group.stiffness, k)
+    damping = spread("gains.damping", group.damping, k)
+    delay = settings.force.delay if isinstance(settings, ForceControllerSettings) else 1
+    rate = settings.rate if isinstance(settings, TimedSettings) else 1000.0
+    loops: dict[MotionLoop, str] = {}
+    for i in range(k):
+        name = settings.coordinates[i] if len(settings.coordinates) == k else ""
+        loops.setdefault(MotionLoop(stiffness[i], damping[i], 1.0 / rate, delay), name)
+    return list(loops.items())
 
 
 def build_force_gains(settings: ForceControllerSettings) -> ForceGains:
