@@ -14,6 +14,7 @@ from projected_control.ports import run
 from projected_control.resources import share_file
 from projected_control.settings import build
 from projected_control.settings.files import read_parameter_file
+from projected_control.settings.layers import preset_file
 from projected_control.settings.nodes import (
     ARM,
     FORCE,
@@ -88,13 +89,13 @@ class DemoSettings:
 def settings_for(
     choice: str, seconds: float, preset: str, lockstep: bool, overrides: Mapping[str, Any]
 ) -> DemoSettings:
-    """Settings of a demonstration: the arm's file, the preset, then what is overridden.
+    """Settings of a demonstration: the preset, the arm's file, then what is overridden.
 
     The arm starts on its trajectory, so that the run has no approach.
     """
     case = CASES[choice]
-    values = read_parameter_file(share_file("config", f"{case.arm}.yaml"))
-    values |= read_parameter_file(share_file("config", "presets", f"{preset}.yaml"))
+    values = read_parameter_file(preset_file(preset))
+    values |= read_parameter_file(share_file("config", f"{case.arm}.yaml"))
     values |= {"lockstep": lockstep, "reference.approach": False, **case.own, **overrides}
     controller = checked_controller(case.node, own_values(case.node, values))
     k = len(controller.coordinates)
