@@ -9,12 +9,15 @@ unexport PYTHONPATH LD_LIBRARY_PATH AMENT_PREFIX_PATH RMW_IMPLEMENTATION _ROS_WH
 export ROS_AUTOMATIC_DISCOVERY_RANGE ?= LOCALHOST
 export ROS_LOG_DIR ?= $(CURDIR)/$(VENV)/log
 
-.PHONY: help demo test lint format clean
+.PHONY: help demo test test-long lint format clean
+
+ROUNDS ?= 20
 
 help:
 	@echo "make demo     run the demonstration; figures go to demo_output/"
 	@echo "make test     lint, type check and all tests"
-	@echo "make lint     lint and type check only"
+	@echo "make test-long  all tests with random examples, then those of the nodes $(ROUNDS) times"
+	@echo "make lint     lint, type check and import contract only"
 	@echo "make format   format the code, mend what ruff can mend"
 	@echo "make clean    remove the environment and everything built"
 	@echo "Each makes $(VENV) first if it is missing. Another Python: make PYTHON=python3.12 ..."
@@ -26,6 +29,16 @@ test: lint
 	@echo "==> tests"
 	@$(BIN)/python -m pytest
 
+# Nothing is tried again: a round that fails ends the run and says which it was.
+test-long: lint
+	@echo "==> tests, with random examples"
+	@$(BIN)/python -m pytest --hypothesis-profile=random
+	@for round in $$(seq $(ROUNDS)); do \
+	  echo "==> tests of the nodes, round $$round of $(ROUNDS)"; \
+	  $(BIN)/python -m pytest --hypothesis-profile=random test/ros || \
+	    { echo "==> failed in round $$round of $(ROUNDS)"; exit 1; }; \
+	done
+
 lint: $(INSTALLED)
 	@echo "==> lint"
 	@$(BIN)/ruff check
@@ -33,13 +46,16 @@ lint: $(INSTALLED)
 	@$(BIN)/ruff format --check
 	@echo "==> types"
 	@$(BIN)/mypy
+	@echo "==> imports"
+	@$(BIN)/lint-imports --no-cache
 
 format: $(INSTALLED)
 	@$(BIN)/ruff check --fix
 	@$(BIN)/ruff format
 
 clean:
-	rm -rf $(VENV) build dist demo_output *.egg-info .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) build dist demo_output *.egg-info .hypothesis .import_linter_cache .mypy_cache \
+	  .pytest_cache .ruff_cache
 
 $(INSTALLED): setup.py setup.cfg pyproject.toml
 	@command -v "$(PYTHON)" >/dev/null || \
@@ -51,7 +67,7 @@ $(INSTALLED): setup.py setup.cfg pyproject.toml
 	  { echo "Python's venv module is missing or broken (Debian, Ubuntu: apt install python3-venv)"; exit 1; }
 	@echo "==> dependencies: ROS 2, Pinocchio and tools; some minutes the first time"
 	@$(BIN)/python -m pip install --quiet --upgrade pip  # older ones fail to resolve on Python 3.10
-	@$(BIN)/python -m pip install --editable '.[ros,test]'
+	@$(BIN)/python -m pip install --editable '.[apps,ros,test]'
 	@mkdir -p "$$ROS_LOG_DIR"
 	@touch $@
 	@echo "==> installed"

@@ -157,7 +157,7 @@ def state_on(
     q = assemble(model.arm, model.constraint, guess)
     v = random.uniform(-1.5, 1.5, model.n)
     model.evaluate(q, v)
-    return q, model.P @ (v * model.root) / model.root
+    return q, model.P @ (v * model.sqrt_metric) / model.sqrt_metric
 
 
 def raw_state(

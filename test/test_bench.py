@@ -1,18 +1,24 @@
-"""The measurements: what they report, and that they measure what they say. No clock is judged."""
+"""The measurements: what they report, that they measure what they say, and when they fail."""
 
 import json
 import math
+from importlib import import_module
+from pathlib import Path
+from pkgutil import iter_modules
 
 import numpy as np
 import pytest
 
-from projected_control.apps import cli
-from projected_control.apps.bench import MEASUREMENTS, tick
+from projected_control.apps import bench, cli
+from projected_control.apps.bench import faults, tick
 from projected_control.apps.bench.tick_cases import CASES, spatial_arm
 from projected_control.apps.bench.timing import TICKS, Timing, record
 from projected_control.compiled import COMPILED
 from projected_control.control.guard import Action
 from projected_control.ports import run
+
+ANY = ("--bound", "1e9")
+"""No clock is judged."""
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.joints}-{case.law}")
@@ -47,9 +53,10 @@ def test_the_spatial_arm_is_spatial():
 
 
 def test_json(capsys):
-    assert cli.main(["bench", "tick", "--json", "--seconds", "0.05"]) == 0
+    assert cli.main(["bench", "tick", "--json", "--seconds", "0.05", *ANY]) == 0
     numbers = json.loads(capsys.readouterr().out)
     assert numbers["compiled"] is COMPILED
+    assert numbers["within_bound"] is True
     found = [(case["joints"], case["rows"], case["law"]) for case in numbers["cases"]]
     assert found == [(3, 1, "hybrid"), (3, 1, "passive"), (7, 3, "hybrid"), (7, 3, "passive")]
     for case in numbers["cases"]:
@@ -59,15 +66,65 @@ def test_json(capsys):
 
 
 def test_table_says_whether_the_bound_is_met(capsys):
-    assert cli.main(["bench", "tick", "--seconds", "0.01"]) == 0
+    assert cli.main(["bench", "tick", "--seconds", "0.01", *ANY]) == 0
     out = capsys.readouterr().out
     assert len(out.splitlines()) == 1 + len(CASES) + 1
-    assert "At most 5 times Pinocchio alone" in out
+    assert "At most 1e+09 times Pinocchio alone: met;" in out
     quick, slow = (Timing(CASES[0], us, us, 2.0, 1) for us in (9.0, 11.0))
-    assert ": met;" in tick._verdict([quick], True)
-    assert "not met (is the computer busy?" in tick._verdict([quick, slow], True)
-    assert "install numba" in tick._verdict([slow], False)
+    assert ": met;" in tick._verdict([quick], 5.0, True)
+    assert "not met (is the computer busy?" in tick._verdict([quick, slow], 5.0, True)
+    assert "install numba" in tick._verdict([slow], 5.0, False)
+
+
+@pytest.mark.parametrize("arguments", [[], ["--json"]])
+def test_a_bound_that_nothing_meets_is_missed(capsys, arguments):
+    """Exit status 1, and a sentence for each case on standard error."""
+    impossible = ["--bound", "0.001"]
+    assert cli.main(["bench", "tick", "--seconds", "0.01", *impossible, *arguments]) == 1
+    out, err = capsys.readouterr()
+    assert err.count("bound missed: a tick of the ") == len(CASES)
+    assert "7 joints took" in err
+    assert "it may take 0.001 times that" in err
+    if arguments:
+        assert json.loads(out)["within_bound"] is False
+    else:
+        assert "not met" in out
+
+
+@pytest.mark.quiet
+@pytest.mark.skipif(not COMPILED, reason="the bound is one of compiled kernels")
+def test_the_documented_bound_of_a_tick(capsys):
+    status = cli.main(["bench", "tick", "--seconds", "0.5"])
+    assert status == 0, capsys.readouterr().err
+
+
+GOOD = {
+    "controller_killed": {"repeats": 3, "zeroed": 3, "silence_ms": {"p50": 11.0, "max": 19.0}},
+    "arm_killed": {"inactive_after_s": 0.7, "reason": "no joint state"},
+}
+
+
+def test_faults_are_missed_in_words():
+    killed, silence = GOOD["controller_killed"], GOOD["controller_killed"]["silence_ms"]
+    assert faults.missed(GOOD, 20.0) == []
+    (late,) = faults.missed(GOOD, 18.0)
+    assert late == "the longest silence before the zeros was 19.0 ms; it may be 18 ms"
+    never = {**killed, "zeroed": 0, "silence_ms": {**silence, "max": math.nan}}
+    (none,) = faults.missed({**GOOD, "controller_killed": never}, 20.0)
+    assert "3 times that the controller was killed, zeros followed only 0 times" in none
+    awake = {"inactive_after_s": math.nan, "reason": "it never did"}
+    (stays,) = faults.missed({**GOOD, "arm_killed": awake}, 20.0)
+    assert "did not go inactive" in stays
 
 
 def test_measurements_are_subcommands():
-    assert "tick" in MEASUREMENTS
+    """Every module with the two functions of a measurement is one, and no other."""
+    found = {
+        module.name
+        for module in iter_modules(bench.__path__)
+        if "def add_parser" in (Path(bench.__path__[0]) / f"{module.name}.py").read_text()
+    }
+    assert found == set(bench.MEASUREMENTS)
+    for name in bench.MEASUREMENTS:
+        arguments = cli.parser().parse_args(["bench", name])
+        assert arguments.measure is import_module(f"{bench.__name__}.{name}").run

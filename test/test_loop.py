@@ -57,7 +57,7 @@ class Replay(Port):
         self.calls.append("open")
         return self.states[0]
 
-    def engage(self, effort):
+    def engage(self):
         self.calls.append("engage")
 
     def close(self):
@@ -165,10 +165,10 @@ def test_wrong_sizes_are_refused_and_the_old_reference_stays():
 def test_the_force_reference_may_be_taken_away():
     loop, q, _ = make_loop(Constant([5.0]))
     loop.update(state(q, 0))
-    assert loop.controller.force.wanted[0] == 5.0
+    assert loop.controller.force.desired[0] == 5.0
     loop.set_force_reference(None)
     loop.update(state(q, 1))
-    assert loop.controller.force.wanted[0] == 0.0
+    assert loop.controller.force.desired[0] == 0.0
 
 
 def test_what_was_measured_is_told():

@@ -5,6 +5,7 @@ import pytest
 from arms import random_state, slider_crank_case, slider_model, spatial_model, state_on
 from hypothesis import given
 from hypothesis import strategies as st
+from per_test import PerTest
 from scipy.integrate import solve_ivp
 from scipy.linalg import expm
 
@@ -24,7 +25,7 @@ from projected_control.model.dynamics import Problem, projected
 from projected_control.model.projection import Metric
 
 SEEDS = st.integers(0, 2**32 - 1)
-MODELS = {"3R on its slider": slider_model(), "7 joints, 3 rows": spatial_model()}
+MODELS = PerTest({"3R on its slider": slider_model, "7 joints, 3 rows": spatial_model})
 NEAR = {3: np.array([-3.8, 2.4, 1.4]), 7: np.full(7, 0.4)}
 LAWS = [Law.PIDC, Law.IDC, Law.HYBRID]
 
@@ -41,7 +42,13 @@ def controller_for(model, law):
     return MotionController(model, gains_for(model), law)
 
 
-CONTROLLERS = {(name, law): controller_for(MODELS[name], law) for name in MODELS for law in LAWS}
+CONTROLLERS = PerTest(
+    {
+        (name, law): lambda name=name, law=law: controller_for(MODELS[name], law)
+        for name in MODELS
+        for law in LAWS
+    }
+)
 
 
 def ask(controller, seed, near=None):
@@ -57,11 +64,11 @@ def ask(controller, seed, near=None):
 
 def motion_under(model, effort):
     """q̈ of the constrained arm, in joint units."""
-    return projected(Problem.of(model, effort)).acceleration / model.root
+    return projected(Problem.of(model, effort)).acceleration / model.sqrt_metric
 
 
 def coordinate_acceleration(model, effort):
-    return (model.J_theta * model.root) @ motion_under(model, effort) + model.theta_bias
+    return (model.J_theta * model.sqrt_metric) @ motion_under(model, effort) + model.theta_bias
 
 
 def relative(a, b):
@@ -147,13 +154,17 @@ def test_no_other_torque_for_the_motion_is_smaller(name, seed):
     np.testing.assert_array_equal(pidc.effort.normal, 0.0)
 
 
-METRIC = {
-    name: MotionController(build(metric=Metric(np.linspace(0.5, 4.0, n))), MotionGains(100.0, 20.0))
-    for name, build, n in [
-        ("3R on its slider", slider_model, 3),
-        ("7 joints, 3 rows", spatial_model, 7),
-    ]
-}
+def weighted_controller(build, n):
+    metric = Metric(np.linspace(0.5, 4.0, n))
+    return MotionController(build(metric=metric), MotionGains(100.0, 20.0))
+
+
+METRIC = PerTest(
+    {
+        "3R on its slider": lambda: weighted_controller(slider_model, 3),
+        "7 joints, 3 rows": lambda: weighted_controller(spatial_model, 7),
+    }
+)
 
 
 @pytest.mark.parametrize("name", METRIC)
@@ -166,7 +177,7 @@ def test_with_a_metric_the_weighted_torque_is_the_least(name, seed):
     effort = controller.effort.total.copy()
     wanted = controller.motion[2] + 20.0 * controller.error[1] + 100.0 * controller.error[0]
     assert relative(coordinate_acceleration(model, effort), wanted) < 1e-9
-    weighted, columns = effort / model.root, model.A.T
+    weighted, columns = effort / model.sqrt_metric, model.A.T
     other = weighted + columns @ np.random.default_rng(seed).normal(size=model.m)
     y = np.linalg.lstsq(columns, -other, rcond=None)[0]
     assert relative(weighted, other + columns @ y) < 1e-10

@@ -7,6 +7,7 @@ import pytest
 from arms import slider_model, spatial_model, state_on
 from hypothesis import given
 from hypothesis import strategies as st
+from per_test import PerTest
 
 from projected_control.control import ForceController, ForceGains, MotionController, MotionGains
 from projected_control.control.force_source import ForceSource
@@ -22,7 +23,7 @@ from projected_control.simulation import FRICTIONLESS, JointFriction, Plant, ass
 
 T = 1e-3
 NEAR = {3: np.array([-3.8, 2.4, 1.4]), 7: np.full(7, 0.4)}
-MODELS = {"3R on its slider": slider_model(), "7 joints, 3 rows": spatial_model()}
+MODELS = PerTest({"3R on its slider": slider_model, "7 joints, 3 rows": spatial_model})
 FRICTION = JointFriction(0.3, 0.05)
 
 
@@ -185,6 +186,7 @@ def hybrid_run(observer_of):
         force_reference=Constant([20.0]),
         force_source=observer_of(model) if observer_of else "sensor",
     )
+    loop.begin = lambda _: loop.reset()  # the sensor's first reading is of an arm without effort
     forces = []
     run(loop, hardware, 600, lambda _, tick: forces.append(hardware.truth.multipliers[0]))
     return np.array(forces), loop.multipliers.copy()

@@ -343,7 +343,8 @@ def test_bad_friction_is_refused(planar_arm):
         JointFriction(viscous=[1.0, np.nan])
     with pytest.raises(InvalidValue, match="blend velocity must be positive"):
         JointFriction(blend=0.0)
-    with pytest.raises(InvalidValue, match="coulomb friction must be one number or 3, one a joint"):
+    refusal = "coulomb friction must be one number or 3, one per joint"
+    with pytest.raises(InvalidValue, match=refusal):
         Plant(ConstrainedArm(planar_arm), friction=JointFriction(coulomb=[1.0, 2.0]))
 
 

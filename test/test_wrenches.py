@@ -1,5 +1,7 @@
 """λ and the wrench at a frame: one is turned into the other, and both do the same work."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 from arms import random_state, random_urdf, slider_model, three_link_arm
@@ -8,6 +10,7 @@ from hypothesis import strategies as st
 from kinds import ARMS, KINDS, LEVEL, POINT, TipOnCircle, wave
 
 from projected_control.model.arm import Arm
+from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.constraints import (
     FunctionConstraint,
     LoopClosure,
@@ -20,6 +23,8 @@ from projected_control.model.constraints import (
 from projected_control.model.constraints.wrenches import moved_reference
 from projected_control.model.dynamics import Problem, projected
 from projected_control.model.scalar_functions import HeadingInPlane, JointPosition, PositionAlong
+from projected_control.ports import SimulatedArm
+from projected_control.simulation import Plant, assemble
 
 SEEDS = st.integers(0, 10_000)
 BOTH_ENDS = {"loop", "loop in a plane", "loop with heading"}
@@ -27,8 +32,14 @@ BRANCHED = {"stack", "stack with a moving one"}
 AT_THE_TIP = sorted(set(KINDS) - BOTH_ENDS - BRANCHED - {"joint and heading"})
 
 
-def random_arm(seed, n=7, branching=False):
-    arm = Arm.from_urdf(random_urdf(seed, n, branching=branching))
+@cache
+def seven_joints(seed, branching):
+    return Arm.from_urdf(random_urdf(seed, 7, branching=branching))
+
+
+def random_arm(seed, branching=False):
+    """One of twenty arms with seven joints, in a state of its own."""
+    arm = seven_joints(seed % 20, branching)
     return arm.update(*random_state(arm, seed))
 
 
@@ -68,22 +79,23 @@ def test_a_loop_works_at_both_its_ends(name, seed):
 
 
 @pytest.mark.parametrize("name", AT_THE_TIP)
-@pytest.mark.parametrize("frame", ["end_7", "link_7", "link_3", "link_0"])
 @given(seed=SEEDS)
-def test_from_wrench_to_multipliers_and_back(name, frame, seed):
+def test_from_wrench_to_multipliers_and_back(name, seed):
     """At the held frame, elsewhere on its link, further up the arm, and under its base."""
     arm = random_arm(seed)
     constraint = KINDS[name]("end_7", "end_4")
+    frames = ("end_7", "link_7", "link_3", "link_0")
     if name.startswith("own") or name == "redundant stack":
-        frame = {"link_3": "end_7", "link_0": "link_7"}.get(frame, frame)
+        frames = frames[:2]  # by hand, the link that is held has to be moved by all joints
     multipliers = np.random.default_rng(seed).normal(size=constraint.rows)
-    wrench = constraint.wrench(arm, frame, multipliers)
-    found = constraint.multipliers(arm, frame, wrench)
-    np.testing.assert_allclose(constraint.wrench(arm, frame, found), wrench, atol=1e-8)
-    if name == "redundant stack":  # of all λ that fit, the smallest
-        assert np.linalg.norm(found) < np.linalg.norm(multipliers)
-    else:
-        np.testing.assert_allclose(found, multipliers, atol=1e-8)
+    for frame in frames:
+        wrench = constraint.wrench(arm, frame, multipliers)
+        found = constraint.multipliers(arm, frame, wrench)
+        np.testing.assert_allclose(constraint.wrench(arm, frame, found), wrench, atol=1e-8)
+        if name == "redundant stack":  # of all λ that fit, the smallest
+            assert np.linalg.norm(found) < np.linalg.norm(multipliers)
+        else:
+            np.testing.assert_allclose(found, multipliers, atol=1e-8)
 
 
 @pytest.mark.parametrize("frame", ["end_7", "end_4", "link_7", "link_4"])
@@ -207,6 +219,14 @@ def test_a_basis_said_to_be_constant_is(name, case):
         assert constraint.basis_is_constant(tip)
 
 
+@pytest.mark.parametrize("name", ["line", "loop with heading", "stack", "own"])
+def test_a_state_that_is_not_finite_has_no_multipliers(name):
+    arm = random_arm(1)
+    arm.update(np.full(7, np.nan), np.zeros(7))
+    found = KINDS[name]("end_7", "end_4").multipliers(arm, "link_7", np.ones(6))
+    assert np.isnan(found).all()
+
+
 @pytest.mark.parametrize(
     ("constraint", "frame"),
     [
@@ -241,3 +261,55 @@ def test_an_arm_of_few_joints_measures_what_it_can():
     circle = TipOnCircle("tip", 0.4)
     W = circle.wrench_basis(arm, "tip")
     np.testing.assert_allclose(arm.frame("tip").jacobian.T @ W, circle.jacobian(arm).T, atol=1e-10)
+
+
+def corner():
+    """A tip between two walls, on seven joints under gravity."""
+    arm = Arm.from_urdf(random_urdf(3, 7))
+    q = np.full(7, 0.4)
+    place = arm.update(q, np.zeros(7)).frame("end_7").position
+    walls = [PointOnPlane("end_7", place, normal) for normal in ([1, 0, 0], [0, 1, 1])]
+    return arm, Stack(walls), q
+
+
+def two_links():
+    """A tip on a table and an elbow on a rail."""
+    arm = Arm.from_urdf(random_urdf(3, 7))
+    q = np.full(7, 0.4)
+    arm.update(q, np.zeros(7))
+    table = PointOnPlane("end_7", arm.frame("end_7").position, LEVEL)
+    rail = PointOnLine("end_4", arm.frame("end_4").position, [1.0, 0.0, 0.0])
+    return arm, Stack([table, rail]), q
+
+
+def closed_chain():
+    """The tip of a planar arm hinged to its base."""
+    arm = three_link_arm(l1=0.3, l2=0.4, l3=0.3)
+    loop = LoopClosure("tip", "base_link", LEVEL)
+    return arm, loop, assemble(arm, loop, [0.5, 2.0, 2.0])
+
+
+@pytest.mark.parametrize(
+    ("make", "frame"),
+    [
+        (corner, None),
+        (corner, "link_7"),
+        (corner, "link_2"),
+        (two_links, "end_4"),
+        (two_links, "link_0"),
+        (closed_chain, None),
+        (closed_chain, "link_3"),
+        (closed_chain, "link_1"),
+    ],
+)
+def test_a_simulated_sensor_gives_the_multipliers_of_the_dynamics(make, frame):
+    """Of stacks and loops too, and wherever the sensor sits, as long as the force passes it."""
+    arm, constraint, q = make()
+    port = SimulatedArm(Plant(ConstrainedArm(arm, constraint)), q, frame=frame)
+    port.engage(np.linspace(3.0, -2.0, arm.n))
+    wrench = port.read().wrench
+    expected = port.truth.multipliers
+    assert np.abs(expected).min() > 0.1
+    assert np.abs(wrench).max() > 0.1
+    found = constraint.multipliers(arm, port.frame, wrench)
+    np.testing.assert_allclose(found, expected, rtol=1e-9)

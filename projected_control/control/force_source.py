@@ -21,17 +21,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import IntEnum
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 import pinocchio
 from numpy.typing import NDArray
 
 from projected_control import validate
-from projected_control.compiled import compiled, interpreted
+from projected_control.compiled import compiled
 from projected_control.errors import InvalidValue, UnknownName
-from projected_control.model.constrained_arm import ConstrainedArm, Terms, unpack
+from projected_control.model.constrained_arm import ConstrainedArm, Terms
 from projected_control.model.dynamics import acceleration_kernel
+from projected_control.model.kinematics import add, rotate, vector
+from projected_control.model.linalg import copy, fill, matvec, matvec_add, matvec_transposed
+from projected_control.workspace import Layout, Part
 
 Array = NDArray[np.float64]
 
@@ -58,123 +61,79 @@ _SENSOR, _MODEL, _MOMENTUM = int(SourceKind.SENSOR), int(SourceKind.MODEL), int(
 
 
 class SourceTerms(NamedTuple):
-    """What the source of λ knows and remembers, parts of one array; n joints, m rows.
+    """What the source of λ knows and remembers: n joints, m constraint rows."""
 
-    Attributes:
-        decay: exp(−K T) of the momentum observer, and 1/T; 2.
-        to_lambda: W⁺, m × 6.
-        axes: Rotation of the sensor's axes in its joint's, 3 × 3.
-        offset: Wrench that is subtracted: the sensor's own bias, in its axes, 6.
-        flow: Cᵀq̇ − g at this tick, n.
-        estimate, momentum, last_flow: Of the momentum observer: r, and p and flow at the last tick.
-        started: 1 once the last tick is known.
-        scratch: 3 × n.
-    """
-
-    decay: Array
-    to_lambda: Array
-    axes: Array
-    offset: Array
-    flow: Array
-    estimate: Array
-    momentum: Array
-    last_flow: Array
-    started: Array
-    scratch: Array
+    decay: Annotated[Array, Part("2", "exp(−K T) of the momentum observer, and 1/T [1/s].")]
+    started: Annotated[Array, Part("1", "1 once the last tick is known, else 0.")]
+    axes: Annotated[Array, Part("3, 3", "Rotation of the sensor's axes in its joint's.")]
+    offset: Annotated[Array, Part("6", "The sensor's own bias, in its axes [N, N·m].")]
+    wrench: Annotated[Array, Part("6", "What is measured, in world axes [N, N·m].")]
+    to_lambda: Annotated[Array, Part("m, 6", "W⁺.")]
+    flow: Annotated[Array, Part("n", "Cᵀq̇ − g at this tick [N·m or N].")]
+    estimate: Annotated[Array, Part("n", "r of the momentum observer [N·m or N].")]
+    momentum: Annotated[Array, Part("n", "p at this tick.")]
+    last_momentum: Annotated[Array, Part("n", "p at the last tick.")]
+    last_flow: Annotated[Array, Part("n", "Cᵀq̇ − g at the last tick [N·m or N].")]
+    net: Annotated[Array, Part("n", "f − h, then f − h − M q̈.")]
+    tangent: Annotated[Array, Part("n", "P (f − h).")]
+    normal_acceleration: Annotated[Array, Part("n", "C q̇ = A⁺b.")]
+    acceleration: Annotated[Array, Part("n", "q̈ under the effort in force.")]
+    PM: Annotated[Array, Part("n, n", "P M.")]
+    M_c: Annotated[Array, Part("n, n", "M + PM − (PM)ᵀ.")]
 
 
-@compiled
-def unpack_source(work: Array, n: int, m: int) -> SourceTerms:
-    """Name the parts of a source's array; views, nothing is copied."""
-    o = 18 + 6 * m
-    return SourceTerms(
-        work[:2],
-        work[18:o].reshape((m, 6)),
-        work[3:12].reshape((3, 3)),
-        work[12:18],
-        work[o : o + n],
-        work[o + n : o + 2 * n],
-        work[o + 2 * n : o + 3 * n],
-        work[o + 3 * n : o + 4 * n],
-        work[2:3],
-        work[o + 4 * n : o + 7 * n].reshape((3, n)),
-    )
-
-
-def source_size(n: int, m: int) -> int:
-    """How many numbers the array of a source holds."""
-    return 18 + 6 * m + 7 * n
+SOURCE = Layout(SourceTerms, "n", "m")
+unpack_source = SOURCE.unpack
 
 
 @compiled
 def force_from_sensor(wrench: Array, joint_rotation: Array, s: SourceTerms, force: Array) -> None:
     """λ = W⁺ w, with w the measured wrench in world axes."""
-    for j in range(force.size):
-        force[j] = 0.0
     for half in (0, 3):  # the force, then the moment
+        measured = add(vector(wrench, half), vector(s.offset, half), -1.0)
+        in_world = rotate(joint_rotation, rotate(s.axes, measured))
         for i in range(3):
-            component = 0.0
-            for a in range(3):
-                for b in range(3):
-                    measured = wrench[half + b] - s.offset[half + b]
-                    component += joint_rotation[i, a] * s.axes[a, b] * measured
-            for j in range(force.size):
-                force[j] += s.to_lambda[j, half + i] * component
+            s.wrench[half + i] = in_world[i]
+    matvec(s.to_lambda, s.wrench, force)
 
 
 @compiled
 def force_from_model(sent: Array, t: Terms, s: SourceTerms, force: Array) -> None:
-    """λ = A⁺ᵀ (I − P)(f − h − M q̈), with q̈ what the effort in force gives."""
-    n = t.h.size
-    load, centripetal, acceleration = s.scratch[0], s.scratch[1], s.scratch[2]
-    for i in range(n):
-        load[i] = 0.0
-        for j in range(n):
-            load[i] += t.P[i, j] * (sent[j] / t.root[j] - t.h[j])
-        centripetal[i] = 0.0
-        for j in range(t.b.size):
-            centripetal[i] += t.A_pinv[i, j] * t.b[j]
-    acceleration_kernel(t.M, t.P, load, centripetal, acceleration, t.memory)
-    for i in range(n):
-        load[i] = sent[i] / t.root[i] - t.h[i]
-        for j in range(n):
-            load[i] -= t.M[i, j] * acceleration[j]
-    normal_part(load, t, force)
+    """λ = A⁺ᵀ (f − h − M q̈), with q̈ what the effort in force gives.
+
+    F = (I − P)(f − h − M q̈), and A⁺ᵀ (I − P) = A⁺ᵀ, as the columns of A⁺ are in R(Aᵀ).
+    """
+    for i in range(sent.size):
+        s.net[i] = sent[i] / t.sqrt_metric[i] - t.h[i]
+    matvec(t.P, s.net, s.tangent)
+    matvec(t.A_pinv, t.b, s.normal_acceleration)
+    acceleration_kernel(t.M, t.P, s.tangent, s.normal_acceleration, s.acceleration, s.PM, s.M_c)
+    matvec_add(t.M, s.acceleration, s.net, -1.0)
+    matvec_transposed(t.A_pinv, s.net, force)
 
 
 @compiled
 def force_from_momentum(sent: Array, t: Terms, s: SourceTerms, force: Array) -> None:
-    """λ from what changed the momentum besides the effort and the model.
+    """λ = −A⁺ᵀ r, from what changed the momentum besides the effort and the model.
 
     After a state that is not finite it goes on from the next good one, with the estimate so far.
     """
     n, decay, rate = t.h.size, s.decay[0], s.decay[1]
-    momentum, load = s.scratch[0], s.scratch[1]
     good = True
+    matvec(t.M, t.v, s.momentum)
     for i in range(n):
-        momentum[i] = 0.0
-        for j in range(n):
-            momentum[i] += t.M[i, j] * t.v[j]
-        momentum[i] *= t.root[i]
-        good = good and np.isfinite(momentum[i] + s.flow[i])
+        s.momentum[i] *= t.sqrt_metric[i]
+        good = good and np.isfinite(s.momentum[i] + s.flow[i])
     for i in range(n):
         if good and s.started[0] != 0.0:
-            change = (momentum[i] - s.momentum[i]) * rate
+            change = (s.momentum[i] - s.last_momentum[i]) * rate
             expected = sent[i] + 0.5 * (s.flow[i] + s.last_flow[i])
             s.estimate[i] = decay * s.estimate[i] + (1.0 - decay) * (change - expected)
-        s.momentum[i], s.last_flow[i] = momentum[i], s.flow[i]
-        load[i] = -s.estimate[i] / t.root[i] if good else np.nan
+        s.net[i] = -s.estimate[i] / t.sqrt_metric[i] if good else np.nan
+    copy(s.momentum, s.last_momentum)
+    copy(s.flow, s.last_flow)
     s.started[0] = 1.0 if good else 0.0
-    normal_part(load, t, force)
-
-
-@compiled
-def normal_part(load: Array, t: Terms, force: Array) -> None:
-    """λ = A⁺ᵀ (I − P) load; A⁺ᵀ (I − P) = A⁺ᵀ, as the columns of A⁺ are in R(Aᵀ)."""
-    for j in range(force.size):
-        force[j] = 0.0
-        for i in range(load.size):
-            force[j] += t.A_pinv[i, j] * load[i]
+    matvec_transposed(t.A_pinv, s.net, force)
 
 
 @compiled
@@ -205,25 +164,7 @@ def find_force(
     elif kind == _MOMENTUM:
         force_from_momentum(sent, t, s, force)
     else:
-        for j in range(force.size):
-            force[j] = np.nan
-
-
-@compiled
-def _find_at_present(
-    kind: int,
-    wrench: Array,
-    joint_rotation: Array,
-    sent: Array,
-    work: Array,
-    model: Array,
-    n: int,
-    m: int,
-    k: int,
-    force: Array,
-) -> None:
-    t = unpack(model, n, m, k)
-    find_force(kind, wrench, joint_rotation, sent, t, unpack_source(work, n, m), force)
+        fill(force, np.nan)
 
 
 class ForceSource:
@@ -255,9 +196,8 @@ class ForceSource:
             raise UnknownName("source of the constraint force", kind, SOURCES)
         self._model, self.name = model, kind
         self.number = 0 if model.constraint is None else int(SourceKind[kind.upper()])
-        n, m = model.n, model.m
-        self.work: Array = np.zeros(source_size(n, m))
-        self._terms = interpreted(unpack_source)(self.work, n, m)
+        self.work: Array = SOURCE.new(n=model.n, m=model.m)
+        self._terms = SOURCE.view(self.work, n=model.n, m=model.m)
         period = validate.positive("period", period)
         gain = 2.0 * np.pi * validate.positive("observer bandwidth", bandwidth)
         self._terms.decay[:] = np.exp(-gain * period), 1.0 / period
@@ -327,19 +267,15 @@ class ForceSource:
 
         For those who look on: the tick finds its own λ.
         """
-        m, model = self._model.m, self._model
+        model, force = self._model, np.empty(self._model.m)
         self.prepare(model.arm.q, model.arm.v)
-        force = np.empty(m)
-        _find_at_present(
+        find_force(
             self.number,
             _NO_WRENCH,
             self.joint_rotation,
             effort,
-            self.work,
-            model.work,
-            model.n,
-            m,
-            model.k,
+            model.terms,
+            self._terms,
             force,
         )
         return force

@@ -33,7 +33,7 @@ from projected_control.control.state import RawState
 from projected_control.control.terms import unpack_control
 from projected_control.errors import InvalidValue
 from projected_control.model.constrained_arm import Arguments, evaluate_model
-from projected_control.model.linalg import copy
+from projected_control.model.linalg import copy, dot
 
 Array = NDArray[np.float64]
 
@@ -88,7 +88,7 @@ def tick(
         The guard's action and events; the effort is left in the guard's workspace.
     """
     t = evaluate_model(q, v, *model)
-    c = unpack_control(own, t)
+    c = unpack_control(own, t, passive.size)
     g = unpack_guard(guard_work, q.size, theta.size)
     s = unpack_source(source_work, q.size, t.b.size)
     copy(theta, c.motion[0])
@@ -100,11 +100,8 @@ def tick(
             events |= _FORCE_STALE
         else:
             source = _NONE
-    find_force(source, wrench, sensor_rotation, g.sent, t, s, c.measured)
-    square = 0.0
-    for j in range(t.residual.size):
-        square += t.residual[j] * t.residual[j]
-    if square > g.residual[0] * g.residual[0]:
+    find_force(source, wrench, sensor_rotation, g.sent, t, s, c.lambda_measured)
+    if dot(t.residual, t.residual) > g.residual[0] * g.residual[0]:
         events |= _LEFT_CONSTRAINT
     events |= inspect_tick(q, v, stamp, c.motion, g, events)
     answer = severity(events)
@@ -210,7 +207,7 @@ class ControlLoop:
                     f"{self.controller.model.m} rows"
                 )
         elif self.controller.force is not None:
-            self.controller.force.wanted[:] = 0.0
+            self.controller.force.desired[:] = 0.0
         self.force_reference = reference
 
     def warm_up(self) -> None:
@@ -246,7 +243,7 @@ class ControlLoop:
         q, v, stamp, wrench, age, _ = state
         controller, guard, source = self.controller, self.guard, self.force_source
         if self.force_reference is not None and controller.force is not None:
-            controller.force.wanted[:] = self.force_reference.at(stamp).value
+            controller.force.desired[:] = self.force_reference.at(stamp).value
         if controller.blending:
             controller.advance()
         controller.model.prepare(q, v, stamp)
@@ -278,7 +275,7 @@ class ControlLoop:
         if force is None:
             return
         if self._was_limited:
-            shortfall = (report.effort - self.controller.effort.total) / model.root
+            shortfall = (report.effort - self.controller.effort.total) / model.sqrt_metric
             force.limited(model.A_pinv.T @ shortfall)
         else:
             force.limited(None)

@@ -1,11 +1,13 @@
 """Independent coordinates θ(q): what one wants to move, in the directions the constraint leaves.
 
 Each coordinate has a name, by which references refer to it: ``tip.x``, ``tip.angle``, ``joint_1``.
+How the names in a parameter file are read is said by one record per kind, at the end; kinds of
+other packages come in through the entry points ``projected_control.coordinates``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from projected_control import validate
 from projected_control.errors import InvalidValue
 from projected_control.model.arm import Arm
-from projected_control.model.constraints import plane_axes
+from projected_control.model.constraints import ConstraintSettings, plane_axes
 from projected_control.model.scalar_functions import (
     FunctionTable,
     HeadingInPlane,
@@ -22,6 +24,7 @@ from projected_control.model.scalar_functions import (
     PositionAlong,
     ScalarFunction,
 )
+from projected_control.registry import Registry
 
 Array = NDArray[np.float64]
 
@@ -113,3 +116,95 @@ class Coordinates:
         delta = np.asarray(a, dtype=np.float64) - np.asarray(b, dtype=np.float64)
         turns = np.where(self.periodic, np.round(delta / (2.0 * np.pi)), 0.0)
         return delta - 2.0 * np.pi * turns
+
+
+# Names in parameter files
+
+
+@dataclass(frozen=True)
+class CoordinateKind:
+    """A kind of coordinate that a parameter file can name.
+
+    Attributes:
+        name: Of the kind.
+        form: How its names look, for messages and documentation.
+        title: What it is, in a few words.
+        unit: ``m``, ``rad``, or both where it depends on the arm.
+        read: The coordinate that a name stands for on an arm, or None where the name is of another
+            kind. The third argument are the settings of the group ``constraint``, which say in
+            which plane a planar arm moves.
+    """
+
+    name: str
+    form: str
+    title: str
+    unit: str
+    read: Callable[[str, Arm, ConstraintSettings], Coordinate | None]
+
+
+COORDINATES: Registry[CoordinateKind] = Registry("coordinate", "projected_control.coordinates")
+"""Every kind that can be named, ours and other packages'."""
+
+
+def coordinate_named(name: str, arm: Arm, settings: ConstraintSettings) -> Coordinate:
+    """The coordinate that a name in a parameter file stands for.
+
+    Raises:
+        UnknownName: If there is no such link or joint.
+        InvalidValue: If no kind of coordinate has names of this form.
+    """
+    for kind in COORDINATES.values():
+        coordinate = kind.read(name, arm, settings)
+        if coordinate is not None:
+            return coordinate
+    if "." not in name:
+        arm.joint_index(name)
+    forms = [kind.form for kind in COORDINATES.values()]
+    raise InvalidValue(f"coordinate {name!r} must be {', '.join(forms[:-1])} or {forms[-1]}")
+
+
+def _read_position(name: str, arm: Arm, settings: ConstraintSettings) -> Coordinate | None:
+    frame, dot, axis = name.rpartition(".")
+    if not dot or axis not in ("x", "y", "z"):
+        return None
+    arm.attachment(frame)
+    return Coordinate.position(frame, axis)
+
+
+def _read_angle(name: str, arm: Arm, settings: ConstraintSettings) -> Coordinate | None:
+    frame, dot, what = name.rpartition(".")
+    if not dot or what != "angle":
+        return None
+    if not len(settings.plane_normal):
+        raise InvalidValue(f"{name} needs the plane it is measured in: constraint.plane_normal")
+    arm.attachment(frame)
+    return Coordinate.heading(frame, settings.plane_normal)
+
+
+def _read_joint(name: str, arm: Arm, settings: ConstraintSettings) -> Coordinate | None:
+    if name not in arm.joint_names:
+        return None
+    return Coordinate.joint(name, unit="m" if arm.prismatic[arm.joint_index(name)] else "rad")
+
+
+COORDINATES.add(
+    CoordinateKind(
+        "position",
+        "link.x, link.y, link.z",
+        "a component of the position of a link's origin, in the world",
+        "m",
+        _read_position,
+    )
+)
+COORDINATES.add(
+    CoordinateKind(
+        "angle",
+        "link.angle",
+        "the angle of a link's x axis in the plane of motion",
+        "rad",
+        _read_angle,
+    )
+)
+COORDINATES.add(
+    CoordinateKind("joint", "a joint's name", "a joint's own position", "rad or m", _read_joint)
+)

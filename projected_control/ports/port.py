@@ -42,8 +42,8 @@ class Port(ABC):
             ProjectedControlError: Where it cannot be had, with the reason.
         """
 
-    def engage(self, effort: Array) -> None:
-        """Take control: efforts count from now on, and this one is what the run starts from."""
+    def engage(self) -> None:
+        """Take control: efforts count from now on."""
 
     @abstractmethod
     def read(self) -> RawState | None:

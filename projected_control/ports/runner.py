@@ -92,7 +92,7 @@ class Runner:
                 prepare(self.loop, self.port)
             self.loop.begin(state)
             self.statistics = Statistics(self.loop.controller)
-            self.port.engage(self.loop.guard.sent)
+            self.port.engage()
         except BaseException:
             self.port.close()
             raise

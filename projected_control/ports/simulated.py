@@ -88,7 +88,7 @@ class SimulatedArm(Port):
         for _ in range(self.substeps):
             self.plant.step(effort)
 
-    def engage(self, effort: Array) -> None:
+    def hold(self, effort: Array) -> None:
         """Apply an effort while brakes hold the arm: forces answer, but time stands still."""
         self.plant.apply(effort)
 

@@ -74,7 +74,7 @@ class Totals:
             controller.error[0],
             controller.measured,
             controller.inverse_dynamics,
-            model.root,
+            model.sqrt_metric,
         )
 
     def add(self, sent: Array) -> None:

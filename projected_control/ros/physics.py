@@ -240,7 +240,7 @@ class Physics(Worker):
 
     def _hold(self) -> None:
         """The arm is held until its controller has it: forces answer, time stands still."""
-        self.hardware.engage(self._effort)
+        self.hardware.hold(self._effort)
         self._reading = self.hardware.read()
 
     def _publish(self) -> None:

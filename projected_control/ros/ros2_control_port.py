@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
 from rclpy.node import Node
 
 from projected_control.control.loop import ControlLoop
@@ -16,8 +14,6 @@ from projected_control.ros.lifecycle import ManagedNode
 from projected_control.ros.topics_port import TopicsPort, Wiring
 from projected_control.ros.wait_set import side_node
 from projected_control.settings.nodes import ControllerSettings
-
-Array = NDArray[np.float64]
 
 AGE_SECONDS = 0.2
 """For how long the age of states is looked at when the port is opened [s]."""
@@ -69,7 +65,7 @@ class Ros2ControlPort(TopicsPort):
         self.delay = delay_from_ages(self.ages(AGE_SECONDS), self.settings.rate) or 0
         return state
 
-    def engage(self, effort: Array) -> None:
+    def engage(self) -> None:
         before, wanted = self.plan.deactivate, self.plan.activate
         self._manager.switch(wanted, before)
         self._engaged = True

@@ -41,7 +41,7 @@ class PlottableState:
         """The message for the last tick."""
         controller, model = self._controller, self._controller.model
         force = controller.force
-        wanted = np.zeros(model.m) if force is None else force.wanted
+        wanted = np.zeros(model.m) if force is None else force.desired
         coordinates = np.stack([model.theta, controller.motion[0], controller.error[0]], axis=1)
         multipliers = np.stack([controller.measured, wanted], axis=1)
         effort = controller.effort
@@ -49,7 +49,7 @@ class PlottableState:
         norms = [
             np.linalg.norm(model.residual),
             np.linalg.norm(self._guard.sent),
-            np.linalg.norm(controller.inverse_dynamics * model.root),
+            np.linalg.norm(controller.inverse_dynamics * model.sqrt_metric),
         ]
         values = [*coordinates.ravel(), *multipliers.ravel(), *joints.ravel(), *norms]
         seconds, nanoseconds = divmod(stamp_ns, NANOSECONDS)

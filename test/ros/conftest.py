@@ -11,20 +11,6 @@ import pytest
 _SET_BY_FLEETS = ("ROS_AUTOMATIC_DISCOVERY_RANGE", "ROS_PYTHON_CHECK_FIELDS", "ROS_LOG_DIR")
 
 
-RERUNS = 2
-"""How often a test here is tried again: real processes on a computer that may be busy."""
-
-
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Try the tests of this folder again where they fail, if pytest-rerunfailures is there."""
-    if not config.pluginmanager.hasplugin("rerunfailures"):
-        return
-    here = os.path.dirname(__file__)
-    for item in items:
-        if str(item.path).startswith(here):
-            item.add_marker(pytest.mark.flaky(reruns=RERUNS))
-
-
 @pytest.fixture(scope="session")
 def kernels() -> None:
     """Compile here what the nodes need: the first time this takes longer than they wait."""
@@ -53,7 +39,11 @@ def _new_fleet(folder: Any) -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def shared_fleet(kernels: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """One for all tests of a file, ended with it."""
+    """One for all tests of a file, ended with it.
+
+    Starting processes takes seconds, so that the tests of a file share them. Each test brings them
+    to where it begins, whatever the one before it did (see the fixtures of each file).
+    """
     yield from _new_fleet(tmp_path_factory.mktemp("fleet"))
 
 

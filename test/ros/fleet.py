@@ -125,7 +125,7 @@ class Process:
     ) -> None:
         self.kind, self._log = kind, log
         self.may_end = False
-        command = [sys.executable, "-m", f"projected_control.ros.{kind}", "--ros-args"]
+        command = [sys.executable, "-m", "projected_control.ros", kind, "--ros-args"]
         with log.open("wb") as output:
             self._popen = subprocess.Popen(
                 [*command, *arguments],
@@ -420,6 +420,16 @@ class Fleet:
         assert not result.successful, f"{values} was accepted"
         assert self.get(node, list(values)) == before
         return str(result.reason)
+
+    def all_parameters(self, node: str) -> dict[str, Any]:
+        """All of a node's own parameters, by name."""
+        names = sorted(parameters_of(node))
+        return dict(zip(names, self.get(node, names), strict=True))
+
+    def changed_parameters(self, node: str, before: Mapping[str, Any]) -> dict[str, Any]:
+        """What to put so that a node has its former parameters again."""
+        now = self.all_parameters(node)
+        return {name: value for name, value in before.items() if now[name] != value}
 
     def get(self, node: str, names: Sequence[str]) -> list[Any]:
         """Values of parameters."""

@@ -52,13 +52,31 @@ def left_behind(files: set[Path]) -> set[Path]:
 
 
 @pytest.fixture(scope="module")
-def pair(shared_fleet: Fleet) -> Fleet:
-    """An arm and a controller, neither configured."""
+def shared_pair(shared_fleet: Fleet) -> Fleet:
+    """An arm and a controller that do nothing by themselves."""
     shared_fleet.start(ARM, BY_HAND)
     shared_fleet.start(FORCE, BY_HAND)
-    for node in (ARM, FORCE):
-        assert shared_fleet.state(node) == "unconfigured"
     return shared_fleet
+
+
+@pytest.fixture
+def pair(shared_pair: Fleet) -> Fleet:
+    """Both unconfigured, whatever they were before."""
+    for node in (FORCE, ARM):
+        if shared_pair.state(node) == "active":
+            assert shared_pair.change(node, "deactivate")
+        if shared_pair.state(node) == "inactive":
+            assert shared_pair.change(node, "cleanup")
+        assert shared_pair.state(node) == "unconfigured"
+    return shared_pair
+
+
+@pytest.fixture
+def configured(pair: Fleet) -> Fleet:
+    """Both inactive."""
+    for node in (ARM, FORCE):
+        assert pair.change(node, "configure")
+    return pair
 
 
 def test_transitions(pair: Fleet) -> None:
@@ -78,45 +96,44 @@ def test_transitions(pair: Fleet) -> None:
         assert pair.change(node, "deactivate")
         assert pair.change(node, "cleanup")
         assert pair.state(node) == "unconfigured"
-        assert pair.change(node, "configure")
 
 
-def test_an_unknown_transition_by_number(pair: Fleet) -> None:
+def test_an_unknown_transition_by_number(configured: Fleet) -> None:
     """Jazzy raises out of the executor for these, and does not answer: the node must live on."""
     from lifecycle_msgs.srv import ChangeState
 
     request = ChangeState.Request()
     request.transition.id = 3  # activate's, while the node is active
     for node in (ARM, FORCE):
-        client = pair.node.create_client(ChangeState, f"/{node}/change_state")
-        pair.until(client.service_is_ready, "the service")
-        assert pair.change(node, "activate")
+        client = configured.node.create_client(ChangeState, f"/{node}/change_state")
+        configured.until(client.service_is_ready, "the service")
+        assert configured.change(node, "activate")
         client.call_async(request)
-        assert pair.state(node) == "active"
+        assert configured.state(node) == "active"
     for node in (FORCE, ARM):
-        assert pair.change(node, "deactivate")
-    assert any("refused" in process.log for process in pair.processes)
+        assert configured.change(node, "deactivate")
+    assert any("refused" in process.log for process in configured.processes)
 
 
-def test_starts_and_stops(pair: Fleet) -> None:
+def test_starts_and_stops(configured: Fleet) -> None:
     """Twenty times; each run is a new one, and ends with a zero on the wire."""
-    commands = pair.record(Float64MultiArray, "effort_controller/commands")
+    commands = configured.record(Float64MultiArray, "effort_controller/commands")
     threads = []
     for _ in range(CYCLES):
-        assert pair.change(ARM, "activate")
-        assert pair.change(FORCE, "activate"), pair.diagnosis(FORCE)
-        pair.until(lambda: pair.summary(FORCE)["ticks"] >= 20, "some ticks")
-        assert pair.change(FORCE, "deactivate")
-        sent = pair.until(
+        assert configured.change(ARM, "activate")
+        assert configured.change(FORCE, "activate"), configured.diagnosis(FORCE)
+        configured.until(lambda: configured.summary(FORCE)["ticks"] >= 20, "some ticks")
+        assert configured.change(FORCE, "deactivate")
+        sent = configured.until(
             lambda: commands.messages and not any(commands.messages[-1].data) and commands.messages,
             "a zero to end with",
         )
         assert len(sent) > 20
-        assert pair.change(ARM, "deactivate")
+        assert configured.change(ARM, "deactivate")
         commands.messages.clear()
-        threads.append([len(os.listdir(f"/proc/{p.pid}/task")) for p in pair.processes])
+        threads.append([len(os.listdir(f"/proc/{p.pid}/task")) for p in configured.processes])
     assert threads[-1] == threads[2]
-    pair.forget(commands)
+    configured.forget(commands)
 
 
 def test_deactivated_it_stays_so(fleet: Fleet) -> None:

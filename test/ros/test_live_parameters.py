@@ -9,6 +9,7 @@ pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
 from typing import Any
 
 import numpy as np
+from diagnostic_msgs.msg import DiagnosticArray
 from fleet import THREE_LINK, Fleet
 from std_msgs.msg import Float64MultiArray
 
@@ -30,13 +31,29 @@ NAN = float("nan")
 
 
 @pytest.fixture(scope="module")
-def running(shared_fleet: Fleet) -> Fleet:
-    """A controller on its way along a sine, in lockstep."""
+def started(shared_fleet: Fleet) -> Fleet:
+    """An arm and a controller, as they start."""
     shared_fleet.commands = shared_fleet.record(Float64MultiArray, "effort_controller/commands")
     shared_fleet.start(ARM, SETTINGS)
     shared_fleet.start(FORCE, SETTINGS)
     shared_fleet.until_said(FORCE, "following", level=0)
+    shared_fleet.before = shared_fleet.all_parameters(FORCE)
     return shared_fleet
+
+
+@pytest.fixture
+def running(started: Fleet) -> Fleet:
+    """A controller on its way along a sine, in lockstep, with the settings it started with."""
+    changed = started.changed_parameters(FORCE, started.before)
+    if any(not parameters_of(FORCE)[name].live for name in changed):
+        started.change(FORCE, "deactivate")
+    if changed:
+        started.put(FORCE, changed)
+    if started.state(FORCE) != "active":
+        assert started.trigger(f"/{ARM}/reset").success
+        started.until(lambda: started.change(FORCE, "activate"), "an active controller")
+    started.until_said(FORCE, "following", level=0)
+    return started
 
 
 def later(fleet: Fleet, ticks: int) -> dict[str, Any]:
@@ -72,7 +89,6 @@ def test_gains_times_four(running: Fleet, blend_time: float) -> None:
     limited = later(running, 1)["events"].get("rate limited", 0) - limited
     assert 0.0 < step <= RATE * 1e-3 + 1e-9
     assert blend_time > 0.0 or limited > 0  # at once, it takes the limit to hold it back
-    running.put(FORCE, {"gains.blend_time": 0.2})
 
 
 def test_gains_count(running: Fleet) -> None:
@@ -86,7 +102,6 @@ def test_gains_count(running: Fleet) -> None:
         squares = np.array([before["tracking_rms"], after["tracking_rms"]]) ** 2 * ticks
         errors.append(np.sqrt(np.diff(squares)[0] / np.diff(ticks)[0]))
     assert errors[1] < 0.25 * errors[0]
-    running.put(FORCE, {"gains.stiffness": [100.0], "gains.damping": [20.0]})
 
 
 def test_a_number_is_taken_for_a_list_of_one(running: Fleet) -> None:
@@ -140,7 +155,6 @@ def test_force_gains_change_live(running: Fleet) -> None:
     running.put(FORCE, {"force.cutoff": 20.0})
     running.until_said(FORCE, "following", level=0)
     assert running.diagnosis(FORCE).number("force loop gain margin") > 1.5 * before
-    running.put(FORCE, {"force.cutoff": 50.0})
 
 
 def test_what_needs_an_inactive_node(running: Fleet) -> None:
@@ -160,12 +174,13 @@ def test_what_needs_an_inactive_node(running: Fleet) -> None:
 def test_whole_numbers_for_real_ones(running: Fleet) -> None:
     """`ros2 param set … 7` means 7.0."""
     running.put(FORCE, {"gains.null_damping": 7, "gains.stiffness": [150, 150]})
-    running.put(FORCE, {"gains.null_damping": 10.0, "gains.stiffness": [100.0]})
+    assert running.get(FORCE, ["gains.null_damping", "gains.stiffness"]) == [7.0, [150.0, 150.0]]
 
 
 def test_reference_changes_live(running: Fleet) -> None:
     """Another sine, and a stop, without a jump."""
     jumps = later(running, 1)["events"].get("reference jumped", 0)
+    running.commands.messages.clear()
     running.put(FORCE, {"reference.amplitude": [0.1, 0.1], "reference.frequency": [0.7, 0.3]})
     later(running, 300)
     running.put(FORCE, {"reference.kind": "hold"})
@@ -177,8 +192,24 @@ def test_reference_changes_live(running: Fleet) -> None:
 
 
 def test_diagnostics_rate(running: Fleet) -> None:
-    running.put(FORCE, {"diagnostics_rate": 50.0})
-    running.until_said(FORCE)
+    """Counted against the arm's, which says 20 a second on the same computer."""
+    diagnostics = running.record(DiagnosticArray, "/diagnostics")
+
+    def counted(rate: float) -> int:
+        """How often the controller speaks while the arm does so twenty times."""
+        running.put(FORCE, {"diagnostics_rate": rate})
+        diagnostics.drain()
+        diagnostics.messages.clear()
+
+        def said_by(node: str) -> int:
+            return sum(m.status[0].name == node for m in diagnostics.messages)
+
+        running.until(lambda: said_by(ARM) >= 20, "twenty diagnoses of the arm")
+        return said_by(FORCE)
+
+    assert counted(50.0) > 30
+    assert 1 < counted(5.0) < 10
+    running.forget(diagnostics)
 
 
 def test_saturation(running: Fleet) -> None:

@@ -6,7 +6,6 @@ import pytest
 
 pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
 
-from collections.abc import Iterator
 from typing import Any
 
 from fleet import THREE_LINK, Fleet
@@ -18,13 +17,35 @@ SETTINGS = {**THREE_LINK, "lockstep": True, "autostart": False}
 
 
 @pytest.fixture(scope="module")
-def arm(shared_fleet: Fleet) -> Fleet:
-    """A controller that is configured, and an arm that is not yet active."""
+def started(shared_fleet: Fleet) -> Fleet:
+    """An arm and a controller, both configured."""
     shared_fleet.start(ARM, SETTINGS)
     shared_fleet.start(FORCE, SETTINGS)
     for node in (ARM, FORCE):
         assert shared_fleet.change(node, "configure")
+    shared_fleet.before = shared_fleet.all_parameters(FORCE)
     return shared_fleet
+
+
+@pytest.fixture
+def silent(started: Fleet) -> Fleet:
+    """Neither is active, and the controller has the settings it started with."""
+    for node in (FORCE, ARM):
+        if started.state(node) == "active":
+            assert started.change(node, "deactivate")
+    if started.state(FORCE) == "unconfigured":
+        assert started.change(FORCE, "configure")
+    if changed := started.changed_parameters(FORCE, started.before):
+        started.put(FORCE, changed)
+    started.put(ARM, {"fault": "none"})
+    return started
+
+
+@pytest.fixture
+def arm(silent: Fleet) -> Fleet:
+    """The arm is active, at its start; the controller is configured."""
+    assert silent.change(ARM, "activate")
+    return silent
 
 
 def refuses(fleet: Fleet, node: str, *words: str) -> str:
@@ -39,72 +60,55 @@ def refuses(fleet: Fleet, node: str, *words: str) -> str:
     return fleet.until(why, f"{node} to refuse because of {words}")
 
 
-@pytest.fixture
-def with_settings(arm: Fleet) -> Iterator[Any]:
-    """Other settings of the controller for the time of a test."""
-    changed: dict[str, Any] = {}
-
-    def put(values: dict[str, Any]) -> None:
-        before = dict(zip(values, arm.get(FORCE, list(values)), strict=True))
-        arm.put(FORCE, values)
-        changed.update(before)
-
-    yield put
-    if changed:
-        arm.put(FORCE, changed)
+def test_no_state(silent: Fleet) -> None:
+    refuses(silent, FORCE, "no joint state on /joint_states")
 
 
-def test_no_state(arm: Fleet) -> None:
-    refuses(arm, FORCE, "no joint state on /joint_states")
-
-
-def test_unknown_joint(arm: Fleet) -> None:
-    stranger = arm.node.create_publisher(JointState, "joint_states", 10)
+def test_unknown_joint(silent: Fleet) -> None:
+    stranger = silent.node.create_publisher(JointState, "joint_states", 10)
     message = JointState(name=["joint_1", "joint_2"], position=[0.0, 0.0], velocity=[0.0, 0.0])
-    timer = arm.node.create_timer(0.05, lambda: stranger.publish(message))
-    refuses(arm, FORCE, "the joint states have no joint_3; they have joint_1, joint_2")
+    timer = silent.node.create_timer(0.05, lambda: stranger.publish(message))
+    refuses(silent, FORCE, "the joint states have no joint_3; they have joint_1, joint_2")
     message.name, message.position = ["joint_1", "joint_2", "joint_3"], [0.0, 0.0, 0.0]
-    refuses(arm, FORCE, "lack numbers")
+    refuses(silent, FORCE, "lack numbers")
     message.velocity = [0.0, float("nan"), 0.0]
-    refuses(arm, FORCE, "not finite")
-    arm.node.destroy_timer(timer)
-    arm.node.destroy_publisher(stranger)
+    refuses(silent, FORCE, "not finite")
+    silent.node.destroy_timer(timer)
+    silent.node.destroy_publisher(stranger)
 
 
-def test_no_wrench(arm: Fleet) -> None:
-    arm.put(ARM, {"fault": "no_wrench"})
-    assert arm.change(ARM, "activate")
-    refuses(arm, FORCE, "no finite wrench")
-    arm.put(ARM, {"fault": "none"})
+def test_no_wrench(silent: Fleet) -> None:
+    silent.put(ARM, {"fault": "no_wrench"})
+    assert silent.change(ARM, "activate")
+    refuses(silent, FORCE, "no finite wrench")
 
 
-def test_off_the_constraint(arm: Fleet, with_settings: Any) -> None:
-    with_settings({"constraint.point": [0.0, -0.24, 0.0]})
+def test_off_the_constraint(arm: Fleet) -> None:
+    arm.put(FORCE, {"constraint.point": [0.0, -0.24, 0.0]})
     refuses(arm, FORCE, "not on its constraint", "0.03 m", "allowed are 0.005 m")
 
 
-def test_outside_limits(arm: Fleet, with_settings: Any) -> None:
-    with_settings({"limits.lower": [-4.0, 3.0, -4.0], "limits.upper": [4.0, 4.0, 4.0]})
+def test_outside_limits(arm: Fleet) -> None:
+    arm.put(FORCE, {"limits.lower": [-4.0, 3.0, -4.0], "limits.upper": [4.0, 4.0, 4.0]})
     message = refuses(arm, FORCE, "outside their limits")
     assert "joint_2" in message
     assert "joint_1" not in message
 
 
-def test_reference_elsewhere(arm: Fleet, with_settings: Any) -> None:
+def test_reference_elsewhere(arm: Fleet) -> None:
     """Without an approach the arm must be where its reference begins."""
-    with_settings({"reference.approach": False, "reference.offset": [0.3, 0.0]})
+    arm.put(FORCE, {"reference.approach": False, "reference.offset": [0.3, 0.0]})
     refuses(arm, FORCE, "the reference begins", "limits.reference_jump")
 
 
 def test_unstable_force_loop(arm: Fleet) -> None:
     """At configuration; see test_parameters for a change while running."""
     assert arm.change(FORCE, "cleanup")
-    good = arm.get(FORCE, ["force.proportional"])[0]
     arm.put(FORCE, {"force.proportional": 50.0})
     assert not arm.change(FORCE, "configure")
     assert arm.state(FORCE) == "unconfigured"
     arm.until_said(FORCE, "G_F must stay below", "got 50", level=1)
-    arm.put(FORCE, {"force.proportional": good})
+    arm.put(FORCE, {"force.proportional": arm.before["force.proportional"]})
     assert arm.change(FORCE, "configure")
 
 
@@ -129,9 +133,10 @@ def test_settings_that_make_no_controller(arm: Fleet, values: dict[str, Any], wo
 
 def test_uncontrollable(arm: Fleet) -> None:
     """Two free directions, and one motor."""
-    arm.start(PASSIVE, {**SETTINGS, "passive_joints": ["joint_2", "joint_3"]})
+    passive = arm.start(PASSIVE, {**SETTINGS, "passive_joints": ["joint_2", "joint_3"]})
     assert arm.change(PASSIVE, "configure")
     refuses(arm, PASSIVE, "['joint_2', 'joint_3'] passive", "controllability margin")
+    passive.end()
 
 
 def test_second_controller(arm: Fleet) -> None:

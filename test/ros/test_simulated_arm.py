@@ -45,6 +45,14 @@ class Puppeteer:
         fleet.start(ARM, SETTINGS)
         self.commands = fleet.publisher(Float64MultiArray, "effort_controller/commands")
         fleet.until(lambda: self.states.messages and self.wrenches.messages, "a state")
+        self._settings = fleet.all_parameters(ARM)
+
+    def ready(self) -> None:
+        """Where each test begins: at the start, at rest, with the settings it started with."""
+        self.fleet.pause(ARM, False)
+        if changed := self.fleet.changed_parameters(ARM, self._settings):
+            self.fleet.put(ARM, changed)
+        self.reset()
 
     @property
     def now(self) -> int:
@@ -83,8 +91,14 @@ class Puppeteer:
 
 
 @pytest.fixture(scope="module")
-def arm(shared_fleet: Fleet) -> Puppeteer:
+def shared_arm(shared_fleet: Fleet) -> Puppeteer:
     return Puppeteer(shared_fleet)
+
+
+@pytest.fixture
+def arm(shared_arm: Puppeteer) -> Puppeteer:
+    shared_arm.ready()
+    return shared_arm
 
 
 def follow(hardware: Any, efforts: Sequence[float], count: int) -> Any:
@@ -112,6 +126,7 @@ def test_moves_as_the_plant(arm: Puppeteer) -> None:
 
 def test_reset(arm: Puppeteer) -> None:
     """Back at the start; time goes on."""
+    arm.step(count=20)
     before = arm.now
     arm.reset()
     state = arm.step([0.0, 0.0, 0.0])
@@ -152,7 +167,6 @@ def test_commands_that_answer_nothing(arm: Puppeteer, tag: int) -> None:
 def test_pause_and_step(arm: Puppeteer) -> None:
     """Paused, it answers no command until it is told to step."""
     assert not arm.fleet.trigger(f"/{ARM}/step").success
-    arm.reset()
     hardware = plant()
     arm.fleet.pause(ARM, True)
     now = arm.now
@@ -183,10 +197,7 @@ def test_pause_and_step(arm: Puppeteer) -> None:
 )
 def test_changes_live(arm: Puppeteer, changes: dict[str, Any]) -> None:
     """From one step to the next, and as in the plant of this process."""
-    arm.reset()
-    names = [k.replace("__", ".") for k in changes]
-    before = dict(zip(names, arm.fleet.get(ARM, names), strict=True))
-    arm.fleet.put(ARM, dict(zip(names, changes.values(), strict=True)))
+    arm.fleet.put(ARM, {k.replace("__", "."): value for k, value in changes.items()})
     arm.settle()
     hardware = plant(**changes)
     hardware.read()
@@ -198,19 +209,16 @@ def test_changes_live(arm: Puppeteer, changes: dict[str, Any]) -> None:
             assert 1e-6 < abs(arm.force() - hardware.truth.multipliers[0]) < 5.0
         elif "sensor__delay" not in changes or _ >= 5:
             assert arm.force() == pytest.approx(expected.multipliers[0], abs=1e-9)
-    arm.fleet.put(ARM, before)
-    arm.settle()
 
 
 def test_disturbance(arm: Puppeteer) -> None:
     """Added to what is commanded, until it is taken away."""
-    arm.reset()
     arm.fleet.put(ARM, {"disturbance.effort": list(EFFORT)})
     arm.settle()
     state = arm.step([0.0, 0.0, 0.0], 10)
     same(state, follow(plant(), EFFORT, 10))
     assert "3 numbers" in arm.fleet.refused(ARM, {"disturbance.effort": [1.0]})
-    assert "one a joint" in arm.fleet.refused(ARM, {"friction.coulomb": [1.0, 2.0]})
+    assert "one per joint" in arm.fleet.refused(ARM, {"friction.coulomb": [1.0, 2.0]})
     arm.fleet.put(ARM, {"disturbance.effort": [0.0, 0.0, 0.0]})
 
 

@@ -108,8 +108,8 @@ def test_nothing_changes(fleet: Fleet) -> None:
 
 
 @pytest.fixture(scope="module")
-def running(shared_fleet: Fleet) -> Fleet:
-    """A controller that holds its arm where it is, in lockstep."""
+def started(shared_fleet: Fleet) -> Fleet:
+    """An arm and a controller, in lockstep."""
     settings = {
         **THREE_LINK,
         "lockstep": True,
@@ -123,6 +123,18 @@ def running(shared_fleet: Fleet) -> Fleet:
     shared_fleet.start(FORCE, settings)
     shared_fleet.until_said(FORCE, "following", level=0)
     return shared_fleet
+
+
+@pytest.fixture
+def running(started: Fleet) -> Fleet:
+    """A controller that has just begun to hold its arm where it is, at the arm's start."""
+    assert started.change(FORCE, "deactivate")
+    assert started.trigger(f"/{ARM}/reset").success
+    started.until(lambda: started.change(FORCE, "activate"), "an active controller")
+    started.until_said(FORCE, "following", level=0)
+    started.commands.drain()
+    started.commands.messages.clear()
+    return started
 
 
 def check_wire(messages: Sequence[Float64MultiArray]) -> None:

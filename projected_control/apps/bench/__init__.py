@@ -3,7 +3,40 @@
 A measurement is a module here, named in `MEASUREMENTS`, with the two functions of a subcommand (see
 `apps.commands`): ``add_parser(subparsers)`` and ``run(args)``. What it imports at its
 top is imported for every ``--help``: leave heavy imports to `run`.
+
+A measurement that has a bound takes it as ``--bound`` and ends with `exit_status`: 1 where it was
+missed, and then says what was missed.
 """
+
+import argparse
+import sys
+from collections.abc import Sequence
 
 MEASUREMENTS = ("tick", "faults")
 """Modules of this package that are measurements, as they stand in the help."""
+
+EXIT_MISSED = 1
+
+
+def add_bound(parser: argparse.ArgumentParser, default: float, what: str) -> None:
+    """Declare the option ``--bound``.
+
+    Args:
+        parser: Of the measurement.
+        default: What the documentation promises.
+        what: What must not be larger, for the help.
+    """
+    parser.add_argument(
+        "--bound",
+        type=float,
+        default=default,
+        metavar="B",
+        help=f"exit with status {EXIT_MISSED} where {what} is more (default: %(default)g)",
+    )
+
+
+def exit_status(missed: Sequence[str]) -> int:
+    """0, or 1 where something was missed: that goes to standard error, one sentence per line."""
+    for sentence in missed:
+        print(f"projected-control: bound missed: {sentence}", file=sys.stderr)
+    return EXIT_MISSED if missed else 0

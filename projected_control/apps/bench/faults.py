@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import sys
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from projected_control import validate
+from projected_control.apps import bench, extras
 
 if TYPE_CHECKING:
     from projected_control.apps.commands import Subparsers
@@ -37,29 +41,26 @@ def add_parser(subparsers: Subparsers) -> argparse.ArgumentParser:
         "faults", help="kill processes and time the answers", description=DESCRIPTION
     )
     parser.add_argument("--repeats", type=int, default=10, help="default: %(default)s")
+    bench.add_bound(parser, 1e3 * LIMIT, "the silence before the zeros, in ms,")
     parser.add_argument("--json", action="store_true", help="print the numbers as one JSON object")
     return parser
 
 
 def run(args: argparse.Namespace) -> int:
-    """Measure and report."""
+    """Measure and report. The exit status is 1 where the bound is missed."""
     from projected_control.apps.experiments.outcome import as_json
     from projected_control.apps.experiments.progress import terminal_progress
-    from projected_control.errors import InvalidValue, ProjectedControlError
+    from projected_control.errors import InvalidValue
 
+    validate.positive("bound", args.bound)
     if not 1 <= args.repeats <= 1000:
         raise InvalidValue(f"--repeats must be 1 to 1000, got {args.repeats}")
-    try:
-        import rclpy  # noqa: F401
-    except ImportError:
-        raise ProjectedControlError(
-            "this measurement needs ROS 2: pip install 'projected_control[ros]', or source yours"
-        ) from None
+    extras.require("rclpy", "projected-control bench faults")
     with tempfile.TemporaryDirectory() as folder, terminal_progress(sys.stderr) as progress:
         numbers = measure(args.repeats, Path(folder), progress)
     if args.json:
         print(as_json(numbers))
-        return 0
+        return bench.exit_status(missed(numbers, args.bound))
     killed, arm = numbers["controller_killed"], numbers["arm_killed"]
     silence = killed["silence_ms"]
     print(
@@ -70,7 +71,26 @@ def run(args: argparse.Namespace) -> int:
         f"arm killed with -9: the controller went inactive after {arm['inactive_after_s']:.2f} s, "
         f"saying: {arm['reason']}"
     )
-    return 0
+    return bench.exit_status(missed(numbers, args.bound))
+
+
+def missed(numbers: dict[str, Any], bound: float) -> list[str]:
+    """What did not happen, or not within the bound [ms], in words."""
+    killed, arm = numbers["controller_killed"], numbers["arm_killed"]
+    sentences = []
+    if killed["zeroed"] < killed["repeats"]:
+        sentences.append(
+            f"of {killed['repeats']} times that the controller was killed, zeros followed only "
+            f"{killed['zeroed']} times"
+        )
+    if killed["silence_ms"]["max"] > bound:
+        sentences.append(
+            f"the longest silence before the zeros was {killed['silence_ms']['max']:.1f} ms; it "
+            f"may be {bound:g} ms"
+        )
+    if not math.isfinite(arm["inactive_after_s"]):
+        sentences.append("the arm was killed, and the controller did not go inactive")
+    return sentences
 
 
 def measure(repeats: int, folder: Path, progress: Any) -> dict[str, Any]:

@@ -17,6 +17,10 @@ examples:
       one tick of the control loop, measured on this computer
   projected-control bench tick --seconds 10 --json
       longer, and only the numbers
+  projected-control bench faults --repeats 3
+      kills processes of the demonstration and times what follows
+
+exit status: 1 where a documented bound was missed; --bound sets another one
 """
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
+from projected_control.apps import extras
 from projected_control.resources import PRESETS
 
 if TYPE_CHECKING:
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from projected_control.apps.demo.case import DemoSettings
     from projected_control.apps.demo.monitor import Monitor
 
-CHOICES = ("motion", "force", "passive", "idc")
 DEFAULT_FOLDER = Path("demo_output")
 START_SECONDS = 180.0
 """How long the nodes may take to come up; the first time they compile their kernels [s]."""
@@ -42,7 +42,7 @@ def add_parser(subparsers: Subparsers) -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
-        "--controller", choices=CHOICES, default="force", help="default: %(default)s"
+        "--controller", metavar="NAME", default="force", help="default: %(default)s"
     )
     parser.add_argument(
         "--seconds", type=float, default=10.0, help="of simulated time (default: %(default)g)"
@@ -67,21 +67,16 @@ def add_parser(subparsers: Subparsers) -> argparse.ArgumentParser:
 
 def run(args: argparse.Namespace) -> int:
     """Run the nodes, watch them, report."""
-    from projected_control.apps.experiments.outcome import as_json
-    from projected_control.apps.experiments.output import output_folder, publish, write_files
-    from projected_control.errors import InvalidValue, ProjectedControlError
+    from projected_control.errors import InvalidValue
 
     if not 0.0 < args.seconds <= 86400.0:
         raise InvalidValue(f"--seconds must be between 0 and a day, got {args.seconds:g}")
-    try:
-        import rclpy  # noqa: F401
-    except ImportError:
-        raise ProjectedControlError(
-            "the demo needs ROS 2: install it with pip install 'projected_control[ros]', or source "
-            "your ROS 2 installation. Without ROS, see projected-control reproduce"
-        ) from None
+    extras.require("rclpy", "projected-control demo")
+    extras.require("matplotlib", "projected-control demo")
     from projected_control.apps.demo.case import run_in_process, settings_for
     from projected_control.apps.demo.report import make_report
+    from projected_control.apps.experiments.outcome import as_json
+    from projected_control.apps.experiments.output import output_folder, publish, write_files
 
     overrides: dict[str, Any] = {}
     if args.friction:

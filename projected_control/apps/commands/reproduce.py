@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from projected_control.apps import extras
 from projected_control.apps.experiments import (
     ALIASES,
     ALL,
@@ -113,6 +114,7 @@ def run(args: argparse.Namespace) -> int:
         seed=args.seed,
     )
     names = names_of(args.case, options)
+    extras.require("matplotlib", "projected-control reproduce")
     if args.json and args.out is None:
         _print_json(args.case, _run(args.case, names, options, None))
         return 0

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import yaml
 
 from projected_control.control.references import ReferencePoint
+from projected_control.errors import UnknownName
 from projected_control.ports import run
 from projected_control.resources import share_file
 from projected_control.settings import build
@@ -17,43 +18,15 @@ from projected_control.settings.files import read_parameter_file
 from projected_control.settings.layers import preset_file
 from projected_control.settings.nodes import (
     ARM,
-    FORCE,
-    MOTION,
-    PASSIVE,
     WATCHDOG,
     ControllerSettings,
+    DemoCase,
     SimulatedArmSettings,
     WatchdogSettings,
     checked_controller,
+    demo_cases,
     own_values,
 )
-
-
-@dataclass(frozen=True)
-class DemoCase:
-    """One choice of ``--controller``.
-
-    Attributes:
-        node: Which controller node.
-        arm: Name of its file in config/.
-        title: In words.
-        own: Parameters of its own.
-    """
-
-    node: str
-    arm: str
-    title: str
-    own: Mapping[str, Any] = field(default_factory=dict)
-
-
-CASES = {
-    "motion": DemoCase(MOTION, "three_link_slider", "Projected inverse dynamics (PIDC)"),
-    "force": DemoCase(FORCE, "three_link_slider", "Hybrid motion and force control"),
-    "passive": DemoCase(PASSIVE, "slider_crank", "One motor for the crank: (I + H) f∥"),
-    "idc": DemoCase(
-        MOTION, "three_link_slider", "Inverse dynamics (IDC), the baseline", {"law": "idc"}
-    ),
-}
 
 
 @dataclass(frozen=True)
@@ -93,7 +66,10 @@ def settings_for(
 
     The arm starts on its trajectory, so that the run has no approach.
     """
-    case = CASES[choice]
+    cases = demo_cases()
+    if choice not in cases:
+        raise UnknownName("controller", choice, cases)
+    case = cases[choice]
     values = read_parameter_file(preset_file(preset))
     values |= read_parameter_file(share_file("config", f"{case.arm}.yaml"))
     values |= {"lockstep": lockstep, "reference.approach": False, **case.own, **overrides}

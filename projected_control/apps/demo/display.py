@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
@@ -17,11 +18,11 @@ Show = Callable[["Monitor", float], None]
 
 @contextmanager
 def live_display(stream: TextIO, title: str, quiet: bool) -> Iterator[Show]:
-    """A table that changes in place on a terminal, a line now and then elsewhere."""
+    """A table that changes in place on a terminal with rich, a line now and then elsewhere."""
     if quiet:
         yield lambda monitor, fraction: None
         return
-    if not stream.isatty():
+    if not stream.isatty() or find_spec("rich") is None:
         yield _lines(stream)
         return
     from rich.console import Console

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from typing import TextIO
 
 from projected_control.apps import interrupt
@@ -19,8 +20,8 @@ def silent(what: str, fraction: float) -> None:
 
 @contextmanager
 def terminal_progress(stream: TextIO) -> Iterator[Progress]:
-    """Bars on a terminal, one for each thing done; nothing where the stream is not a terminal."""
-    if not stream.isatty():
+    """Bars on a terminal, one for each thing done; nothing elsewhere, nor where rich is missing."""
+    if not stream.isatty() or find_spec("rich") is None:
         yield silent
         return
     from rich.console import Console

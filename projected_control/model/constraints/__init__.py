@@ -20,6 +20,13 @@ it is given::
             return np.array([[x, y]]) / np.hypot(x, y) @ tip.jacobian[:2]
 """
 
+from projected_control.model.constraints import (
+    kinds,
+    loop_closure,
+    point_at_point,
+    point_on_line,
+    point_on_plane,
+)
 from projected_control.model.constraints.axes import plane_axes
 from projected_control.model.constraints.base import Constraint, Target
 from projected_control.model.constraints.function_constraint import FunctionConstraint
@@ -58,3 +65,12 @@ __all__ = [
     "Target",
     "plane_axes",
 ]
+
+for _record in (
+    point_on_line.RECORD,
+    point_on_plane.RECORD,
+    point_at_point.RECORD,
+    loop_closure.RECORD,
+    kinds.NO_CONSTRAINT,
+):
+    CONSTRAINTS.add(_record)

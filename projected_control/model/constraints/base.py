@@ -74,8 +74,10 @@ class Constraint(ABC):
         belongs to the link that is held and at least six joints move it, or as many as its motion
         has directions. Kinds that know their directions override it.
         """
-        J = arm.frame(frame).jacobian
-        return np.linalg.lstsq(J.T, self.jacobian(arm).T, rcond=RANK_TOLERANCE)[0]
+        J, A = arm.frame(frame).jacobian, self.jacobian(arm)
+        if not np.isfinite(J).all() or not np.isfinite(A).all():
+            return np.full((6, self.rows), np.nan)
+        return np.linalg.lstsq(J.T, A.T, rcond=RANK_TOLERANCE)[0]
 
     def basis_is_constant(self, frame: str) -> bool:
         """Whether W at this frame is the same for every q, so that it can be worked out once."""
@@ -93,9 +95,11 @@ class Constraint(ABC):
         wherever the sensor stands: there a force along a free direction, such as friction, has no
         share in λ. At the constraint's own frame, and for all wrenches that the constraint can
         exert, this is the ordinary W⁺. Where rows depend on each other, λ is the smallest that
-        fits.
+        fits. A state that is not finite has no directions: NaN.
         """
         W = self.wrench_basis(arm, frame)
+        if not np.isfinite(W).all():
+            return np.full((self.rows, 6), np.nan)
         X = moved_reference(arm, frame, self.frame or frame)
         result: Array = np.linalg.pinv(X @ W, rcond=RANK_TOLERANCE) @ X
         return result

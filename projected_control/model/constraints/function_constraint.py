@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from projected_control.errors import InvalidValue
 from projected_control.model.arm import Arm
 from projected_control.model.constraints.base import Constraint
-from projected_control.model.constraints.wrenches import function_wrench
+from projected_control.model.constraints.wrenches import ends_felt, function_wrench
 from projected_control.model.scalar_functions import (
     FunctionTable,
     JointPosition,
@@ -41,6 +41,7 @@ class FunctionConstraint(Constraint):
         frames = [f.frame for f in self.functions if not isinstance(f, JointPosition)]
         self.frame = frames[0] if frames else None
         self._table: tuple[Arm, FunctionTable] | None = None
+        self._ends: tuple[Arm, str, list[list[tuple[str, float]]]] | None = None
 
     @property
     def is_its_functions(self) -> bool:
@@ -70,7 +71,14 @@ class FunctionConstraint(Constraint):
         """W from the functions' own directions (see `wrenches.function_wrench`)."""
         if not self.is_its_functions:
             return super().wrench_basis(arm, frame)
-        return np.array([function_wrench(arm, f, frame) for f in self.functions]).T
+        ends = self._ends_felt(arm, frame)
+        rows = zip(self.functions, ends, strict=True)
+        return np.array([function_wrench(arm, f, frame, felt) for f, felt in rows]).T
+
+    def _ends_felt(self, arm: Arm, frame: str) -> list[list[tuple[str, float]]]:
+        if self._ends is None or self._ends[:2] != (arm, frame):
+            self._ends = arm, frame, [ends_felt(arm, f, frame) for f in self.functions]
+        return self._ends[2]
 
     def basis_is_constant(self, frame: str) -> bool:
         """True for points that are held at this very frame: their directions stand in the world."""

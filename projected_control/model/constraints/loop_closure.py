@@ -10,7 +10,6 @@ from projected_control.errors import InvalidValue
 from projected_control.model.constraints.axes import axes_of_motion
 from projected_control.model.constraints.function_constraint import FunctionConstraint
 from projected_control.model.constraints.kinds import (
-    CONSTRAINTS,
     PLANE_NORMAL,
     ConstraintKind,
     ConstraintSettings,
@@ -50,11 +49,11 @@ class LoopClosure(FunctionConstraint):
             angle = validate.finite("heading", heading)
             x_axis = np.array([1.0, 0.0, 0.0])
             functions.append(HeadingInPlane(frame, x_axis, axes[0], axes[1], angle, other))
-        self._ends = frame, other
+        self._joined = frame, other
         super().__init__(functions)
 
     def shapes_at(self, x: Array) -> list[Shape]:
-        return [Point(np.zeros(3), frame) for frame in self._ends]
+        return [Point(np.zeros(3), frame) for frame in self._joined]
 
 
 def _make(settings: ConstraintSettings) -> LoopClosure:
@@ -62,15 +61,13 @@ def _make(settings: ConstraintSettings) -> LoopClosure:
     return LoopClosure(settings.frame, settings.other_frame, plane)
 
 
-RECORD = CONSTRAINTS.add(
-    ConstraintKind(
-        "loop",
-        "two frames of the arm coincide",
-        _make,
-        needs=(
-            Setting("frame", "one of the two links that coincide"),
-            Setting("other_frame", "the other of the two links that coincide"),
-        ),
-        takes=(PLANE_NORMAL,),
-    )
+RECORD = ConstraintKind(
+    "loop",
+    "two frames of the arm coincide",
+    _make,
+    needs=(
+        Setting("frame", "one of the two links that coincide"),
+        Setting("other_frame", "the other of the two links that coincide"),
+    ),
+    takes=(PLANE_NORMAL,),
 )

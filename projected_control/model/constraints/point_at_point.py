@@ -9,7 +9,6 @@ from projected_control import validate
 from projected_control.model.constraints.axes import axes_of_motion
 from projected_control.model.constraints.function_constraint import FunctionConstraint
 from projected_control.model.constraints.kinds import (
-    CONSTRAINTS,
     FRAME,
     PLANE_NORMAL,
     ConstraintKind,
@@ -45,12 +44,10 @@ def _make(settings: ConstraintSettings) -> PointAtPoint:
     return PointAtPoint(settings.frame, settings.point, plane)
 
 
-RECORD = CONSTRAINTS.add(
-    ConstraintKind(
-        "point",
-        "a point at a point",
-        _make,
-        needs=(FRAME, Setting("point", "where it is held, in the world", "m")),
-        takes=(PLANE_NORMAL,),
-    )
+RECORD = ConstraintKind(
+    "point",
+    "a point at a point",
+    _make,
+    needs=(FRAME, Setting("point", "where it is held, in the world", "m")),
+    takes=(PLANE_NORMAL,),
 )

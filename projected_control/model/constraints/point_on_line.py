@@ -10,7 +10,6 @@ from projected_control.errors import InvalidValue
 from projected_control.model.constraints.axes import perpendiculars
 from projected_control.model.constraints.function_constraint import FunctionConstraint
 from projected_control.model.constraints.kinds import (
-    CONSTRAINTS,
     FRAME,
     PLANE_NORMAL,
     ConstraintKind,
@@ -67,16 +66,14 @@ def _make(settings: ConstraintSettings) -> PointOnLine:
     return PointOnLine(settings.frame, settings.point, settings.direction, plane)
 
 
-RECORD = CONSTRAINTS.add(
-    ConstraintKind(
-        "line",
-        "a point on a line",
-        _make,
-        needs=(
-            FRAME,
-            Setting("point", "a point of the line, in the world", "m"),
-            Setting("direction", "direction of the line, in the world"),
-        ),
-        takes=(PLANE_NORMAL,),
-    )
+RECORD = ConstraintKind(
+    "line",
+    "a point on a line",
+    _make,
+    needs=(
+        FRAME,
+        Setting("point", "a point of the line, in the world", "m"),
+        Setting("direction", "direction of the line, in the world"),
+    ),
+    takes=(PLANE_NORMAL,),
 )

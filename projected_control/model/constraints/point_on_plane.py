@@ -8,7 +8,6 @@ from numpy.typing import ArrayLike, NDArray
 from projected_control import validate
 from projected_control.model.constraints.function_constraint import FunctionConstraint
 from projected_control.model.constraints.kinds import (
-    CONSTRAINTS,
     FRAME,
     ConstraintKind,
     ConstraintSettings,
@@ -42,15 +41,13 @@ def _make(settings: ConstraintSettings) -> PointOnPlane:
     return PointOnPlane(settings.frame, settings.point, settings.direction)
 
 
-RECORD = CONSTRAINTS.add(
-    ConstraintKind(
-        "plane",
-        "a point on a plane",
-        _make,
-        needs=(
-            FRAME,
-            Setting("point", "a point of the plane, in the world", "m"),
-            Setting("direction", "normal of the plane, in the world"),
-        ),
-    )
+RECORD = ConstraintKind(
+    "plane",
+    "a point on a plane",
+    _make,
+    needs=(
+        FRAME,
+        Setting("point", "a point of the plane, in the world", "m"),
+        Setting("direction", "normal of the plane, in the world"),
+    ),
 )
