@@ -4,25 +4,8 @@ import sys
 
 import numpy as np
 
-from projected_control import (
-    Arm,
-    ConstrainedArm,
-    ControlLoop,
-    Coordinate,
-    Coordinates,
-    Guard,
-    Limits,
-    MotionController,
-    MotionGains,
-    Plant,
-    PointOnPlane,
-    SimulatedArm,
-    Sine,
-    Sines,
-    start_of,
-)
+import projected_control as pc
 
-PERIOD = 1e-3  # s
 JOINT = """<joint name="{name}" type="revolute"><parent link="{parent}"/><child link="{child}"/>
   <origin xyz="0 0 {at}"/><axis xyz="{axis}"/>
   <limit lower="-3" upper="3" effort="80" velocity="4"/></joint>
@@ -34,34 +17,30 @@ URDF = '<robot name="own"><link name="base"/>{}</robot>'.format(
     "".join(JOINT.format(name=n, parent=p, child=c, axis=a, at=z) for n, p, c, a, z in PARTS)
 )
 
-arm = Arm.from_urdf(sys.argv[1] if len(sys.argv) > 1 else URDF)  # a path, or the text itself
+arm = pc.Arm.from_urdf(sys.argv[1] if len(sys.argv) > 1 else URDF)  # a path, or the text itself
 frame = sys.argv[2] if len(sys.argv) > 2 else arm.frame_names[-1]
 print(arm)
 
 # The frame wipes a horizontal table that is where the frame happens to be.
 q = np.linspace(0.4, 1.2, arm.n)  # bent, away from where the arm is stretched
 place = arm.update(q, np.zeros(arm.n)).frame(frame).position
-table = PointOnPlane(frame, point=place, normal=[0, 0, 1])
-coordinates = Coordinates([Coordinate.position(frame, "x"), Coordinate.position(frame, "y")])
-reference = Sines(place[:2], [[Sine(0.05, 0.5)], [Sine(0.05, 0.25)]])  # m, Hz
+table = pc.PointOnPlane(frame, point=place, normal=[0, 0, 1])
+hand = pc.Coordinates([pc.Coordinate.position(frame, "x"), pc.Coordinate.position(frame, "y")])
+wipe = pc.Sines(place[:2], [[pc.Sine(0.05, 0.5)], [pc.Sine(0.05, 0.25)]])  # m, Hz
 
-model = ConstrainedArm(arm, table, coordinates)
-gains = MotionGains.from_bandwidth(4.0)  # Hz
-controller = MotionController(model, gains, period=PERIOD)
-limits = Limits.of(arm, effort_rate=1e5)  # the motors take the weight at once
-loop = ControlLoop(controller, Guard(limits, coordinates.size, PERIOD), reference)
-plant = Plant(ConstrainedArm(arm.twin(), table), PERIOD)
-errors, height = [], []
+model = pc.ConstrainedArm(arm, table, hand)
+controller = pc.MotionController(model, pc.MotionGains.from_bandwidth(4.0))  # Hz
+plant = pc.Plant(pc.ConstrainedArm(arm.twin(), table))
+port = pc.SimulatedArm(plant, *pc.start_of(model, wipe, guess=q))
+height = []
 
 
 def watch(_, tick):
-    errors.append(np.linalg.norm(controller.error[0]))
     height.append(arm.frame(frame).position[2] - place[2])
 
 
-hardware = SimulatedArm(plant, *start_of(model, reference, guess=q))
-statistics = loop.run(hardware, 4000, watch)
+statistics = pc.run(pc.ControlLoop(controller, wipe), port, ticks=4000, observe=watch)
 print(f"{frame} stays within {np.abs(height).max():.1e} m of the table")
-print(f"largest error {1e6 * max(errors):.0f} µm")
+print(f"largest error {1e6 * statistics.summary()['tracking_peak']:.0f} µm")
 noticed = ", ".join(f"{event.phrase} × {n}" for event, n in statistics.events.items())
 print(f"the guard noticed: {noticed or 'nothing'}")

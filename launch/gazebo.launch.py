@@ -36,6 +36,7 @@ from projected_control.errors import ProjectedControlError
 from projected_control.resources import share_file
 from projected_control.ros.gazebo_system import find_gazebo
 from projected_control.settings import build
+from projected_control.settings.nodes import checked_controller, own_values
 
 POINT_MASSES = ("slider_crank.urdf.xacro",)
 """Descriptions whose links have no inertia unless told otherwise; Gazebo wants some."""
@@ -124,12 +125,12 @@ def in_the_physics_step(
     find_gazebo()
     seen = BOOLEANS[given["rviz"]]
     settings = {**chosen.settings, **chosen.case.own, **(DRAWN if seen else {})}
-    controller = choices.require_valid(chosen.case.node, settings)
+    controller = checked_controller(chosen.case.node, own_values(chosen.case.node, settings))
     summary = Path(given["summary"]).expanduser().absolute() if given["summary"] else None
     written = gazebo_world.write_files(
         folder, chosen.case.node, controller, settings, setting, summary=summary
     )
-    actions: list[Action] = [simulator(given, written.world, controller["rate"])]
+    actions: list[Action] = [simulator(given, written.world, controller.rate)]
     if seen:
         actions.append(state_publisher(build.build_arm(controller).urdf))
     return actions
@@ -140,7 +141,7 @@ def through_ros2_control(
 ) -> list[Action]:
     """The controller reaches Gazebo as it reaches a real arm."""
     settings = {**chosen.settings, **(DRAWN if BOOLEANS[given["rviz"]] else {})}
-    controller = choices.require_valid(chosen.case.node, settings)
+    controller = checked_controller(chosen.case.node, own_values(chosen.case.node, settings))
     text = share_file("config", choices.CONTROLLERS_FILE).read_text(encoding="utf-8")
     controllers = choices.controllers_file(chosen.motors, "", "tip", text)
     written = gazebo_world.write_ros2_control_files(
@@ -169,7 +170,7 @@ def through_ros2_control(
             ],
             remappings=[(gazebo_world.SENSOR_TOPIC, "/wrench")],
         ),
-        simulator(given, written.world, controller["rate"]),
+        simulator(given, written.world, controller.rate),
         first,
         parts.after(first, [second], "the joint state broadcaster"),
         parts.after(second, [ours], effort),

@@ -34,7 +34,7 @@ from projected_control.apps.launch.choices import BOOLEANS
 from projected_control.model.description import read_description
 from projected_control.resources import share_file
 from projected_control.settings import build
-from projected_control.settings.parameters import ARM, WATCHDOG
+from projected_control.settings.nodes import ARM, WATCHDOG
 
 PLUGINS = {
     "mock": "mock_components/GenericSystem",

@@ -24,7 +24,7 @@ from launch_ros.ros_adapters import get_ros_node
 
 from projected_control.apps.launch import choices, parts
 from projected_control.apps.launch.choices import BOOLEANS
-from projected_control.settings.parameters import ARM, WATCHDOG
+from projected_control.settings.nodes import ARM, WATCHDOG
 
 LONGEST_STEP = 1e-3
 """Of the integration [s]."""

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         MotionGains,
         PassiveJointController,
     )
+    from projected_control.control.force_source import ForceSource
     from projected_control.control.guard import Guard
     from projected_control.control.limits import Limits
     from projected_control.control.loop import ControlLoop, Tick
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
     )
     from projected_control.model.coordinates import Coordinate, Coordinates
     from projected_control.model.projection import Metric
-    from projected_control.ports import ArmState, Hardware, SimulatedArm
+    from projected_control.ports import Port, RawState, Runner, SimulatedArm, SteppedArm, run
     from projected_control.resources import share_file
     from projected_control.simulation import (
         ForceSensor,
@@ -57,7 +58,6 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Arm",
-    "ArmState",
     "Constant",
     "ConstrainedArm",
     "Constraint",
@@ -68,8 +68,8 @@ __all__ = [
     "ForceController",
     "ForceGains",
     "ForceSensor",
+    "ForceSource",
     "Guard",
-    "Hardware",
     "JointFriction",
     "Law",
     "Limits",
@@ -84,17 +84,22 @@ __all__ = [
     "PointAtPoint",
     "PointOnLine",
     "PointOnPlane",
+    "Port",
     "ProjectedControlError",
+    "RawState",
     "Reference",
+    "Runner",
     "SetPoint",
     "SimulatedArm",
     "Sine",
     "Sines",
     "Stack",
+    "SteppedArm",
     "Tick",
     "Waypoints",
     "__version__",
     "assemble",
+    "run",
     "share_file",
     "start_of",
 ]
@@ -112,7 +117,8 @@ _HOMES = {
     "errors": "ProjectedControlError",
     "control.guard": "Guard",
     "control.limits": "Limits",
-    "ports": "ArmState Hardware SimulatedArm",
+    "control.force_source": "ForceSource",
+    "ports": "Port RawState Runner SimulatedArm SteppedArm run",
     "control.loop": "ControlLoop Tick",
     "model.constrained_arm": "ConstrainedArm",
     "model.projection": "Metric",

@@ -7,6 +7,7 @@ All derive from `ProjectedControlError`, so one ``except`` catches them; most ar
 from __future__ import annotations
 
 from collections.abc import Iterable
+from difflib import get_close_matches
 
 
 class ProjectedControlError(Exception):
@@ -25,10 +26,15 @@ class InvalidDescription(ProjectedControlError, ValueError):
 
 
 class UnknownName(ProjectedControlError, KeyError):
-    """A joint, frame or choice that does not exist; the message lists those that do."""
+    """A joint, frame or choice that does not exist; the message lists those that do.
+
+    Names like the one that was asked for come first, the others follow in order.
+    """
 
     def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
         names = sorted(known)
+        near = get_close_matches(name, names, n=3)
+        names = [*near, *(other for other in names if other not in near)]
         listed = ", ".join(names) if names else "none"
         super().__init__(f"unknown {kind} {name!r}; there are: {listed}")
         self.kind, self.name, self.known = kind, name, names

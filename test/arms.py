@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from projected_control.control.state import RawState
 from projected_control.model.arm import Arm
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.constraints import PointAtPoint, PointOnLine
@@ -156,4 +157,19 @@ def state_on(
     q = assemble(model.arm, model.constraint, guess)
     v = random.uniform(-1.5, 1.5, model.n)
     model.evaluate(q, v)
-    return q, model.P @ (v * model.root) / model.root
+    return q, model.P @ (v * model.sqrt_metric) / model.sqrt_metric
+
+
+def raw_state(
+    model: ConstrainedArm,
+    q: np.ndarray,
+    v: np.ndarray,
+    force: np.ndarray | float | None,
+    stamp: float,
+) -> RawState:
+    """What an arm says whose sensor measures the multipliers λ (None: it has none)."""
+    wrench = None
+    if force is not None and model.constraint is not None:
+        multipliers = np.atleast_1d(np.asarray(force, dtype=float))
+        wrench = model.constraint.wrench(model.arm, model.constraint.frame, multipliers)
+    return RawState(np.array(q, dtype=float), np.array(v, dtype=float), stamp, wrench)

@@ -12,9 +12,10 @@ import pytest
 from projected_control.apps import bench, cli
 from projected_control.apps.bench import faults, tick
 from projected_control.apps.bench.tick_cases import CASES, spatial_arm
-from projected_control.apps.bench.timing import Timing, record
+from projected_control.apps.bench.timing import TICKS, Timing, record
 from projected_control.compiled import COMPILED
 from projected_control.control.guard import Action
+from projected_control.ports import run
 
 ANY = ("--bound", "1e9")
 """No clock is judged."""
@@ -23,13 +24,13 @@ ANY = ("--bound", "1e9")
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.joints}-{case.law}")
 def test_cases_are_as_named_and_run_undisturbed(case):
     loop, hardware = case.build()
-    record(loop, hardware)
+    statistics = run(loop, hardware, TICKS)
     model = loop.controller.model
     assert (model.n, model.m, model.rank) == (case.joints, case.rows, case.rows)
     assert model.k == model.free_directions
     assert (loop.controller.margins > 0.1).all()
-    assert set(loop.statistics.actions) == {Action.FOLLOW}
-    assert loop.statistics.events == {}
+    assert set(statistics.actions) == {Action.FOLLOW}
+    assert statistics.events == {}
     assert len(model.arm.passive) == (case.rows if case.law == "passive" else 0)
     assert np.abs(loop.controller.error[0]).max() < 0.02  # on its way: it began at 0.05
 
@@ -37,9 +38,9 @@ def test_cases_are_as_named_and_run_undisturbed(case):
 def test_a_replay_gives_the_same_efforts():
     loop, hardware = CASES[0].build()
     efforts = []
-    loop.run(hardware, 20, lambda _, step: efforts.append(step.report.effort.copy()))
+    run(loop, hardware, 20, lambda _, step: efforts.append(step.report.effort.copy()))
     states = record(loop, hardware)[:20]
-    loop.reset()
+    loop.begin(states[0])
     for state, effort in zip(states, efforts, strict=True):
         np.testing.assert_array_equal(loop.update(state).effort, effort)
 

@@ -5,16 +5,25 @@ import pytest
 from arms import random_urdf
 
 from projected_control.control import AntiWindup, Law
-from projected_control.control.force_source import ModelObserver, MomentumObserver
 from projected_control.control.references import ReferencePoint
+from projected_control.control.state import RawState
 from projected_control.errors import InvalidValue, ProjectedControlError, UnknownName
 from projected_control.model.constraints import LoopClosure, PointAtPoint, PointOnLine, PointOnPlane
-from projected_control.ports.port import ArmState
 from projected_control.resources import share_file
 from projected_control.settings import build as build
-from projected_control.settings.parameters import ARM, FORCE, MOTION, PASSIVE, TABLE, checked
+from projected_control.settings.nodes import ARM, FORCE, MOTION, PASSIVE, checked, parameters_of
 
 START = [-2.8, 2.0, 0.8]
+SLIDER = {
+    "robot_description_file": "three_link_slider.urdf.xacro",
+    "constraint.kind": "line",
+    "constraint.frame": "tip",
+    "constraint.point": [0.0, -0.27, 0.0],
+    "constraint.direction": [1.0, 0.0, 0.0],
+    "constraint.plane_normal": [0.0, 0.0, 1.0],
+    "coordinates": ["tip.x", "tip.angle"],
+    "simulation.start": [-3.0, 2.0, 1.0],
+}
 CRANK = {
     "robot_description_file": "slider_crank.urdf.xacro",
     "passive_joints": ["joint_2"],
@@ -30,9 +39,15 @@ SPATIAL = {
 }
 
 
+def made(node, changes):
+    """Settings of the 3R arm on its slider, with changes."""
+    slider = {name: value for name, value in SLIDER.items() if name in parameters_of(node)}
+    return checked(node, {**slider, **changes})
+
+
 def controller(node=MOTION, **changes):
-    """Of the 3R arm on its slider, unless told otherwise; dots are written as two underscores."""
-    return checked(node, {name.replace("__", "."): value for name, value in changes.items()})
+    """The same; dots are written as two underscores."""
+    return made(node, {name.replace("__", "."): value for name, value in changes.items()})
 
 
 def arm_settings(**changes):
@@ -45,7 +60,7 @@ def rest(*place):
 
 def choices(name):
     """All words the table allows."""
-    return next(parameter.choices for parameter in TABLE if parameter.name == name)
+    return parameters_of(FORCE)[name].choices
 
 
 # Arms
@@ -89,12 +104,24 @@ def test_a_firmware_that_carries_the_weight_leaves_nothing_to_carry():
         ({"robot_description_arguments": ["l1=0.5"]}, "must be name:=value, got 'l1=0.5'"),
         ({"robot_description_file": "missing.urdf"}, "cannot find urdf/missing.urdf"),
         ({"robot_description": "<robot"}, "not well-formed XML"),
+        ({"robot_description_file": ""}, "no arm is described: give robot_description_file"),
         ({"joints": ["joint_1", "elbow"]}, "unknown joint 'elbow'; there are: joint_1, joint_2"),
     ],
 )
 def test_bad_arms_are_refused_with_the_reason(changes, reason):
     with pytest.raises(ProjectedControlError, match=reason):
         build.build_arm(controller(**changes))
+
+
+def test_nothing_of_the_demo_arm_is_assumed():
+    """An arm that is not described is refused, whatever else is said."""
+    with pytest.raises(InvalidValue, match="no arm is described"):
+        build.build_loop(MOTION, checked(MOTION, {}))
+    with pytest.raises(InvalidValue, match="no arm is described"):
+        build.build_plant(checked(ARM, {}))
+    described = {"robot_description": random_urdf(3, 7), "coordinates": ["joint_1"]}
+    with pytest.raises(InvalidValue, match=r"constraint\.kind must be given"):
+        build.build_model(checked(MOTION, described))
 
 
 # Constraints
@@ -124,7 +151,7 @@ def test_every_kind_of_constraint_builds_and_evaluates(name, node):
     changes, kind, rows = KINDS[name]
     if node == ARM:
         changes = {name: value for name, value in changes.items() if name != "coordinates"}
-    settings = checked(node, changes)
+    settings = made(node, changes)
     constraint = build.build_constraint(settings)
     if kind is None:
         assert constraint is None
@@ -144,12 +171,19 @@ def test_every_kind_of_constraint_builds_and_evaluates(name, node):
         ({"constraint.direction": [0.0, 0.0, 0.0]}, "direction of the line must have a direction"),
         ({"constraint.direction": [0.0, 0.0, 1.0]}, "is not in the plane"),
         ({"constraint.point": [0.0, 1.0]}, "point of the line must have shape 3, got 2"),
-        ({"constraint.kind": "loop"}, "unknown frame ''"),
+        (
+            {"constraint.kind": "loop"},
+            "'loop' .* needs constraint.other_frame",
+        ),
+        ({"constraint.kind": ""}, "constraint.kind must be given.* one of line, plane, point"),
+        ({"constraint.point": []}, "'line' .* needs constraint.point"),
+        ({"constraint.direction": []}, "'line' .* needs constraint.direction"),
+        ({"constraint.frame": ""}, "'line' .* needs constraint.frame"),
     ],
 )
 def test_bad_constraints_are_refused_with_the_reason(changes, reason):
     with pytest.raises(ProjectedControlError, match=reason):
-        build.build_model(checked(MOTION, changes))
+        build.build_model(made(MOTION, changes))
 
 
 # Coordinates
@@ -182,7 +216,7 @@ def test_a_joint_that_slides_is_a_length():
         ({"coordinates": ["hand.angle"]}, "unknown frame 'hand'"),
         ({"coordinates": ["elbow"]}, "unknown joint 'elbow'"),
         ({"coordinates": ["tip.x", "tip.x"]}, "named twice"),
-        ({"coordinates": []}, "at least one coordinate"),
+        ({"coordinates": []}, "coordinates must be given.*joint_1, joint_2, joint_3"),
         (
             {**SPATIAL, "coordinates": ["end_7.angle"]},
             "needs the plane it is measured in: constraint.plane_normal",
@@ -191,7 +225,7 @@ def test_a_joint_that_slides_is_a_length():
 )
 def test_bad_coordinates_are_refused_with_the_reason(changes, reason):
     with pytest.raises(ProjectedControlError, match=reason):
-        build.build_model(checked(MOTION, changes))
+        build.build_model(made(MOTION, changes))
 
 
 # Metrics
@@ -210,17 +244,17 @@ def test_every_metric_is_tried_here():
 @pytest.mark.parametrize("kind", METRICS)
 def test_every_metric_builds(kind):
     changes, root = METRICS[kind]
-    model = build.build_model(checked(MOTION, {"metric.kind": kind, **changes}))
-    np.testing.assert_array_equal(model.root, root)
+    model = build.build_model(made(MOTION, {"metric.kind": kind, **changes}))
+    np.testing.assert_array_equal(model.sqrt_metric, root)
 
 
 def test_a_length_turns_forces_of_sliding_joints_into_torques():
     sliding = random_urdf(4, 3, kinds=("prismatic",))
     settings = {**SPATIAL, "robot_description": sliding, "constraint.kind": "none"}
     model = build.build_model(
-        checked(MOTION, {**settings, "metric.kind": "length", "metric.length": 0.5})
+        made(MOTION, {**settings, "metric.kind": "length", "metric.length": 0.5})
     )
-    np.testing.assert_array_equal(model.root, [2.0, 2.0, 2.0])
+    np.testing.assert_array_equal(model.sqrt_metric, [2.0, 2.0, 2.0])
 
 
 # Controllers
@@ -238,11 +272,11 @@ def test_a_length_turns_forces_of_sliding_joints_into_torques():
     ids=lambda value: value.name if isinstance(value, Law) else None,
 )
 def test_every_law_builds_and_answers(node, changes, law):
-    loop = build.build_loop(node, checked(node, changes))
+    loop = build.build_loop(node, made(node, changes))
     assert loop.controller.law is law
     n = loop.controller.model.n
     q = np.array([0.8, 2.0 * np.pi - 1.6]) if n == 2 else np.array(START)
-    report = loop.update(ArmState(q, np.zeros(n), None, 0.0))
+    report = loop.update(RawState(q, np.zeros(n), 0.0))
     assert np.isfinite(report.effort).all()
 
 
@@ -259,12 +293,12 @@ def test_gains_arrive_where_they_belong():
         force__anti_windup="back_calculation",
         rate=500.0,
     )
-    made = build.build_controller(FORCE, settings)
-    assert made.period == 1.0 / 500.0
-    np.testing.assert_array_equal(made.gains.array(2), [[10, 20], [3, 3], [4, 4]])
-    assert made.force.gains.cutoff is None
-    assert (made.force.gains.proportional, made.force.gains.integral) == (0.5, 2.5)
-    assert made.force.gains.anti_windup is AntiWindup.BACK_CALCULATION
+    built = build.build_controller(FORCE, settings)
+    assert built.period == 1.0 / 500.0
+    np.testing.assert_array_equal(built.gains.array(2), [[10, 20], [3, 3], [4, 4]])
+    assert built.force.gains.cutoff is None
+    assert (built.force.gains.proportional, built.force.gains.integral) == (0.5, 2.5)
+    assert built.force.gains.anti_windup is AntiWindup.BACK_CALCULATION
 
 
 @pytest.mark.parametrize("strategy", choices("force.anti_windup"))
@@ -276,8 +310,8 @@ def test_every_anti_windup_strategy_builds(strategy):
 @pytest.mark.parametrize("source", choices("force.source"))
 def test_every_source_of_the_force_builds(source):
     loop = build.build_loop(FORCE, controller(FORCE, force__source=source))
-    kinds = {"sensor": type(None), "model": ModelObserver, "momentum": MomentumObserver}
-    assert type(loop.observer) is kinds[source]
+    assert loop.force_source.name == source
+    assert loop.needs_wrench is (source == "sensor")
 
 
 def test_limits_come_from_the_description_unless_given():
@@ -292,13 +326,13 @@ def test_limits_come_from_the_description_unless_given():
 @pytest.mark.parametrize(
     ("node", "changes", "reason"),
     [
-        (MOTION, {"gains.stiffness": [1.0, 2.0, 3.0]}, "stiffness must be one number or 2"),
+        (MOTION, {"gains.stiffness": [1.0, 2.0, 3.0]}, r"gains\.stiffness must be one number or 2"),
         (FORCE, {"force.cutoff": 0.0}, "the force loop would diverge.*G_F must stay below"),
         (FORCE, {"force.delay": 6}, "the force loop would diverge"),
         (FORCE, {"force.reference": [1.0, 2.0]}, "force.reference must have 1 numbers"),
         (FORCE, {"constraint.kind": "none"}, "force control needs a constraint"),
         (PASSIVE, {}, "no joint is passive"),
-        (MOTION, {"limits.effort": [1.0, 2.0]}, "effort limit must be one number or 3"),
+        (MOTION, {"limits.effort": [1.0, 2.0]}, r"limits\.effort must be one number or 3"),
         (
             MOTION,
             {"limits.lower": [1.0], "limits.upper": [0.0]},
@@ -308,7 +342,7 @@ def test_limits_come_from_the_description_unless_given():
 )
 def test_bad_controllers_are_refused_with_the_reason(node, changes, reason):
     with pytest.raises(ProjectedControlError, match=reason):
-        build.build_loop(node, checked(node, changes))
+        build.build_loop(node, made(node, changes))
 
 
 def test_only_controllers_are_controllers():
@@ -380,7 +414,7 @@ def test_every_kind_of_reference_is_tried_here():
 )
 def test_bad_references_are_refused_with_the_reason(changes, reason):
     with pytest.raises(InvalidValue, match=reason):
-        build.build_reference(checked(MOTION, changes), rest(0.0, 0.0), 0.0)
+        build.build_reference(made(MOTION, changes), rest(0.0, 0.0), 0.0)
 
 
 # Plants
@@ -392,7 +426,8 @@ def test_plant_starts_where_it_is_told_and_as_fast():
         simulation__values=[-0.05, 0.1],
         simulation__rates=[0.2, -0.3],
     )
-    hardware, constraint = build.build_plant(settings)
+    hardware = build.build_plant(settings)
+    constraint = hardware.plant.model.constraint
     state = hardware.read()
     arm = build.build_arm(settings).update(state.q, state.v)
     np.testing.assert_allclose(arm.frame("tip").position[:2], [-0.05, -0.27], atol=1e-9)
@@ -404,7 +439,7 @@ def test_plant_starts_where_it_is_told_and_as_fast():
 @pytest.mark.parametrize("name", ["line", "plane", "point", "none"])
 def test_plants_with_every_kind_of_constraint_step(name):
     changes = {k: v for k, v in KINDS[name][0].items() if k != "coordinates"}
-    hardware, _ = build.build_plant(checked(ARM, changes))
+    hardware = build.build_plant(made(ARM, changes))
     for _ in range(10):
         hardware.write(np.zeros(3))
     assert np.isfinite(hardware.read().q).all()
@@ -419,10 +454,13 @@ def test_plants_with_every_kind_of_constraint_step(name):
         ),
         (
             {"simulation.coordinates": ["tip.x"], "simulation.values": [0.0, 0.0]},
-            "values must have shape 1, got 2",
+            r"simulation\.values must have 1 numbers, .*, got 2",
         ),
-        ({"simulation.rates": [0.1]}, "simulation.rates must be one number a"),
-        ({"simulation.start": [0.0, 0.0]}, "guess must have shape 3, got 2"),
+        ({"simulation.rates": [0.1]}, "simulation.rates must have one number per name"),
+        (
+            {"simulation.start": [0.0, 0.0]},
+            r"simulation\.start must have 3 numbers, one per joint \(joint_1, joint_2, joint_3\)",
+        ),
         ({"simulation.step": 0.0007}, "a whole number of integration steps"),
         ({"passive_joints": ["elbow"]}, "unknown joint 'elbow'"),
         ({"friction.coulomb": [0.1, 0.2]}, "friction.coulomb must be one number or 3"),
@@ -430,7 +468,22 @@ def test_plants_with_every_kind_of_constraint_step(name):
 )
 def test_bad_plants_are_refused_with_the_reason(changes, reason):
     with pytest.raises(ProjectedControlError, match=reason):
-        build.build_plant(checked(ARM, changes))
+        build.build_plant(made(ARM, changes))
+
+
+@pytest.mark.parametrize("number", [3, 7])
+def test_a_plant_without_a_start_finds_one_within_the_ranges(number):
+    urdf = random_urdf(number, 6)
+    held = {
+        "robot_description": urdf,
+        "constraint.frame": "end_6",
+        "constraint.kind": "none",
+        "simulation.start": [],
+    }
+    hardware = build.build_plant(made(ARM, held))
+    limits = hardware.plant.model.arm.limits
+    q = hardware.read().q
+    assert ((limits.lower <= q) & (q <= limits.upper)).all()
 
 
 def test_errors_are_of_this_package_and_of_the_usual_kinds():

@@ -2,122 +2,24 @@
 
 import numpy as np
 import pytest
-from arms import UPRIGHT, random_state, random_urdf, slider_crank_case, three_link_arm
+from arms import UPRIGHT, random_state, slider_crank_case, three_link_arm
+from kinds import ARMS, KINDS, LEVEL, POINT, ScaledLine, wave
 
 from projected_control.errors import InvalidValue, UnknownName
-from projected_control.model.arm import Arm
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.constraints import (
-    Constraint,
+    FunctionConstraint,
     LoopClosure,
     Moving,
     PointAtPoint,
     PointOnLine,
     PointOnPlane,
-    RowConstraint,
     Stack,
     Target,
     plane_axes,
 )
 from projected_control.model.dynamics import Problem, projected
-from projected_control.model.scalar_functions import HeadingRow, JointRow, PointRow
-
-LEVEL = [0.0, 0.0, 1.0]
-POINT = [0.1, -0.2, 0.3]
-
-
-class TipOnCircle(Constraint):
-    """As short as a kind of one's own can be."""
-
-    rows = 1
-
-    def __init__(self, frame, radius):
-        self.frame, self.radius = frame, radius
-
-    def residual(self, arm):
-        x, y, _ = arm.frame(self.frame).position
-        return np.array([np.hypot(x, y) - self.radius])
-
-    def jacobian(self, arm):
-        tip = arm.frame(self.frame)
-        x, y, _ = tip.position
-        return np.array([[x, y]]) / np.hypot(x, y) @ tip.jacobian[:2]
-
-
-class TipOnSphere(Constraint):
-    """½ (pᵀp − r²) = 0, with its own bias pᵀ J̇q̇ + ṗᵀṗ."""
-
-    rows = 1
-
-    def __init__(self, frame, radius):
-        self.frame, self.radius = frame, radius
-
-    def residual(self, arm):
-        p = arm.frame(self.frame).position
-        return np.array([0.5 * (p @ p - self.radius**2)])
-
-    def jacobian(self, arm):
-        tip = arm.frame(self.frame)
-        return (tip.position @ tip.jacobian[:3])[None]
-
-    def bias(self, arm):
-        tip = arm.frame(self.frame)
-        rate = tip.jacobian[:3] @ arm.v
-        return np.array([tip.position @ tip.bias[:3] + rate @ rate])
-
-
-class ScaledLine(PointOnLine):
-    """A kind made of rows that changes what they say."""
-
-    def residual(self, arm):
-        return 3.0 * super().residual(arm)
-
-    def jacobian(self, arm):
-        return 3.0 * super().jacobian(arm)
-
-    def bias(self, arm):
-        return 3.0 * super().bias(arm)
-
-
-def wave(time):
-    return Target(
-        np.array([0.1 * np.sin(time), 0.0]),
-        np.array([0.1 * np.cos(time), 0.0]),
-        np.array([-0.1 * np.sin(time), 0.0]),
-    )
-
-
-AXES = plane_axes(LEVEL)
-KINDS = {
-    "line": lambda tip, other: PointOnLine(tip, POINT, [1.0, 2.0, 3.0]),
-    "line in a plane": lambda tip, other: PointOnLine(tip, POINT, [1.0, 2.0, 0.0], LEVEL),
-    "plane": lambda tip, other: PointOnPlane(tip, POINT, [1.0, -1.0, 0.5]),
-    "point": lambda tip, other: PointAtPoint(tip, POINT),
-    "point in a plane": lambda tip, other: PointAtPoint(tip, POINT, LEVEL),
-    "loop": lambda tip, other: LoopClosure(tip, other),
-    "loop in a plane": lambda tip, other: LoopClosure(tip, other, LEVEL),
-    "loop with heading": lambda tip, other: LoopClosure(tip, other, LEVEL, heading=0.4),
-    "joint and heading": lambda tip, other: RowConstraint(
-        [JointRow("joint_2", 0.1), HeadingRow(tip, np.array([0.0, 0.6, 0.8]), *AXES, 0.2)]
-    ),
-    "stack": lambda tip, other: Stack(
-        [PointOnPlane(tip, POINT, [1.0, 1.0, 0.0]), PointOnLine(other, POINT, [1.0, 0.0, 0.0])]
-    ),
-    "redundant stack": lambda tip, other: Stack(
-        [PointOnPlane(tip, POINT, LEVEL), PointAtPoint(tip, POINT), TipOnSphere(tip, 1.0)]
-    ),
-    "moving": lambda tip, other: Moving(PointOnLine(tip, POINT, [1.0, 0.0, 0.0]), wave),
-    "stack with a moving one": lambda tip, other: Stack(
-        [TipOnSphere(other, 1.0), Moving(PointOnLine(tip, POINT, [1.0, 0.0, 0.0]), wave)]
-    ),
-    "own": lambda tip, other: TipOnCircle(tip, 0.3),
-    "own with bias": lambda tip, other: TipOnSphere(tip, 0.3),
-    "own made of rows": lambda tip, other: ScaledLine(tip, POINT, [1.0, 2.0, 3.0]),
-}
-ARMS = {
-    "3R": (three_link_arm, "tip", "link_2"),
-    "spatial": (lambda: Arm.from_urdf(random_urdf(3, 7)), "end_7", "end_4"),
-}
+from projected_control.model.scalar_functions import JointPosition, PositionAlong
 
 
 def wrapped(difference):
@@ -223,29 +125,6 @@ def test_stack_of_still_and_moving_has_zeros_for_the_still(planar_arm):
     assert Stack([line, line]).target(0.4) is None
 
 
-WRENCH_KINDS = ["line", "line in a plane", "plane", "point", "moving", "own", "own with bias"]
-
-
-@pytest.mark.parametrize("name", WRENCH_KINDS)
-def test_multipliers_from_a_wrench(name, spatial_arm):
-    """What a sensor at the frame feels of Aᵀλ is turned back into λ."""
-    constraint = KINDS[name]("end_7", "end_4")
-    arm = spatial_arm.update(*random_state(spatial_arm, 1))
-    A = constraint.jacobian(arm)
-    multipliers = np.arange(1.0, 1.0 + constraint.rows)
-    J = arm.frame("end_7").jacobian
-    force = np.linalg.lstsq(J[:3].T, A.T @ multipliers, rcond=None)[0]
-    found = constraint.multipliers(arm, "end_7", force, np.zeros(3))
-    np.testing.assert_allclose(found, multipliers, atol=1e-10)
-
-
-def test_friction_along_the_line_is_not_taken_for_constraint_force(planar_arm):
-    line = PointOnLine("tip", POINT, [1.0, 0.0, 0.0], LEVEL)
-    planar_arm.update(*random_state(planar_arm, 1))
-    found = line.multipliers(planar_arm, "tip", np.array([7.0, 2.5, 1.0]), np.zeros(3))
-    np.testing.assert_allclose(found, [2.5], atol=1e-14)
-
-
 def test_multiplier_is_the_force_on_the_constraint():
     """A tip that is pushed up against a ceiling with 5 N: λ = 5 N along the normal."""
     arm = three_link_arm(plane="vertical")
@@ -300,7 +179,7 @@ def test_axes_of_a_plane(normal, expected):
         (lambda: LoopClosure("tip", "link_1", heading=0.0), "needs the plane it is measured in"),
         (lambda: LoopClosure("tip", "link_1", LEVEL, np.nan), "heading must be finite"),
         (lambda: Stack([]), "a stack needs at least one constraint"),
-        (lambda: RowConstraint([]), "at least one equation"),
+        (lambda: FunctionConstraint([]), "at least one equation"),
         (
             lambda: Moving(PointOnPlane("tip", POINT, LEVEL), wave),
             "x of the moving constraint must have shape 1, got 2",
@@ -325,12 +204,12 @@ def test_unknown_frames_and_joints_are_named(planar_arm):
     with pytest.raises(UnknownName, match="unknown frame 'hand'"):
         LoopClosure("tip", "hand").residual(planar_arm)
     with pytest.raises(UnknownName, match="unknown joint 'elbow'"):
-        RowConstraint([JointRow("elbow")]).residual(planar_arm)
+        FunctionConstraint([JointPosition("elbow")]).residual(planar_arm)
 
 
 def test_point_rows_may_be_mixed_freely(planar_arm):
     """A row between two frames that are one is always zero."""
-    same = RowConstraint([PointRow("tip", np.array([1.0, 0.0, 0.0]), 0.0, "tip")])
+    same = FunctionConstraint([PositionAlong("tip", np.array([1.0, 0.0, 0.0]), 0.0, "tip")])
     planar_arm.update(*random_state(planar_arm, 0))
     assert same.residual(planar_arm)[0] == 0.0
     np.testing.assert_array_equal(same.jacobian(planar_arm), 0.0)

@@ -4,7 +4,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from arms import slider_model, spatial_model, state_on
+from arms import raw_state, slider_model, spatial_model, state_on
 from hypothesis import given
 from hypothesis import strategies as st
 from per_test import PerTest
@@ -17,7 +17,7 @@ from projected_control.control import (
     MotionController,
     MotionGains,
 )
-from projected_control.control.guard import Event, Guard
+from projected_control.control.guard import Event
 from projected_control.control.limits import Limits
 from projected_control.control.loop import ControlLoop
 from projected_control.control.references import Constant, Reference, ReferencePoint, Sine, Sines
@@ -26,7 +26,7 @@ from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.constraints import Stack
 from projected_control.model.dynamics import Problem, projected
 from projected_control.model.projection import Metric
-from projected_control.ports import ArmState, SimulatedArm
+from projected_control.ports import SimulatedArm, run
 from projected_control.simulation import (
     FRICTIONLESS,
     ForceSensor,
@@ -75,7 +75,7 @@ def answer(controller, q, v):
 def command(controller):
     """u_λ as the equation has it, from the loop's own error and integral."""
     force = controller.force
-    return force.wanted + force.gains.proportional * force.error + force.integral
+    return force.desired + force.gains.proportional * force.error + force.integral
 
 
 @pytest.mark.parametrize("name", HYBRIDS)
@@ -96,7 +96,7 @@ def test_force_and_motion_leave_each_other_alone(name, seed):
     q, v = prepare(controller, seed)
     random = np.random.default_rng(seed + 1)
     acceleration, multipliers, effort = answer(controller, q, v)
-    controller.force.wanted[:] += random.normal(0.0, 20.0, controller.model.m)
+    controller.force.desired[:] += random.normal(0.0, 20.0, controller.model.m)
     pressed = answer(controller, q, v)
     size = np.linalg.norm(acceleration)
     assert np.linalg.norm(pressed[0] - acceleration) < 1e-9 * size
@@ -140,9 +140,9 @@ def hold_still(gains, seconds, sensor, wanted, guard_limits=None, reference=None
     limits = guard_limits or {"effort": 1e6, "effort_rate": 1e12}
     loop = ControlLoop(
         controller,
-        Guard(Limits.of(model.arm, **limits), model.k, T),
         reference or Constant(controller.motion[0].copy()),
-        wanted if isinstance(wanted, Reference) else Constant(wanted),
+        limits=Limits.of(model.arm, **limits),
+        force_reference=wanted if isinstance(wanted, Reference) else Constant(wanted),
     )
     record = []
 
@@ -152,7 +152,7 @@ def hold_still(gains, seconds, sensor, wanted, guard_limits=None, reference=None
             [hardware.truth.multipliers[0], force.error[0], force.integral[0], tick.report.events]
         )
 
-    loop.run(hardware, round(seconds / T), observe)
+    run(loop, hardware, round(seconds / T), observe)
     return np.array(record)
 
 
@@ -227,14 +227,15 @@ def course(row):
     rows = np.vstack([truth.J_theta, truth.A])
     v = np.linalg.solve(rows, np.append(start.rate, 0.0))
     hardware = SimulatedArm(Plant(truth, T, friction=friction), q, v)
-    guard = Guard(Limits.of(model.arm, effort_rate=1e9), 2, T)
+    limits = Limits.of(model.arm, effort_rate=1e9)
     efforts, forces = [], []
 
     def observe(_, tick):
         efforts.append(tick.report.effort.copy())
         forces.append(hardware.truth.multipliers[0])
 
-    statistics = ControlLoop(controller, guard, RODS).run(hardware, 4000, observe)
+    loop = ControlLoop(controller, RODS, limits=limits)
+    statistics = run(loop, hardware, 4000, observe)
     assert statistics.events == {}
     return np.array(efforts), np.array(forces[1:])
 
@@ -342,7 +343,7 @@ def stopped_loop(strategy):
     controller.hold(q)
     limits = Limits.of(model.arm, effort=1e3, effort_rate=1e9, hold_time=0.0)
     reference = Constant(controller.motion[0].copy())
-    loop = ControlLoop(controller, Guard(limits, 2, T), reference, Constant([30.0]))
+    loop = ControlLoop(controller, reference, limits=limits, force_reference=Constant([30.0]))
     return loop, q
 
 
@@ -354,7 +355,7 @@ def test_the_integral_rests_while_others_decide(strategy, trouble):
     rest = np.zeros(3)
 
     def tick(k, place, force):
-        return loop.update(ArmState(place, rest, np.array([force]), k * T))
+        return loop.update(raw_state(loop.controller.model, place, rest, force, k * T))
 
     for k in range(10):
         tick(k, q, 5.0)
@@ -388,7 +389,7 @@ def test_without_any_measurement_the_force_is_fed_forward():
     q, v = prepare(controller, 1)
     controller.force.measured[:] = np.nan
     _, multipliers, _ = answer(controller, q, v)
-    np.testing.assert_allclose(multipliers, controller.force.wanted, rtol=1e-9)
+    np.testing.assert_allclose(multipliers, controller.force.desired, rtol=1e-9)
 
 
 def test_unstable_gains_leave_the_running_ones_unharmed():
@@ -450,7 +451,7 @@ def test_bad_force_references_are_refused():
         force.set_reference([1.0, 2.0])
     with pytest.raises(InvalidValue, match="λ_d must be finite"):
         force.set_reference([1.0, np.nan, 3.0])
-    np.testing.assert_array_equal(force.wanted, [1.0, 2.0, 3.0])
+    np.testing.assert_array_equal(force.desired, [1.0, 2.0, 3.0])
     model = slider_model()
     free = ConstrainedArm(model.arm, None, model.coordinates)
     with pytest.raises(InvalidValue, match="needs a constraint"):

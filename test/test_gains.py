@@ -8,12 +8,11 @@ from hypothesis import strategies as st
 
 from projected_control.control import BLEND_SECONDS, ForceController, ForceGains, MotionController
 from projected_control.control.gains import Blend, MotionGains
-from projected_control.control.guard import Guard
 from projected_control.control.limits import Limits
 from projected_control.control.loop import ControlLoop
 from projected_control.control.references import Sine, Sines
 from projected_control.errors import InvalidValue
-from projected_control.ports import SimulatedArm
+from projected_control.ports import SimulatedArm, run
 from projected_control.simulation import JointFriction, Plant, assemble
 
 T = 1e-3
@@ -102,7 +101,7 @@ def ride(change, seconds=BLEND_SECONDS):
     model.evaluate(q, np.zeros(3))
     v = np.linalg.solve(np.vstack([model.J_theta, model.A]), [*start.rate, 0.0])
     plant = Plant(slider_model(), T, friction=JointFriction(0.3, 0.05))
-    guard = Guard(Limits.of(model.arm, effort=1e3, effort_rate=1e9), 2, T)
+    limits = Limits.of(model.arm, effort=1e3, effort_rate=1e9)
     efforts = []
 
     def observe(k, tick):
@@ -111,7 +110,7 @@ def ride(change, seconds=BLEND_SECONDS):
             controller.set_gains(MotionGains(1920.0, 90.0), seconds)
             controller.force.set_gains(ForceGains(2.0, 0.4, 50.0), seconds)
 
-    ControlLoop(controller, guard, reference).run(SimulatedArm(plant, q, v), 600, observe)
+    run(ControlLoop(controller, reference, limits=limits), SimulatedArm(plant, q, v), 600, observe)
     return np.array(efforts)
 
 

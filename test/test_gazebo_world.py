@@ -14,7 +14,7 @@ from projected_control.apps.launch import choices, gazebo_world
 from projected_control.apps.launch.gazebo_world import Setting
 from projected_control.errors import ProjectedControlError
 from projected_control.ros.gazebo_system import RELEASES, find_gazebo
-from projected_control.settings.parameters import FORCE, PASSIVE
+from projected_control.settings.nodes import FORCE, PASSIVE
 
 CASES = {
     "3R": ("three_link_slider", FORCE, {}),

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from arms import slider_crank_case, slider_model
+from arms import raw_state, slider_crank_case, slider_model
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -26,11 +26,12 @@ from projected_control.control.limits import Limits
 from projected_control.control.loop import ControlLoop
 from projected_control.control.motion import STOP_DAMPING
 from projected_control.control.references import Constant, Reference, ReferencePoint, Sine, Sines
+from projected_control.control.state import RawState
 from projected_control.errors import InvalidValue
 from projected_control.model.arm import Arm
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.coordinates import Coordinates
-from projected_control.ports import ArmState, SimulatedArm
+from projected_control.ports import SimulatedArm, run
 from projected_control.simulation import Plant, assemble
 
 T = 1e-3
@@ -65,17 +66,17 @@ class Scripted(Reference):
 
 
 def make_loop(law=Law.PIDC, reference=None, **limits):
-    limits = Limits.of(MODEL.arm, **({"effort_rate": 1e9} | limits))
+    limits = Limits.of(MODEL.arm, **({"effort_rate": 1e9, "residual": 1e9} | limits))
     controller = (
         ForceController(MODEL, GAINS, ForceGains())
         if law is Law.HYBRID
         else MotionController(MODEL, GAINS, law)
     )
-    return ControlLoop(controller, Guard(limits, 2, T), reference or Constant(PLACE))
+    return ControlLoop(controller, reference or Constant(PLACE), limits=limits)
 
 
-def tick(loop, k, q=START, v=REST, multipliers=None):
-    report = loop.update(ArmState(np.array(q), np.array(v), multipliers, k * T))
+def tick(loop, k, q=START, v=REST, force=0.0):
+    report = loop.update(raw_state(MODEL, q, v, force, k * T))
     return report.action, Event(report.events), report.effort.copy()
 
 
@@ -120,11 +121,11 @@ def test_an_effort_that_is_not_finite_becomes_zero(bad):
 def test_a_law_that_fails_sends_zero():
     loop = make_loop(Law.HYBRID)
     tick(loop, 0)
-    loop.controller.force.wanted[:] = np.nan
+    loop.controller.force.desired[:] = np.nan
     action, events, effort = tick(loop, 1)
     assert (action, events) == (Action.ZERO, Event.EFFORT_NOT_FINITE)
     np.testing.assert_array_equal(effort, 0.0)
-    loop.controller.force.wanted[:] = 1.0
+    loop.controller.force.desired[:] = 1.0
     assert tick(loop, 2)[0] is Action.FOLLOW
 
 
@@ -160,7 +161,7 @@ def test_each_bad_spell_is_ridden_out_anew():
 def test_a_stamp_that_is_not_finite_is_no_state(stamp):
     loop = make_loop()
     tick(loop, 0)
-    report = loop.update(ArmState(START, REST, None, stamp))
+    report = loop.update(RawState(START, REST, stamp))
     assert (report.action, report.events) == (Action.HOLD, Event.STATE_NOT_FINITE)
     assert tick(loop, 1)[:2] == (Action.FOLLOW, Event.NONE)
 
@@ -280,7 +281,7 @@ def moving_arm(limits, speed, ticks):
         kinetic = 0.5 * state.v @ MODEL.arm.M @ state.v
         record.append((turn.report.action, turn.report.events, state.q, state.v, kinetic))
 
-    loop.run(hardware, ticks, observe)
+    run(loop, hardware, ticks, observe)
     return record
 
 
@@ -322,8 +323,7 @@ def crank_loop():
     arm = Arm.from_urdf(arm.urdf, passive=["joint_2"], gravity=0.0)
     model = ConstrainedArm(arm, slider, Coordinates.of_joints(["joint_1"]))
     limits = Limits.of(arm, effort=1e3, effort_rate=1e9)
-    guard = Guard(limits, 1, T)
-    return ControlLoop(PassiveJointController(model, GAINS), guard, Constant([1.4]))
+    return ControlLoop(PassiveJointController(model, GAINS), Constant([1.4]), limits=limits)
 
 
 def test_control_lost_and_rank_changed():
@@ -331,7 +331,7 @@ def test_control_lost_and_rank_changed():
 
     def at(k, q1):
         q = np.array([q1, 2.0 * np.pi - 2.0 * q1])
-        report = loop.update(ArmState(q, np.zeros(2), None, k * T))
+        report = loop.update(RawState(q, np.zeros(2), k * T))
         return report.action, Event(report.events), report.effort.copy()
 
     assert at(0, 1.5)[:2] == (Action.FOLLOW, Event.NONE)
@@ -387,7 +387,7 @@ WILD = [
 def wild_loop(index):
     """A loop of its own for each example, with strict limits."""
     limits = Limits.of(MODEL.arm, effort=[1.0, 2.0, 3.0], effort_rate=[100.0, 300.0, 500.0])
-    return ControlLoop(WILD[index](), Guard(limits, 2, T), Scripted(PLACE)), limits
+    return ControlLoop(WILD[index](), Scripted(PLACE), limits=limits), limits
 
 
 @pytest.mark.parametrize("index", range(5))
@@ -403,11 +403,11 @@ def test_whatever_comes_what_is_sent_is_sound(index, ticks):
             PLACE if good_reference else values[:2], None if good_reference else values[2:4]
         )
         if loop.controller.force is not None:
-            loop.controller.force.wanted[:] = values[4]
+            loop.controller.force.desired[:] = values[4]
         q, v = (START, REST) if good_state else (values[5:8], values[8:11])
         stamp = k * T if good_state else values[11]
         with np.errstate(all="ignore"):
-            report = loop.update(ArmState(q.copy(), v.copy(), values[12:13].copy(), stamp))
+            report = loop.update(raw_state(MODEL, q, v, values[12], stamp))
         sent = report.effort.copy()
         assert np.isfinite(sent).all()
         assert (np.abs(sent) <= limits.effort).all()
@@ -437,7 +437,7 @@ def test_the_compiled_tick_does_what_its_parts_do(law):
         stamp = (k - 5 * (random.random() < 0.05)) * T
         reference.say(PLACE + (0.2 if random.random() < 0.1 else 0.01) * random.normal(size=2))
         measured = random.normal(size=1)
-        report = loop.update(ArmState(q, v, measured, stamp))
+        report = loop.update(raw_state(MODEL, q, v, measured, stamp))
 
         controller.motion[:] = reference.point
         if law is Law.HYBRID:

@@ -1,4 +1,4 @@
-"""The small decompositions against NumPy's."""
+"""The small products and decompositions against NumPy's."""
 
 import numpy as np
 import pytest
@@ -141,3 +141,76 @@ def test_elimination_exchanges_rows(solve):
 def test_singular_equations_give_no_finite_numbers_and_raise_nothing(solve):
     x = solution(solve, np.array([[1.0, 2.0], [2.0, 4.0]]), np.ones(2))
     assert not np.isfinite(x).all()
+
+
+def products(A, B, x, y, w, scale):
+    """Each product by its name: kernel, arguments up to the result, the result and NumPy's."""
+    m, n, k = *A.shape, B.shape[1]
+    old_y, old_w = y.copy(), w.copy()
+    return {
+        "matvec": (linalg.matvec, (A, x), np.full(m, np.nan), (scale,), scale * A @ x),
+        "matvec, no scale": (linalg.matvec, (A, x), np.full(m, np.nan), (), A @ x),
+        "matvec_add": (linalg.matvec_add, (A, x), y, (scale,), old_y + scale * A @ x),
+        "matvec_add, no scale": (linalg.matvec_add, (A, x), y, (), old_y + A @ x),
+        "matvec_transposed": (
+            linalg.matvec_transposed,
+            (A, old_y),
+            np.full(n, np.nan),
+            (scale,),
+            scale * A.T @ old_y,
+        ),
+        "matvec_transposed_add": (
+            linalg.matvec_transposed_add,
+            (A, old_y),
+            w,
+            (scale,),
+            old_w + scale * A.T @ old_y,
+        ),
+        "matmul": (linalg.matmul, (A, B), np.full((m, k), np.nan), (), A @ B),
+        "axpy": (linalg.axpy, (scale, x), w, (), old_w + scale * x),
+        "copy": (linalg.copy, (x,), w, (), x),
+    }
+
+
+PRODUCTS = [
+    "matvec",
+    "matvec, no scale",
+    "matvec_add",
+    "matvec_add, no scale",
+    "matvec_transposed",
+    "matvec_transposed_add",
+    "matmul",
+    "axpy",
+    "copy",
+]
+
+
+@pytest.mark.parametrize("as_python", [False, True], ids=["compiled", "not compiled"])
+@pytest.mark.parametrize("name", PRODUCTS)
+@given(
+    m=st.integers(0, 8),
+    n=st.integers(0, 8),
+    k=st.integers(0, 8),
+    seed=st.integers(0, 2**32 - 1),
+)
+def test_products(name, as_python, m, n, k, seed):
+    """Of any size, also none; what is read is left as it was."""
+    random = np.random.default_rng(seed)
+    A, B = random.normal(size=(m, n)), random.normal(size=(n, k))
+    x, y, w = random.normal(size=n), random.normal(size=m), random.normal(size=n)
+    kernel, arguments, result, scale, expected = products(A, B, x, y, w, random.normal())[name]
+    before = [np.copy(argument) for argument in arguments]
+    assert (plain(kernel) if as_python else kernel)(*arguments, result, *scale) is None
+    np.testing.assert_allclose(result, expected, rtol=0, atol=1e-13)
+    for argument, was in zip(arguments, before, strict=True):
+        np.testing.assert_array_equal(argument, was)
+
+
+@given(n=st.integers(0, 12), seed=st.integers(0, 2**32 - 1))
+def test_inner_product_and_fill(n, seed):
+    a, b = np.random.default_rng(seed).normal(size=(2, n))
+    for kernel in (linalg.dot, plain(linalg.dot)):
+        assert kernel(a, b) == pytest.approx(a @ b, abs=1e-13)
+    for kernel in (linalg.fill, plain(linalg.fill)):
+        kernel(a, 2.5)
+        assert (a == 2.5).all()

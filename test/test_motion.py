@@ -64,11 +64,11 @@ def ask(controller, seed, near=None):
 
 def motion_under(model, effort):
     """q̈ of the constrained arm, in joint units."""
-    return projected(Problem.of(model, effort)).acceleration / model.root
+    return projected(Problem.of(model, effort)).acceleration / model.sqrt_metric
 
 
 def coordinate_acceleration(model, effort):
-    return (model.J_theta * model.root) @ motion_under(model, effort) + model.theta_bias
+    return (model.J_theta * model.sqrt_metric) @ motion_under(model, effort) + model.theta_bias
 
 
 def relative(a, b):
@@ -177,7 +177,7 @@ def test_with_a_metric_the_weighted_torque_is_the_least(name, seed):
     effort = controller.effort.total.copy()
     wanted = controller.motion[2] + 20.0 * controller.error[1] + 100.0 * controller.error[0]
     assert relative(coordinate_acceleration(model, effort), wanted) < 1e-9
-    weighted, columns = effort / model.root, model.A.T
+    weighted, columns = effort / model.sqrt_metric, model.A.T
     other = weighted + columns @ np.random.default_rng(seed).normal(size=model.m)
     y = np.linalg.lstsq(columns, -other, rcond=None)[0]
     assert relative(weighted, other + columns @ y) < 1e-10

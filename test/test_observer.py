@@ -10,22 +10,29 @@ from hypothesis import strategies as st
 from per_test import PerTest
 
 from projected_control.control import ForceController, ForceGains, MotionController, MotionGains
-from projected_control.control.force_source import ModelObserver, MomentumObserver
-from projected_control.control.guard import Guard
+from projected_control.control.force_source import ForceSource
 from projected_control.control.limits import Limits
 from projected_control.control.loop import ControlLoop
 from projected_control.control.references import Constant, Sine, Sines
-from projected_control.errors import InvalidValue
+from projected_control.errors import InvalidValue, UnknownName
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.dynamics import Problem, projected
 from projected_control.model.projection import Metric
-from projected_control.ports import SimulatedArm
+from projected_control.ports import SimulatedArm, run
 from projected_control.simulation import FRICTIONLESS, JointFriction, Plant, assemble
 
 T = 1e-3
 NEAR = {3: np.array([-3.8, 2.4, 1.4]), 7: np.full(7, 0.4)}
 MODELS = PerTest({"3R on its slider": slider_model, "7 joints, 3 rows": spatial_model})
 FRICTION = JointFriction(0.3, 0.05)
+
+
+def MODEL(model):
+    return ForceSource(model, "model")
+
+
+def momentum(bandwidth):
+    return lambda model: ForceSource(model, "momentum", bandwidth=bandwidth, period=T)
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -37,15 +44,13 @@ def test_the_model_gives_the_force_that_follows_from_the_effort(name, seed):
     effort = np.random.default_rng(seed).normal(0.0, 10.0, model.n)
     model.evaluate(q, v)
     expected = projected(Problem.of(model, effort))
-    estimate = ModelObserver(model).update(effort)
+    estimate = ForceSource(model, "model").at_present(effort)
     scale = 1.0 + np.linalg.norm(expected.multipliers)
-    assert np.linalg.norm(estimate.multipliers - expected.multipliers) < 1e-9 * scale
-    assert np.linalg.norm(estimate.constraint_force - expected.constraint_force) < 1e-9 * scale
-    assert estimate.method == "model"
+    assert np.linalg.norm(estimate - expected.multipliers) < 1e-9 * scale
 
 
 class Watched(NamedTuple):
-    """One row a tick: λ, the observer's λ, F, friction's torque, A⁺, what friction adds to λ."""
+    """One row per tick: λ, the observer's λ, F, friction's torque, A⁺, what friction adds to λ."""
 
     true: np.ndarray
     seen: np.ndarray
@@ -67,13 +72,13 @@ def watch(observer_of, friction=FRICTIONLESS, ticks=1500):
     seen = slider_model()
     observer = observer_of(seen)
     hardware = SimulatedArm(Plant(slider_model(), T, friction=friction), q, v)
-    guard = Guard(Limits.of(model.arm, effort=1e3, effort_rate=1e9), 2, T)
+    limits = Limits.of(model.arm, effort=1e3, effort_rate=1e9)
     record, acting = [], np.zeros(3)
 
     def observe(_, tick):
         nonlocal acting
         seen.evaluate(tick.state.q, tick.state.v)
-        estimate = observer.update(acting)
+        estimate = observer.at_present(acting)
         rubbing = friction.effort(tick.state.v)
         rubbed, smooth = (
             projected(Problem.of(seen, f)).multipliers[0] for f in (acting + rubbing, acting)
@@ -81,7 +86,7 @@ def watch(observer_of, friction=FRICTIONLESS, ticks=1500):
         record.append(
             Watched(
                 hardware.truth.multipliers[0],
-                estimate.multipliers[0],
+                estimate[0],
                 hardware.truth.constraint_force,
                 rubbing,
                 seen.A_pinv[:, 0].copy(),
@@ -90,7 +95,7 @@ def watch(observer_of, friction=FRICTIONLESS, ticks=1500):
         )
         acting = tick.report.effort.copy()
 
-    ControlLoop(controller, guard, reference).run(hardware, ticks, observe)
+    run(ControlLoop(controller, reference, limits=limits), hardware, ticks, observe)
     return Watched(*(np.array(column) for column in zip(*record, strict=True)))
 
 
@@ -104,14 +109,14 @@ def late(force, A_pinv, bandwidth):
 
 
 def test_in_motion_the_model_is_exact_where_it_knows_all():
-    ride = watch(ModelObserver)
+    ride = watch(MODEL)
     np.testing.assert_allclose(ride.seen[1:], ride.true[1:], atol=1e-9)
     assert np.abs(ride.true).max() > 5.0
 
 
 def test_the_model_does_not_see_friction():
     """What it misses is what friction alone adds to λ."""
-    ride = watch(ModelObserver, FRICTION)
+    ride = watch(MODEL, FRICTION)
     np.testing.assert_allclose((ride.seen + ride.added)[1:], ride.true[1:], atol=1e-9)
     assert np.abs(ride.added[1:]).max() > 1.0
 
@@ -119,7 +124,7 @@ def test_the_model_does_not_see_friction():
 @pytest.mark.parametrize("bandwidth", [10.0, 50.0])
 def test_momentum_follows_the_force_late_by_its_bandwidth(bandwidth):
     """Against F through the same lag, once the first 100 ms have passed: 1 % of its size."""
-    ride = watch(lambda model: MomentumObserver(model, bandwidth, T))
+    ride = watch(momentum(bandwidth))
     expected = late(ride.force, ride.A_pinv, bandwidth)
     size = np.abs(ride.true).max()
     np.testing.assert_allclose(ride.seen[100:], expected[100:], atol=0.01 * size)
@@ -130,7 +135,7 @@ def test_momentum_sees_friction_as_a_part_of_the_force():
 
     To 1 % of λ, but for the few ticks within which a joint turns round and its friction changes.
     """
-    ride = watch(lambda model: MomentumObserver(model, 50.0, T), FRICTION)
+    ride = watch(momentum(50.0), FRICTION)
     expected = late(ride.force - ride.friction, ride.A_pinv, 50.0)
     size = np.abs(ride.true).max()
     off = np.abs(ride.seen - expected)[100:] / size
@@ -144,28 +149,27 @@ def test_momentum_converges_on_a_constant_force_as_an_exponential():
     model = slider_model()
     q = assemble(model.arm, model.constraint, NEAR[3])
     model.evaluate(q, np.zeros(3))
-    observer = MomentumObserver(model, 20.0, T)
+    observer = momentum(20.0)(model)
     effort = 20.0 * model.A[0]
-    found = [observer.update(effort).multipliers[0] for _ in range(100)]
+    found = [observer.at_present(effort)[0] for _ in range(100)]
     K = 2.0 * np.pi * 20.0
     np.testing.assert_allclose(found, 20.0 * (1.0 - np.exp(-K * T * np.arange(100))), atol=1e-9)
-    assert observer.update(effort).method == "momentum"
     observer.reset()
-    assert observer.update(effort).multipliers[0] == 0.0
+    assert observer.at_present(effort)[0] == 0.0
 
 
 def test_momentum_survives_a_state_that_is_not_finite():
     model = slider_model()
     q = assemble(model.arm, model.constraint, NEAR[3])
-    observer = MomentumObserver(model, 50.0, T)
+    observer = momentum(50.0)(model)
     effort = 20.0 * model.evaluate(q, np.zeros(3)).A[0]
     for _ in range(200):
-        observer.update(effort)
+        observer.at_present(effort)
     model.evaluate(np.full(3, np.nan), np.zeros(3))
-    assert np.isnan(observer.update(effort).multipliers).all()
+    assert np.isnan(observer.at_present(effort)).all()
     model.evaluate(q, np.zeros(3))
     for _ in range(3):
-        assert observer.update(effort).multipliers[0] == pytest.approx(20.0, rel=1e-6)
+        assert observer.at_present(effort)[0] == pytest.approx(20.0, rel=1e-6)
 
 
 def hybrid_run(observer_of):
@@ -177,38 +181,58 @@ def hybrid_run(observer_of):
     hardware = SimulatedArm(Plant(slider_model(), T), q, measures_force=observer_of is None)
     loop = ControlLoop(
         controller,
-        Guard(Limits.of(model.arm, effort=1e3, effort_rate=1e9), 2, T),
         Constant(controller.motion[0].copy()),
-        Constant([20.0]),
-        observer=observer_of(model) if observer_of else None,
+        limits=Limits.of(model.arm, effort=1e3, effort_rate=1e9),
+        force_reference=Constant([20.0]),
+        force_source=observer_of(model) if observer_of else "sensor",
     )
+    loop.begin = lambda _: loop.reset()  # the sensor's first reading is of an arm without effort
     forces = []
-    loop.run(hardware, 600, lambda _, tick: forces.append(hardware.truth.multipliers[0]))
+    run(loop, hardware, 600, lambda _, tick: forces.append(hardware.truth.multipliers[0]))
     return np.array(forces), loop.multipliers.copy()
 
 
 def test_the_loop_runs_on_the_model_as_on_a_sensor():
     measured, _ = hybrid_run(None)
-    observed, last = hybrid_run(ModelObserver)
+    observed, last = hybrid_run(MODEL)
     np.testing.assert_allclose(observed, measured, atol=1e-9)
     np.testing.assert_allclose(last, observed[-1], atol=1e-9)
 
 
 def test_the_loop_runs_on_the_momentum_observer():
     """Its lag comes on top of the filter's: the force still settles where it should."""
-    observed, last = hybrid_run(lambda model: MomentumObserver(model, 100.0, T))
+    observed, last = hybrid_run(momentum(100.0))
     assert observed[-1] == pytest.approx(20.0, rel=0.01)
     assert last[0] == pytest.approx(20.0, rel=0.01)
 
 
+def test_a_metric_changes_nothing():
+    """The observers work in the metric's coordinates and give the same λ."""
+    effort = np.array([1.0, -2.0, 3.0])
+    found = []
+    for metric in (None, Metric(np.array([1.0, 2.0, 3.0]))):
+        model = slider_model(metric=metric)
+        q, v = state_on(slider_model(), 3, NEAR[3], 0.3)
+        pressing = 20.0 * slider_model().evaluate(q, np.zeros(3)).A[0]
+        observer = momentum(50.0)(model)
+        for _ in range(20):
+            model.evaluate(q, np.zeros(3))
+            pressed = observer.at_present(pressing)
+            model.evaluate(q, v)
+            found.append([*pressed, *MODEL(model).at_present(effort)])
+    np.testing.assert_allclose(found[:20], found[20:], atol=1e-9)
+
+
 def test_bad_observers_are_refused():
     model = slider_model()
-    for kind in (ModelObserver, MomentumObserver):
-        with pytest.raises(InvalidValue, match="no constraint"):
-            kind(ConstrainedArm(model.arm, None, model.coordinates))
-        with pytest.raises(InvalidValue, match="no metric"):
-            kind(slider_model(metric=Metric(np.array([1.0, 2.0, 3.0]))))
     with pytest.raises(InvalidValue, match="bandwidth must be positive"):
-        MomentumObserver(model, 0.0)
+        momentum(0.0)(model)
     with pytest.raises(InvalidValue, match="period must be positive"):
-        MomentumObserver(model, 50.0, -1.0)
+        ForceSource(model, "momentum", period=-1.0)
+    with pytest.raises(UnknownName, match="model, momentum, sensor"):
+        ForceSource(model, "guess")
+
+
+def test_a_free_arm_has_no_force():
+    free = ConstrainedArm(slider_model().arm, None, slider_model().coordinates)
+    assert MODEL(free).at_present(np.zeros(3)).shape == (0,)

@@ -1,5 +1,6 @@
 """The table of parameters: what a value may be, the files in config/, the page in docs/."""
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -7,21 +8,29 @@ import pytest
 
 from projected_control import resources
 from projected_control.apps.launch import choices
-from projected_control.apps.parameter_docs import NODES, main, page
+from projected_control.apps.parameter_docs import main, page
 from projected_control.errors import InvalidValue, ProjectedControlError, UnknownName
 from projected_control.settings.build import build_force_gains
+from projected_control.settings.declaration import (
+    Group,
+    Numbers,
+    Parameter,
+    Settings,
+    group,
+    parameter,
+)
 from projected_control.settings.files import read_parameter_file
-from projected_control.settings.parameters import (
+from projected_control.settings.nodes import (
     ARM,
     CONTROLLERS,
     FORCE,
     MOTION,
     PASSIVE,
-    TABLE,
     WATCHDOG,
-    Parameter,
+    MotionControllerSettings,
     checked,
-    defaults_of,
+    nodes,
+    own_values,
     parameters_of,
 )
 
@@ -32,38 +41,79 @@ ARMS = sorted(
 PRESETS = sorted((ROOT / "config" / "presets").glob("*.yaml"))
 FILES = [*ARMS, *PRESETS]
 
-NUMBER = Parameter("number", 1.0, "A number", minimum=0.0, maximum=10.0)
-COUNT = Parameter("count", 1, "A count", minimum=0, maximum=10)
-SWITCH = Parameter("switch", False, "A switch")
-WORD = Parameter("word", "this", "A word", choices=("this", "that"))
-NUMBERS = Parameter("numbers", [1.0], "Numbers", minimum=0.0, maximum=10.0)
+NODES = nodes()
+NUMBER = Parameter("number", float, False, 1.0, "A number", minimum=0.0, maximum=10.0)
+COUNT = Parameter("count", int, False, 1, "A count", minimum=0, maximum=10)
+SWITCH = Parameter("switch", bool, False, False, "A switch")
+WORD = Parameter("word", str, False, "this", "A word", choices=("this", "that"))
+ASKED = Parameter("asked", str, False, "", "A word", choices=("this",), required=True)
+NUMBERS = Parameter("group.numbers", float, True, (1.0,), "Numbers", minimum=0.0, maximum=10.0)
 WORDS = parameters_of(ARM)["passive_joints"]
 
 
-# The table
+# The declaration
 
 
-def test_every_node_has_each_name_once():
+@dataclass(frozen=True)
+class Inner(Group):
+    values: Numbers = parameter((), "Numbers", "m", maximum=5.0)
+    count: int = parameter(3, "A count", live=True)
+
+
+@dataclass(frozen=True)
+class Outer(Settings):
+    inner: Inner = group(Inner)
+    word: str = parameter("this", "A word", choices=("this", "that"))
+
+
+def test_dots_are_nesting_and_types_are_those_of_the_fields():
+    table = Outer.parameters()
+    assert list(table) == ["inner.values", "inner.count", "word"]
+    assert table["inner.values"] == Parameter(
+        "inner.values", float, True, (), "Numbers", "m", maximum=5.0
+    )
+    assert table["inner.count"] == Parameter("inner.count", int, False, 3, "A count", live=True)
+    settings = Outer.of({"inner.values": [1, 2], "word": "that"})
+    assert settings.inner.values == (1.0, 2.0)
+    assert settings.values() == {"inner.values": [1.0, 2.0], "inner.count": 3, "word": "that"}
+
+
+def test_a_change_makes_new_settings_and_checks_them():
+    settings = Outer.of({})
+    changed = settings.changed({"inner.count": 5})
+    assert (settings.inner.count, changed.inner.count) == (3, 5)
+    assert changed == Outer.of({"inner.count": 5})
+    with pytest.raises(InvalidValue, match=r"inner\.values must be at most 5, got 6"):
+        settings.changed({"inner.values": [6.0]})
+    with pytest.raises(AttributeError):
+        settings.word = "that"
+
+
+def test_every_parameter_says_what_it_does():
     for node in NODES:
-        names = [p.name for p in TABLE if node in p.nodes]
-        assert len(names) == len(set(names)), node
-
-
-def test_every_parameter_belongs_to_nodes_that_exist_and_says_what_it_does():
-    for parameter in TABLE:
-        assert parameter.nodes
-        assert set(parameter.nodes) <= set(NODES)
-        assert parameter.description
-        assert not parameter.description.endswith(".")
-        assert "|" not in parameter.description  # it stands in a table
+        for name, p in parameters_of(node).items():
+            assert p.name == name
+            assert p.description
+            assert not p.description.endswith("."), name
+            assert "|" not in p.description  # it stands in a table
 
 
 @pytest.mark.parametrize("node", NODES)
 def test_defaults_are_valid_and_in_their_own_type(node):
     settings = checked(node, {})
-    assert settings == defaults_of(node)
-    for name, value in defaults_of(node).items():
-        assert type(settings[name]) is type(value), name
+    assert checked(node, settings.values()) == settings
+    for name, p in parameters_of(node).items():
+        assert type(p.check(p.default)) is type(p.default), name
+
+
+def test_what_describes_a_robot_has_no_default():
+    for node in (*CONTROLLERS, ARM):
+        required = {name for name, p in parameters_of(node).items() if p.required}
+        assert required >= {"robot_description", "robot_description_file", "constraint.kind"}
+        assert ("coordinates" in required) == (node != ARM)
+        for name, p in parameters_of(node).items():
+            if name.startswith("constraint.") and p.live is False and p.type is not float:
+                assert not p.default, name
 
 
 # What a value may be
@@ -78,12 +128,16 @@ def test_defaults_are_valid_and_in_their_own_type(node):
         (COUNT, 3.0, 3),
         (SWITCH, np.bool_(True), True),
         (WORD, "that", "that"),
-        (NUMBERS, (1, 2.0), [1.0, 2.0]),
-        (NUMBERS, np.array([3.0]), [3.0]),
-        (NUMBERS, [], []),
-        (NUMBERS, [""], []),
-        (WORDS, ["joint_2"], ["joint_2"]),
-        (WORDS, [""], []),
+        (ASKED, "", ""),
+        (NUMBERS, (1, 2.0), (1.0, 2.0)),
+        (NUMBERS, np.array([3.0]), (3.0,)),
+        (NUMBERS, 3.0, (3.0,)),
+        (NUMBERS, 3, (3.0,)),
+        (NUMBERS, [], ()),
+        (NUMBERS, [""], ()),
+        (WORDS, ["joint_2"], ("joint_2",)),
+        (WORDS, "joint_2", ("joint_2",)),
+        (WORDS, [""], ()),
     ],
 )
 def test_a_good_value_comes_back_in_the_type_of_the_default(parameter, given, becomes):
@@ -109,13 +163,15 @@ def test_a_good_value_comes_back_in_the_type_of_the_default(parameter, given, be
         (SWITCH, "true", "switch must be true or false, got 'true'"),
         (WORD, "other", "unknown word 'other'; there are: that, this"),
         (WORD, 3, "word must be text, got 3"),
-        (NUMBERS, 3.0, "numbers must be a list, got 3.0"),
-        (NUMBERS, "3.0", "numbers must be a list, got '3.0'"),
-        (NUMBERS, [1.0, float("nan")], "numbers must be finite, got nan"),
-        (NUMBERS, [1.0, 20.0], "numbers must be at most 10, got 20"),
-        (NUMBERS, ["x"], "numbers must be a number, got 'x'"),
+        (ASKED, "that", "unknown asked 'that'; there are: this"),
+        (NUMBERS, "3.0", r"group\.numbers must be a number, got '3.0'"),
+        (NUMBERS, None, r"group\.numbers must be a list, got None"),
+        (NUMBERS, {"a": 1.0}, r"group\.numbers must be a list, got"),
+        (NUMBERS, [1.0, float("nan")], r"group\.numbers must be finite, got nan"),
+        (NUMBERS, [1.0, 20.0], r"group\.numbers must be at most 10, got 20"),
+        (NUMBERS, ["x"], r"group\.numbers must be a number, got 'x'"),
         (WORDS, [1.0], "passive_joints must be text, got 1.0"),
-        (WORDS, "joint_2", "passive_joints must be a list, got 'joint_2'"),
+        (WORDS, 2, "passive_joints must be text, got 2"),
     ],
 )
 def test_a_bad_value_is_refused_with_the_reason(parameter, given, reason):
@@ -124,13 +180,16 @@ def test_a_bad_value_is_refused_with_the_reason(parameter, given, reason):
 
 
 def test_given_values_replace_defaults_and_nothing_else():
-    settings = checked(MOTION, {"law": "idc", "rate": 500})
-    assert settings == {**defaults_of(MOTION), "law": "idc", "rate": 500.0}
+    settings = MotionControllerSettings.of({"law": "idc", "rate": 500})
+    assert (settings.law, settings.rate) == ("idc", 500.0)
+    assert settings.values() == {**checked(MOTION, {}).values(), "law": "idc", "rate": 500.0}
 
 
-def test_an_unknown_parameter_is_named_and_so_are_those_there_are():
-    with pytest.raises(UnknownName, match=r"parameter of motion_controller 'gain'.*gains\.damping"):
-        checked(MOTION, {"gain": 1.0})
+def test_an_unknown_parameter_is_named_with_the_nearest_or_all_there_are():
+    with pytest.raises(UnknownName, match=r"'gains\.stifness' of motion_controller; did you mean"):
+        checked(MOTION, {"gains.stifness": 1.0})
+    with pytest.raises(UnknownName, match=r"parameter of motion_controller 'zzz'.*gains\.damping"):
+        checked(MOTION, {"zzz": 1.0})
 
 
 # The files in config/
@@ -139,7 +198,7 @@ def test_an_unknown_parameter_is_named_and_so_are_those_there_are():
 def settings_from(node, *paths):
     """As a node reads them: what it does not have is left out."""
     values = {name: v for path in paths for name, v in read_parameter_file(path).items()}
-    return checked(node, {name: v for name, v in values.items() if name in parameters_of(node)})
+    return checked(node, own_values(node, values))
 
 
 def test_there_are_arms_and_presets():
@@ -149,28 +208,28 @@ def test_there_are_arms_and_presets():
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_every_name_in_a_file_is_a_parameter_of_some_node(path):
-    known = {parameter.name for parameter in TABLE}
+    known = {name for node in NODES for name in parameters_of(node)}
     assert set(read_parameter_file(path)) <= known
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 @pytest.mark.parametrize("node", NODES)
 def test_files_are_valid_for_every_node(path, node):
-    given = {k: v for k, v in read_parameter_file(path).items() if k in parameters_of(node)}
-    settings = settings_from(node, path)
+    given = own_values(node, read_parameter_file(path))
+    settings = settings_from(node, path).values()
     assert {name: settings[name] for name in given} == given
 
 
 @pytest.mark.parametrize("path", ARMS, ids=lambda path: path.stem)
 def test_an_arm_says_what_the_watchdog_has_to_know(path):
-    assert settings_from(WATCHDOG, path)["joints"]
+    assert settings_from(WATCHDOG, path).joints
 
 
 @pytest.mark.parametrize("preset", PRESETS, ids=lambda path: path.stem)
 @pytest.mark.parametrize("node", [FORCE, PASSIVE])
 def test_the_force_gains_of_presets_are_stable_with_room_to_spare(preset, node):
     settings = settings_from(node, preset)
-    loop = build_force_gains(settings).loop(1.0 / settings["rate"])
+    loop = build_force_gains(settings).loop(1.0 / settings.rate)
     assert loop.gain_margin > 1.25
 
 
@@ -212,6 +271,6 @@ def test_the_page_is_printed_or_written(tmp_path, capsys):
 
 def test_controllers_share_what_is_common():
     """A parameter has the same meaning, default and range wherever it has the same name."""
-    for name in parameters_of(MOTION):
+    for name, own in parameters_of(MOTION).items():
         owners = [parameters_of(node).get(name) for node in CONTROLLERS]
-        assert len({id(owner) for owner in owners if owner is not None}) == 1
+        assert all(owner == own for owner in owners if owner is not None)

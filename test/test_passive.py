@@ -21,7 +21,7 @@ from projected_control.control import (
     MotionGains,
     PassiveJointController,
 )
-from projected_control.control.guard import Action, Event, Guard
+from projected_control.control.guard import Action, Event
 from projected_control.control.limits import Limits
 from projected_control.control.loop import ControlLoop
 from projected_control.control.passive import (
@@ -35,7 +35,7 @@ from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.coordinates import Coordinates
 from projected_control.model.dynamics import Problem, projected
 from projected_control.model.projection import TOLERANCE, Metric
-from projected_control.ports import SimulatedArm
+from projected_control.ports import SimulatedArm, run
 from projected_control.simulation import Plant, assemble
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -89,11 +89,11 @@ def test_it_is_the_solution_of_least_norm(name, seed):
     model = controller.model
     ask(controller, seed)
     passive = model.arm.actuated == 0.0
-    tangent = controller.effort.tangent / model.root
+    tangent = controller.effort.tangent / model.sqrt_metric
     equations = np.vstack([model.P, np.eye(model.n)[passive]])
     right = np.concatenate([tangent, np.zeros(passive.sum())])
     least = np.linalg.lstsq(equations, right, rcond=1e-9)[0]
-    effort = controller.effort.total / model.root
+    effort = controller.effort.total / model.sqrt_metric
     if not controller.controllable:
         np.testing.assert_array_equal(controller.effort.total, 0.0)
         return
@@ -231,7 +231,7 @@ def turn_over(first, last, seconds, gravity):
     controller = PassiveJointController(model, MotionGains(100.0, 20.0))
     turn = Waypoints([0.0, seconds], [[first], [last]])
     limits = Limits.of(model.arm, effort=100.0, effort_rate=1e5)
-    loop = ControlLoop(controller, Guard(limits, 1, T), turn)
+    loop = ControlLoop(controller, turn, limits=limits)
     start = np.array([first, 2.0 * np.pi - 2.0 * first])
     hardware = SimulatedArm(Plant(crank_model(gravity), T), start)
     lost, errors, efforts = [], [], []
@@ -245,7 +245,7 @@ def turn_over(first, last, seconds, gravity):
         errors.append(abs(turn.at(tick.state.stamp).value[0] - tick.state.q[0]))
         efforts.append(np.abs(tick.report.effort).max())
 
-    statistics = loop.run(hardware, round(1.5 * seconds / T), observe)
+    statistics = run(loop, hardware, round(1.5 * seconds / T), observe)
     assert statistics.events.get(Event.CONTROL_LOST, 0) == len(lost)
     assert controller.controllable
     return lost, errors, efforts
@@ -318,7 +318,7 @@ def test_the_part_that_can_be_had_is_had(seed):
     size = np.linalg.norm(expected.acceleration)
     assert np.linalg.norm(found.acceleration - expected.acceleration) < 1e-9 * size
     force = controller.force
-    command = force.wanted + 3.0 * force.error + force.integral
+    command = force.desired + 3.0 * force.error + force.integral
     S = achievable(chain)
     scale = 1.0 + np.linalg.norm(found.multipliers) + np.linalg.norm(S @ command)
     assert np.linalg.norm(S @ (found.multipliers - command)) < 1e-9 * scale
@@ -341,9 +341,13 @@ def test_the_integral_keeps_only_what_can_be_had():
     controller = PassiveJointController(model, GAINS, ForceGains(3.0, 20.0, 50.0))
     controller.hold(q)
     hardware = SimulatedArm(Plant(planar_chain_model(), T), q)
-    guard = Guard(Limits.of(model.arm, effort=1e3, effort_rate=1e9), 2, T)
-    loop = ControlLoop(controller, guard, Constant(controller.motion[0].copy()), Choice())
-    statistics = loop.run(hardware, 2000)
+    loop = ControlLoop(
+        controller,
+        Constant(controller.motion[0].copy()),
+        limits=Limits.of(model.arm, effort=1e3, effort_rate=1e9),
+        force_reference=Choice(),
+    )
+    statistics = run(loop, hardware, 2000)
     assert statistics.events == {}
     S = achievable(model)
     wanted, found = np.array([30.0, -10.0]), hardware.truth.multipliers

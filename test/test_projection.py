@@ -115,7 +115,7 @@ def test_bad_jacobians_are_refused(A, message):
 
 def weighted_projected_effort(A, f, metric):
     """Joint efforts that do what f does along the constraint, least in the metric's norm."""
-    return metric.root * Projection.of(A, metric=metric).tangent(f / metric.root)
+    return metric.sqrt_metric * Projection.of(A, metric=metric).tangent(f / metric.sqrt_metric)
 
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from([1e-3, 1e-2, 39.37, 1e3]))

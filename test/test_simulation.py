@@ -16,12 +16,12 @@ from projected_control.errors import InvalidValue, SimulationFailed, Unreachable
 from projected_control.model.arm import Arm
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.constraints import (
+    FunctionConstraint,
     LoopClosure,
     Moving,
     PointAtPoint,
     PointOnLine,
     PointOnPlane,
-    RowConstraint,
     Stack,
     Target,
 )
@@ -36,7 +36,7 @@ from projected_control.model.dynamics import (
     projected,
 )
 from projected_control.model.projection import Metric
-from projected_control.model.scalar_functions import JointRow
+from projected_control.model.scalar_functions import JointPosition
 from projected_control.simulation import (
     DORMAND_PRINCE,
     RK4,
@@ -284,7 +284,7 @@ def test_moving_constraint_accounts_for_the_energy(redundant):
 def test_lift_takes_its_weight_and_its_acceleration():
     """2 kg raised by t²/2: λ = −m (g + a) = −21.62 N, after 1 s E = m g/2 + m/2 = 10.81 J."""
     rail = Moving(
-        RowConstraint([JointRow("rail")]),
+        FunctionConstraint([JointPosition("rail")]),
         lambda t: Target(np.array([0.5 * t * t]), np.array([t]), np.array([1.0])),
     )
     plant = Plant(ConstrainedArm(Arm.from_urdf(LIFT), rail), 0.01)
@@ -343,7 +343,8 @@ def test_bad_friction_is_refused(planar_arm):
         JointFriction(viscous=[1.0, np.nan])
     with pytest.raises(InvalidValue, match="blend velocity must be positive"):
         JointFriction(blend=0.0)
-    with pytest.raises(InvalidValue, match="coulomb friction must be one number or 3, one a joint"):
+    refusal = "coulomb friction must be one number or 3, one per joint"
+    with pytest.raises(InvalidValue, match=refusal):
         Plant(ConstrainedArm(planar_arm), friction=JointFriction(coulomb=[1.0, 2.0]))
 
 

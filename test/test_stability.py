@@ -9,13 +9,13 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from projected_control.control import ForceController, ForceGains, ForceLoop, MotionGains
-from projected_control.control.guard import Guard
 from projected_control.control.limits import Limits
 from projected_control.control.loop import ControlLoop
 from projected_control.control.references import Constant
 from projected_control.control.stability import NEGLIGIBLE
 from projected_control.errors import InvalidValue, UnstableForceLoop
 from projected_control.ports import SimulatedArm
+from projected_control.ports import run as take_through
 from projected_control.simulation import ForceSensor, Plant, assemble
 
 T = 1e-3
@@ -145,11 +145,17 @@ def arm_at_rest():
         controller = ForceController(model, MotionGains(480.0, 45.0), stable)
         controller._terms.force_gains[0] = proportional  # past the refusal
         controller.hold(q)
-        guard = Guard(Limits.of(model.arm, effort=1e9, effort_rate=1e15), 2, T)
-        loop = ControlLoop(controller, guard, Constant(controller.motion[0]), Constant([1e-6]))
+        loop = ControlLoop(
+            controller,
+            Constant(controller.motion[0]),
+            limits=Limits.of(model.arm, effort=1e9, effort_rate=1e15),
+            force_reference=Constant([1e-6]),
+        )
         hardware = SimulatedArm(plant, q, sensor=ForceSensor(delay=delay - 1))
         forces = []
-        loop.run(hardware, ticks, lambda _, tick: forces.append(hardware.truth.multipliers[0]))
+        take_through(
+            loop, hardware, ticks, lambda _, tick: forces.append(hardware.truth.multipliers[0])
+        )
         return np.array(forces)
 
     return run

@@ -9,27 +9,23 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from arms import slider_model, state_on
+from arms import raw_state, slider_model, state_on
 
 from projected_control.control import ForceController, ForceGains, MotionGains
-from projected_control.control.guard import Guard
-from projected_control.control.limits import Limits
 from projected_control.control.loop import ControlLoop
 from projected_control.control.references import Sine, Sines
-from projected_control.ports import ArmState
+from projected_control.control.state import RawState
 
 TEST = Path(__file__).parent
 T = 1e-3
 SCRIPT = """
 import json
 import numpy as np
-from arms import slider_model, spatial_model, state_on
+from arms import raw_state, slider_model, spatial_model, state_on
 from projected_control.compiled import COMPILED
 from projected_control.control import (
     ForceController, ForceGains, Law, MotionController, MotionGains, PassiveJointController)
-from projected_control.control.guard import Guard
 from projected_control.control.limits import Limits
-from projected_control.ports import ArmState
 from projected_control.control.loop import ControlLoop
 from projected_control.model.projection import Metric
 from projected_control.control.references import Sine, Sines
@@ -59,13 +55,13 @@ for name, controller in controllers.items():
     presses = controller.force is not None
     press = Sines(np.full(model.m, 5.0), [[Sine(2.0, 3.0)]] * model.m) if presses else None
     limits = Limits.of(model.arm, effort=300.0, effort_rate=3e4)
-    loop = ControlLoop(controller, Guard(limits, model.k, T), wave, press)
+    loop = ControlLoop(controller, wave, limits=limits, force_reference=press)
     for k in range(40):
         away = q + k * T * v
         if k == 20:
             away = away * np.nan
         measured = np.full(model.m, 4.0 + np.sin(k))
-        report = loop.update(ArmState(away, v, measured, k * T))
+        report = loop.update(raw_state(model, away, v, measured, k * T))
         rows.append([*report.effort, *controller.effort.total, report.action, report.events])
         if k == 10:
             controller.set_gains(MotionGains(100.0, 20.0), 0.01)
@@ -109,15 +105,14 @@ def running():
     q, v = state_on(model, 1, np.array([-3.8, 2.4, 1.4]), 0.1)
     place = model.evaluate(q, v).theta.copy()
     controller = ForceController(model, MotionGains(480.0, 45.0), ForceGains())
-    guard = Guard(Limits.of(model.arm), 2, T)
     wave = Sines(place, [[Sine(0.01, 1.0)], []])
-    loop = ControlLoop(controller, guard, wave, Sines([5.0], [[Sine(1.0, 1.0)]]))
-    measured, done = np.array([4.0]), 0
+    loop = ControlLoop(controller, wave, force_reference=Sines([5.0], [[Sine(1.0, 1.0)]]))
+    still, done = raw_state(model, q, v, 4.0, 0.0), 0
 
     def tick_on(count):
         nonlocal done
         for _ in range(count):
-            loop.update(ArmState(q + 1e-9 * done, v, measured, done * T))
+            loop.update(RawState(q + 1e-9 * done, v, done * T, still.wrench))
             done += 1
 
     loop.warm_up()

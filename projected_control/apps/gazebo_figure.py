@@ -21,8 +21,15 @@ from projected_control.apps.experiments.style import BLUE, VERMILION, canvas, le
 from projected_control.apps.launch import choices
 from projected_control.control.loop import Tick
 from projected_control.control.references import ReferencePoint
+from projected_control.ports import run
 from projected_control.settings import build
-from projected_control.settings.parameters import ARM, PASSIVE
+from projected_control.settings.nodes import (
+    ARM,
+    PASSIVE,
+    SimulatedArmSettings,
+    checked_controller,
+    own_values,
+)
 
 Array = NDArray[np.float64]
 
@@ -34,8 +41,8 @@ def own_course(choice: str, ticks: int) -> tuple[Array, Array, Array]:
     settings = {**choices.read_all(files), **case.own, **choices.FRICTION}
     if case.node != PASSIVE:
         settings["passive_joints"] = []
-    controller = choices.require_valid(case.node, settings)
-    hardware, _ = build.build_plant(choices.require_valid(ARM, settings))
+    controller = checked_controller(case.node, own_values(case.node, settings))
+    hardware = build.build_plant(SimulatedArmSettings.of(own_values(ARM, settings)))
     loop = build.build_loop(case.node, controller)
     loop.warm_up()
     state, model = hardware.read(), loop.controller.model
@@ -48,7 +55,7 @@ def own_course(choice: str, ticks: int) -> tuple[Array, Array, Array]:
         row = [tick.state.stamp, *loop.controller.error[0], *loop.multipliers]
         course.append(np.array(row))
 
-    loop.run(hardware, ticks, keep)
+    run(loop, hardware, ticks, keep)
     rows = np.array(course)
     return rows[:, 0], rows[:, 1 : 1 + model.k], rows[:, 1 + model.k :]
 

@@ -9,31 +9,25 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from projected_control.settings.parameters import (
-    ARM,
-    FORCE,
-    MOTION,
-    PASSIVE,
-    WATCHDOG,
-    Parameter,
-    Value,
-    parameters_of,
-)
-
-NODES = (MOTION, FORCE, PASSIVE, ARM, WATCHDOG)
-"""In the order of the page."""
+from projected_control.settings.declaration import Parameter, Value
+from projected_control.settings.nodes import nodes, parameters_of
 
 COLUMNS = ("name", "default", "unit", "range", "live", "description")
 
 INTRODUCTION = """\
 # Parameters
 
-One table a node. This page is made from `projected_control/parameters.py` by
-`python -m projected_control.apps.parameter_docs docs/parameters.md`; a test compares the two.
+One table per node. This page is made from `projected_control/settings/groups.py` and `nodes.py` by
+`python -m projected_control.apps.parameter_docs docs/parameters.md`; a test compares the two. In
+Python, dots are attributes: `settings.limits.effort` is the parameter `limits.effort`.
 
-A list of numbers holds one for all, or one a joint, coordinate or constraint row, as its
-description says. An empty list or text means that nothing is given; from the command line and in
-parameter files an empty list is written `[""]`. A range holds for every number of a list.
+A list of numbers holds one for all, or one per joint, coordinate or constraint row, as its
+description says; a single number is taken for a list of one. An empty list, `[]`, or an empty text
+means that nothing is given. A range holds for every number of a list.
+
+What describes a robot has no default: *required* parameters must be given before the node can be
+configured, `robot_description` or `robot_description_file` one of the two. Which parameters of
+`constraint` are needed depends on its kind; the refusal names them.
 
 *Live* parameters may change while the node is active: gains blend in over `gains.blend_time`, the
 rest counts from the next tick on. The others are refused then; deactivate the node first. A change
@@ -44,7 +38,7 @@ that is refused leaves everything as it was, and the answer says why.
 def page() -> str:
     """The whole page, in Markdown."""
     sections = [INTRODUCTION]
-    for node in NODES:
+    for node in nodes():
         rows = [_row(parameter) for parameter in parameters_of(node).values()]
         sections.append("\n".join([f"## {node}", "", *_table(COLUMNS, rows), ""]))
     return "\n".join(sections)
@@ -53,7 +47,7 @@ def page() -> str:
 def _row(parameter: Parameter) -> tuple[str, ...]:
     return (
         f"`{parameter.name}`",
-        f"`{value_text(parameter.default)}`",
+        "required" if parameter.required else f"`{value_text(parameter.default)}`",
         parameter.unit,
         _range(parameter),
         "yes" if parameter.live else "",
@@ -65,7 +59,7 @@ def value_text(value: Value) -> str:
     """A value as it is written in a parameter file."""
     if isinstance(value, bool):
         return str(value).lower()
-    if isinstance(value, list):
+    if isinstance(value, (list, tuple)):
         return f"[{', '.join(value_text(item) for item in value)}]"
     if isinstance(value, str):
         return value or '""'

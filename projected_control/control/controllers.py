@@ -6,14 +6,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from projected_control import validate
-from projected_control.compiled import interpreted
-from projected_control.control.force import ForceGains, ForceMemory
+from projected_control.control.force import ForceGains, ForceLoopState
 from projected_control.control.gains import BLEND_SECONDS, Blend, MotionGains
 from projected_control.control.law import Law, compute
 from projected_control.control.passive import CONTROLLABILITY_TOLERANCE
-from projected_control.control.terms import Effort, control_size, unpack_control
+from projected_control.control.terms import CONTROL, Effort
 from projected_control.errors import InvalidValue, Uncontrollable
-from projected_control.model.constrained_arm import ConstrainedArm, unpack
+from projected_control.model.constrained_arm import ConstrainedArm
 
 Array = NDArray[np.float64]
 
@@ -35,28 +34,26 @@ class Controller:
         force: The force loop of laws that have one, else None.
     """
 
-    force: ForceMemory | None = None
+    force: ForceLoopState | None = None
 
     def __init__(self, model: ConstrainedArm, gains: MotionGains, period: float, law: Law) -> None:
         if model.coordinates is None:
             raise InvalidValue("a controller needs coordinates to follow: give the model some")
-        n, m, k = model.n, model.m, model.k
         self.model, self.law, self.law_number = model, law, int(law)
         self.period = validate.positive("period", period)
-        self._work = np.zeros(control_size(n, m, k))
-        self._terms = interpreted(unpack_control)(
-            self._work, interpreted(unpack)(model.work, n, m, k)
-        )
+        self._passive = np.flatnonzero(model.arm.actuated == 0.0).astype(np.int64)
+        sizes = {"n": model.n, "m": model.m, "k": model.k, "p": self._passive.size}
+        work = CONTROL.new(**sizes)
+        self._terms = CONTROL.view(work, **sizes)
         self.motion, self.error = self._terms.motion, self._terms.error
         self.margins = self._terms.margins
         self.margins[:] = 1.0
         self.effort = Effort(*self._terms.effort)
         self._terms.periodic[:] = model.coordinates.periodic
         self.gains = gains
-        self._terms.gains[:] = gains.array(k)
+        self._terms.gains[:] = gains.array(model.k)
         self._blend = Blend(self._terms.gains)
-        self._passive = np.flatnonzero(model.arm.actuated == 0.0).astype(np.int64)
-        self.arguments = (self._passive, model.arguments, self._work)
+        self.arguments = (self._passive, model.arguments, work)
 
     def set_gains(self, gains: MotionGains, seconds: float = BLEND_SECONDS) -> None:
         """Change the gains while running; they come into force over this time [s]."""
@@ -79,7 +76,7 @@ class Controller:
     @property
     def measured(self) -> Array:
         """λ as it was given to the last tick, m."""
-        return self._terms.measured
+        return self._terms.lambda_measured
 
     @property
     def blending(self) -> bool:
@@ -150,7 +147,7 @@ class ForceController(Controller):
         period: Of the loop [s].
     """
 
-    force: ForceMemory
+    force: ForceLoopState
 
     def __init__(
         self,
@@ -161,7 +158,7 @@ class ForceController(Controller):
     ) -> None:
         _refuse_passive(model)
         super().__init__(model, gains, period, Law.HYBRID)
-        self.force = ForceMemory(force_gains, self._terms, self.period)
+        self.force = ForceLoopState(force_gains, self._terms, self.period)
 
 
 class PassiveJointController(Controller):
@@ -188,7 +185,7 @@ class PassiveJointController(Controller):
         law = Law.PASSIVE if force_gains is None else Law.PASSIVE_FORCE
         super().__init__(model, gains, period, law)
         if force_gains is not None:
-            self.force = ForceMemory(force_gains, self._terms, self.period)
+            self.force = ForceLoopState(force_gains, self._terms, self.period)
 
     @property
     def controllable(self) -> bool:

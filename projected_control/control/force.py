@@ -28,6 +28,7 @@ from projected_control.control.terms import ControlTerms
 from projected_control.errors import InvalidValue, UnstableForceLoop
 from projected_control.model.constrained_arm import Terms
 from projected_control.model.dynamics import acceleration_kernel
+from projected_control.model.linalg import copy, fill, matvec, matvec_add, matvec_transposed_add
 
 Array = NDArray[np.float64]
 
@@ -89,46 +90,38 @@ def force_feedback(wait: bool, c: ControlTerms) -> None:
 
     Args:
         wait: Leave the integral as it is: the effort will not be that of this law.
-        c: Reference, measurement, gains and memory, and what is computed.
+        c: Reference, measurement, gains and state, and what is computed.
     """
-    proportional, integral_step, pole, limit = c.force_gains
-    for j in range(c.wanted.size):
-        known = np.isfinite(c.measured[j])
+    G_F, integral_step, pole, limit = c.force_gains
+    filtered, integral, error = c.force_state[0], c.force_state[1], c.force_state[2]
+    for j in range(c.u_lambda.size):
+        known = np.isfinite(c.lambda_measured[j])
         if known:
-            if np.isfinite(c.memory[0, j]):
-                c.memory[0, j] += (1.0 - pole) * (c.measured[j] - c.memory[0, j])
+            if np.isfinite(filtered[j]):
+                filtered[j] += (1.0 - pole) * (c.lambda_measured[j] - filtered[j])
             else:
-                c.memory[0, j] = c.measured[j]
-        e = c.wanted[j] - c.memory[0, j] if np.isfinite(c.memory[0, j]) else 0.0
+                filtered[j] = c.lambda_measured[j]
+        error[j] = c.lambda_desired[j] - filtered[j] if np.isfinite(filtered[j]) else 0.0
         if known and c.integrate[0] != 0.0 and not wait:
-            c.memory[1, j] = min(max(c.memory[1, j] + integral_step * e, -limit), limit)
-        c.memory[2, j] = e
-        c.command[j] = c.wanted[j] + proportional * e + c.memory[1, j]
+            integral[j] = min(max(integral[j] + integral_step * error[j], -limit), limit)
+        c.u_lambda[j] = c.lambda_desired[j] + G_F * error[j] + integral[j]
 
 
 @compiled
 def normal_effort(t: Terms, c: ControlTerms) -> None:
-    """normal = (I − P)(h + M q̈) + Aᵀ u_λ, with q̈ the acceleration under f∥ = tangent."""
-    n, m = t.h.size, t.b.size
-    acting, centripetal, acceleration = c.scratch[0], c.scratch[1], c.scratch[2]
-    for i in range(n):
-        acting[i], centripetal[i] = c.tangent[i], 0.0
-        for j in range(n):
-            acting[i] -= t.P[i, j] * t.h[j]
-        for j in range(m):
-            centripetal[i] += t.A_pinv[i, j] * t.b[j]
-    acceleration_kernel(t.M, t.P, acting, centripetal, acceleration, t.memory)
-    load = c.scratch[0]
-    for i in range(n):
-        load[i] = t.h[i]
-        for j in range(n):
-            load[i] += t.M[i, j] * acceleration[j]
-    for i in range(n):
-        c.normal[i] = load[i]
-        for j in range(n):
-            c.normal[i] -= t.P[i, j] * load[j]
-        for j in range(m):
-            c.normal[i] += t.A[j, i] * c.command[j]
+    """normal = (I − P)(h + M q̈) + Aᵀ u_λ, with q̈ the acceleration under f∥ = tangent.
+
+    M_c q̈ = f∥ − P h + M C q̇,   C q̇ = A⁺b.
+    """
+    copy(c.tangent, c.net)
+    matvec_add(t.P, t.h, c.net, -1.0)
+    matvec(t.A_pinv, t.b, c.normal_acceleration)
+    acceleration_kernel(t.M, t.P, c.net, c.normal_acceleration, c.acceleration, c.PM, c.M_c)
+    copy(t.h, c.load)
+    matvec_add(t.M, c.acceleration, c.load)
+    copy(c.load, c.normal)
+    matvec_add(t.P, c.load, c.normal, -1.0)
+    matvec_transposed_add(t.A, c.u_lambda, c.normal)
 
 
 @compiled
@@ -137,26 +130,26 @@ def hybrid_law(stop: bool, t: Terms, c: ControlTerms) -> None:
     motion_effort(stop, False, t, c)
     force_feedback(stop, c)
     if stop:
-        c.normal[:] = 0.0
+        fill(c.normal, 0.0)
     else:
         normal_effort(t, c)
 
 
-class ForceMemory:
-    """Reference, measurement, gains and memory of a force loop.
+class ForceLoopState:
+    """Reference, measurement, gains and state of a force loop.
 
     Attributes:
-        wanted: λ_d, m; written by whoever plans [N or N·m].
+        desired: λ_d, m; written by whoever plans [N or N·m].
         measured: λ, m; written by whoever measures.
         gains: In force, or blending in.
     """
 
     def __init__(self, gains: ForceGains, terms: ControlTerms, period: float) -> None:
-        if terms.wanted.size == 0:
+        if terms.lambda_desired.size == 0:
             raise InvalidValue("force control needs a constraint: the model has none")
         self.gains, self.period = gains, period
-        self.wanted, self.measured = terms.wanted, terms.measured
-        self._integrate, self._memory = terms.integrate, terms.memory
+        self.desired, self.measured = terms.lambda_desired, terms.lambda_measured
+        self._integrate, self._state = terms.integrate, terms.force_state
         terms.force_gains[:] = gains.array(period)
         self._blend = Blend(terms.force_gains)
         self.reset()
@@ -164,17 +157,17 @@ class ForceMemory:
     @property
     def filtered(self) -> Array:
         """λ after the low-pass; NaN before the first measurement."""
-        return self._memory[0]
+        return self._state[0]
 
     @property
     def integral(self) -> Array:
         """The integral's share of u_λ."""
-        return self._memory[1]
+        return self._state[1]
 
     @property
     def error(self) -> Array:
         """e_λ of the last tick."""
-        return self._memory[2]
+        return self._state[2]
 
     def set_gains(self, gains: ForceGains, seconds: float = BLEND_SECONDS) -> None:
         """Change the gains while running; unstable ones are refused and the old ones stay.
@@ -206,9 +199,9 @@ class ForceMemory:
                 )
 
     def set_reference(self, multipliers: ArrayLike) -> None:
-        """λ_d, one number a constraint row."""
-        self.wanted[:] = validate.finite_array(
-            "force reference λ_d", multipliers, self.wanted.shape
+        """λ_d, one number per constraint row."""
+        self.desired[:] = validate.finite_array(
+            "force reference λ_d", multipliers, self.desired.shape
         )
 
     @property
@@ -236,11 +229,11 @@ class ForceMemory:
         if strategy is AntiWindup.BACK_CALCULATION:
             led_back = self.integral + (self.period / self.gains.tracking_time) * shortfall
             limit = self.gains.integral_limit
-            self._memory[1] = np.clip(led_back, -limit, limit)
+            self._state[1] = np.clip(led_back, -limit, limit)
 
     def reset(self) -> None:
         """Forget filter and integral."""
-        self._memory[:] = 0.0
-        self._memory[0] = np.nan
+        self._state[:] = 0.0
+        self._state[0] = np.nan
         self.measured[:] = np.nan
         self._integrate[0] = 1.0

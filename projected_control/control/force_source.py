@@ -1,117 +1,295 @@
-"""The constraint force without a force sensor.
+"""The constraint force λ: from a sensor, from the model, or from the arm's momentum.
 
-* `ModelObserver` evaluates (32): the force that the model says follows from the effort sent.
-* `MomentumObserver` compares the arm's momentum p = M q̇ with what it should have become,
+This is the one place where it is decided what λ is, from the raw wrench and after this tick's
+kinematics.
+
+* ``sensor``: the wrench w at a frame, turned into world axes, gives λ = W⁺ w. Column i of W is the
+  wrench that λ_i = 1 exerts on the surroundings (see `Constraint.multiplier_map`).
+* ``model``: F = (I − P)(f − h − M q̈), with q̈ what the effort f in force gives (Aghili 32).
+* ``momentum``: compares the arm's momentum p = M q̇ with what it should have become,
 
       r = K [p − p₀ − ∫ (f + Cᵀq̇ − g + r) dτ],    −r → F,    τ ṙ + r = −F with τ = 1/K,
 
   so that it also sees what the model does not know (friction, a push), late by 1/K, and without
   differentiating the velocity (De Luca and Mattone, 2003).
+
+In both of the latter λ = A⁺ᵀ F.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import IntEnum
+from typing import Annotated, NamedTuple
 
 import numpy as np
 import pinocchio
 from numpy.typing import NDArray
 
 from projected_control import validate
-from projected_control.errors import InvalidValue
-from projected_control.model.constrained_arm import ConstrainedArm
+from projected_control.compiled import compiled
+from projected_control.errors import InvalidValue, UnknownName
+from projected_control.model.constrained_arm import ConstrainedArm, Terms
 from projected_control.model.dynamics import acceleration_kernel
+from projected_control.model.kinematics import add, rotate, vector
+from projected_control.model.linalg import copy, fill, matvec, matvec_add, matvec_transposed
+from projected_control.workspace import Layout, Part
 
 Array = NDArray[np.float64]
 
+WORLD = ""
+"""Stands for the world's axes where the name of a frame is expected."""
 
-class ForceEstimate(NamedTuple):
-    """An estimate of the constraint force.
 
-    Attributes:
-        multipliers: λ, m [N or N·m].
-        constraint_force: F, n [N·m or N].
-        method: ``"model"`` or ``"momentum"``.
+_NO_WRENCH = np.full(6, np.nan)
+
+
+class SourceKind(IntEnum):
+    """Where λ comes from."""
+
+    NONE = 0
+    SENSOR = 1
+    MODEL = 2
+    MOMENTUM = 3
+
+
+SOURCES = tuple(kind.name.lower() for kind in SourceKind if kind)
+"""What ``force.source`` may be."""
+
+_SENSOR, _MODEL, _MOMENTUM = int(SourceKind.SENSOR), int(SourceKind.MODEL), int(SourceKind.MOMENTUM)
+
+
+class SourceTerms(NamedTuple):
+    """What the source of λ knows and remembers: n joints, m constraint rows."""
+
+    decay: Annotated[Array, Part("2", "exp(−K T) of the momentum observer, and 1/T [1/s].")]
+    started: Annotated[Array, Part("1", "1 once the last tick is known, else 0.")]
+    axes: Annotated[Array, Part("3, 3", "Rotation of the sensor's axes in its joint's.")]
+    offset: Annotated[Array, Part("6", "The sensor's own bias, in its axes [N, N·m].")]
+    wrench: Annotated[Array, Part("6", "What is measured, in world axes [N, N·m].")]
+    to_lambda: Annotated[Array, Part("m, 6", "W⁺.")]
+    flow: Annotated[Array, Part("n", "Cᵀq̇ − g at this tick [N·m or N].")]
+    estimate: Annotated[Array, Part("n", "r of the momentum observer [N·m or N].")]
+    momentum: Annotated[Array, Part("n", "p at this tick.")]
+    last_momentum: Annotated[Array, Part("n", "p at the last tick.")]
+    last_flow: Annotated[Array, Part("n", "Cᵀq̇ − g at the last tick [N·m or N].")]
+    net: Annotated[Array, Part("n", "f − h, then f − h − M q̈.")]
+    tangent: Annotated[Array, Part("n", "P (f − h).")]
+    normal_acceleration: Annotated[Array, Part("n", "C q̇ = A⁺b.")]
+    acceleration: Annotated[Array, Part("n", "q̈ under the effort in force.")]
+    PM: Annotated[Array, Part("n, n", "P M.")]
+    M_c: Annotated[Array, Part("n, n", "M + PM − (PM)ᵀ.")]
+
+
+SOURCE = Layout(SourceTerms, "n", "m")
+unpack_source = SOURCE.unpack
+
+
+@compiled
+def force_from_sensor(wrench: Array, joint_rotation: Array, s: SourceTerms, force: Array) -> None:
+    """λ = W⁺ w, with w the measured wrench in world axes."""
+    for half in (0, 3):  # the force, then the moment
+        measured = add(vector(wrench, half), vector(s.offset, half), -1.0)
+        in_world = rotate(joint_rotation, rotate(s.axes, measured))
+        for i in range(3):
+            s.wrench[half + i] = in_world[i]
+    matvec(s.to_lambda, s.wrench, force)
+
+
+@compiled
+def force_from_model(sent: Array, t: Terms, s: SourceTerms, force: Array) -> None:
+    """λ = A⁺ᵀ (f − h − M q̈), with q̈ what the effort in force gives.
+
+    F = (I − P)(f − h − M q̈), and A⁺ᵀ (I − P) = A⁺ᵀ, as the columns of A⁺ are in R(Aᵀ).
     """
-
-    multipliers: Array
-    constraint_force: Array
-    method: str
-
-
-class ModelObserver:
-    """F = (I − P)(f − h − M q̈), q̈ being what f gives (Aghili 32)."""
-
-    method = "model"
-
-    def __init__(self, model: ConstrainedArm) -> None:
-        self.model = _plain(model)
-
-    def reset(self) -> None:
-        """It remembers nothing."""
-
-    def update(self, effort: Array) -> ForceEstimate:
-        """From the effort in force, for the state the model was evaluated at."""
-        model = self.model
-        acting = model.P @ (effort - model.h)
-        acceleration = np.empty(model.n)
-        centripetal = model.A_pinv @ model.b
-        acceleration_kernel(model.M, model.P, acting, centripetal, acceleration, model.memory)
-        load = effort - model.h - model.M @ acceleration
-        force = load - model.P @ load
-        return ForceEstimate(model.A_pinv.T @ force, force, self.method)
+    for i in range(sent.size):
+        s.net[i] = sent[i] / t.sqrt_metric[i] - t.h[i]
+    matvec(t.P, s.net, s.tangent)
+    matvec(t.A_pinv, t.b, s.normal_acceleration)
+    acceleration_kernel(t.M, t.P, s.tangent, s.normal_acceleration, s.acceleration, s.PM, s.M_c)
+    matvec_add(t.M, s.acceleration, s.net, -1.0)
+    matvec_transposed(t.A_pinv, s.net, force)
 
 
-class MomentumObserver:
-    """What changed the momentum besides the effort and the model.
+@compiled
+def force_from_momentum(sent: Array, t: Terms, s: SourceTerms, force: Array) -> None:
+    """λ = −A⁺ᵀ r, from what changed the momentum besides the effort and the model.
+
+    After a state that is not finite it goes on from the next good one, with the estimate so far.
+    """
+    n, decay, rate = t.h.size, s.decay[0], s.decay[1]
+    good = True
+    matvec(t.M, t.v, s.momentum)
+    for i in range(n):
+        s.momentum[i] *= t.sqrt_metric[i]
+        good = good and np.isfinite(s.momentum[i] + s.flow[i])
+    for i in range(n):
+        if good and s.started[0] != 0.0:
+            change = (s.momentum[i] - s.last_momentum[i]) * rate
+            expected = sent[i] + 0.5 * (s.flow[i] + s.last_flow[i])
+            s.estimate[i] = decay * s.estimate[i] + (1.0 - decay) * (change - expected)
+        s.net[i] = -s.estimate[i] / t.sqrt_metric[i] if good else np.nan
+    copy(s.momentum, s.last_momentum)
+    copy(s.flow, s.last_flow)
+    s.started[0] = 1.0 if good else 0.0
+    matvec_transposed(t.A_pinv, s.net, force)
+
+
+@compiled
+def find_force(
+    kind: int,
+    wrench: Array,
+    joint_rotation: Array,
+    sent: Array,
+    t: Terms,
+    s: SourceTerms,
+    force: Array,
+) -> None:
+    """Fill λ at an evaluated model; NaN where it cannot be told.
+
+    Args:
+        kind: A `SourceKind`.
+        wrench: As measured, 6.
+        joint_rotation: Of the joint that carries the sensor, 3 × 3.
+        sent: The effort in force, n.
+        t: The model.
+        s: What the source knows and remembers.
+        force: Result, m.
+    """
+    if kind == _SENSOR:
+        force_from_sensor(wrench, joint_rotation, s, force)
+    elif kind == _MODEL:
+        force_from_model(sent, t, s, force)
+    elif kind == _MOMENTUM:
+        force_from_momentum(sent, t, s, force)
+    else:
+        fill(force, np.nan)
+
+
+class ForceSource:
+    """Where a control loop takes λ from.
 
     Args:
         model: The arm and its constraint.
-        bandwidth: K/2π [Hz].
-        period: Between updates [s].
+        kind: One of `SOURCES`, or none at all for an arm without a constraint.
+        frame: Where the sensor sits; the constraint's own frame unless given.
+        bandwidth: K/2π of the momentum observer [Hz].
+        period: Between ticks [s].
+
+    Attributes:
+        number: A `SourceKind`, for the compiled tick; zero where there is no λ to find.
+        work: All the source knows and remembers, for the compiled tick.
+        joint_rotation: Of the joint that carries the sensor, 3 × 3; a live view.
     """
 
-    method = "momentum"
-
     def __init__(
-        self, model: ConstrainedArm, bandwidth: float = 50.0, period: float = 1e-3
+        self,
+        model: ConstrainedArm,
+        kind: str = "sensor",
+        *,
+        frame: str | None = None,
+        bandwidth: float = 50.0,
+        period: float = 1e-3,
     ) -> None:
-        self.model = _plain(model)
-        self.period = validate.positive("period", period)
-        self._gain = 2.0 * np.pi * validate.positive("observer bandwidth", bandwidth)
-        self._pinocchio = model.arm.pinocchio_model
-        self._data = self._pinocchio.createData()
-        self._estimate = np.zeros(model.n)
-        self._momentum: Array | None = None
-        self._flow = np.zeros(model.n)
+        if kind not in SOURCES:
+            raise UnknownName("source of the constraint force", kind, SOURCES)
+        self._model, self.name = model, kind
+        self.number = 0 if model.constraint is None else int(SourceKind[kind.upper()])
+        self.work: Array = SOURCE.new(n=model.n, m=model.m)
+        self._terms = SOURCE.view(self.work, n=model.n, m=model.m)
+        period = validate.positive("period", period)
+        gain = 2.0 * np.pi * validate.positive("observer bandwidth", bandwidth)
+        self._terms.decay[:] = np.exp(-gain * period), 1.0 / period
+        self._data = model.arm.pinocchio_model.createData()
+        self._constant = True
+        self.frame = frame
+        if self.number == _SENSOR and model.constraint is not None:
+            self.frame = frame or model.constraint.frame
+            if self.frame is None:
+                self.number = 0
+            else:
+                self._constant = model.constraint.basis_is_constant(self.frame)
+                self._learn_basis()
+        self.set_axes(WORLD)
+        self.reset()
+
+    @property
+    def needs_wrench(self) -> bool:
+        """Whether there is no λ without a measured wrench."""
+        return self.name == "sensor" and self._model.constraint is not None
+
+    def require_frame(self) -> None:
+        """Refuse to measure a force at no frame."""
+        if self.needs_wrench and self.frame is None:
+            raise InvalidValue(
+                "the constraint does not say at which frame its force is measured: set its "
+                "attribute `frame`, or give the force source one (ForceSource(frame=…))"
+            )
+
+    def set_axes(self, frame: str) -> None:
+        """The wrench is measured in the axes of this frame; `WORLD` for the world's.
+
+        Raises:
+            UnknownName: Where the arm has no such frame.
+        """
+        if frame == WORLD:
+            self.joint_rotation: Array = np.asfortranarray(np.eye(3))
+            self._terms.axes[:] = np.eye(3)
+        else:
+            place = self._model.arm.attachment(frame)
+            self.joint_rotation = place.joint_rotation
+            self._terms.axes[:] = place.rotation
+
+    def set_offset(self, wrench: Array) -> None:
+        """Subtract this wrench from what is measured, in the sensor's axes [N, N·m]."""
+        self._terms.offset[:] = validate.finite_array("wrench offset", wrench, (6,))
+
+    def prepare(self, q: Array, v: Array) -> None:
+        """What is not compiled: after the arm was computed for this state, before the tick."""
+        if not self._constant:
+            self._learn_basis()
+        if self.number == _MOMENTUM:
+            arm = self._model.arm
+            C = pinocchio.computeCoriolisMatrix(arm.pinocchio_model, self._data, q, v)
+            self._terms.flow[:] = C.T @ v - (arm.h - C @ v)
+
+    def _learn_basis(self) -> None:
+        constraint = self._model.constraint
+        if constraint is not None and self.frame is not None:
+            try:
+                self._terms.to_lambda[:] = constraint.multiplier_map(self._model.arm, self.frame)
+            except np.linalg.LinAlgError:  # a state that is not finite has no directions
+                self._terms.to_lambda[:] = np.nan
+
+    def at_present(self, effort: Array) -> Array:
+        """λ at the state that the model was last evaluated at, under this effort; a new array.
+
+        For those who look on: the tick finds its own λ.
+        """
+        model, force = self._model, np.empty(self._model.m)
+        self.prepare(model.arm.q, model.arm.v)
+        find_force(
+            self.number,
+            _NO_WRENCH,
+            self.joint_rotation,
+            effort,
+            model.terms,
+            self._terms,
+            force,
+        )
+        return force
+
+    @contextmanager
+    def switched_off(self) -> Iterator[None]:
+        """Find no force within this block."""
+        number, self.number = self.number, 0
+        try:
+            yield
+        finally:
+            self.number = number
 
     def reset(self) -> None:
         """Start from rest."""
-        self._estimate[:] = 0.0
-        self._momentum = None
-
-    def update(self, effort: Array) -> ForceEstimate:
-        """From the effort that acted since the last update, for the state the model is at."""
-        model, arm = self.model, self.model.arm
-        C = pinocchio.computeCoriolisMatrix(self._pinocchio, self._data, arm.q, arm.v)
-        momentum = arm.M @ arm.v
-        flow = C.T @ arm.v - (arm.h - C @ arm.v)  # Cᵀq̇ − g
-        good = bool(np.isfinite(momentum + flow).all())
-        if good and self._momentum is not None:
-            expected = self.period * (effort + 0.5 * (flow + self._flow))
-            change = momentum - self._momentum - expected
-            decay = np.exp(-self._gain * self.period)
-            self._estimate = decay * self._estimate + (1.0 - decay) * change / self.period
-        # After a bad state go on from the next good one, with the estimate so far.
-        self._momentum, self._flow = (momentum if good else None), flow
-        force = -self._estimate if good else np.full(model.n, np.nan)
-        normal = force - model.P @ force
-        return ForceEstimate(model.A_pinv.T @ normal, normal, self.method)
-
-
-def _plain(model: ConstrainedArm) -> ConstrainedArm:
-    if model.constraint is None:
-        raise InvalidValue("there is no constraint whose force could be observed")
-    if not (model.root == 1.0).all():
-        raise InvalidValue("an observer works in joint units: its model must have no metric")
-    return model
+        self._terms.estimate[:] = 0.0
+        self._terms.started[0] = 0.0

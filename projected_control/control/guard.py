@@ -12,21 +12,23 @@ answers what should not be, and says in its report what it did. It never raises.
 | reference jumps | damped stop, until the reference is back or replaced |
 | measured force missing where it is needed | damped stop, until it is back |
 | controllability of passive joints lost | zero, until it is back |
+| the arm has left its constraint | zero, until it is back |
 | effort not finite | zero |
 """
 
 from __future__ import annotations
 
 from enum import IntEnum, IntFlag
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from projected_control import validate
-from projected_control.compiled import compiled, interpreted
+from projected_control.compiled import compiled
 from projected_control.control.limits import Limits
 from projected_control.model.linalg import copy
+from projected_control.workspace import Layout, Part
 
 Array = NDArray[np.float64]
 
@@ -48,6 +50,7 @@ class Event(IntFlag):
     CONTROL_LOST = 1024
     RANK_CHANGED = 2048
     FORCE_STALE = 4096
+    LEFT_CONSTRAINT = 8192
 
     @property
     def phrase(self) -> str:
@@ -77,7 +80,13 @@ _STOP = int(
     Event.POSITION_LIMIT | Event.VELOCITY_LIMIT | Event.REFERENCE_JUMPED | Event.FORCE_STALE
 )
 _HOLD = int(Event.STATE_NOT_FINITE | Event.TIME_WENT_BACK)
-_ZERO = int(Event.STATE_FROZEN | Event.STATE_STALE | Event.EFFORT_NOT_FINITE | Event.CONTROL_LOST)
+_ZERO = int(
+    Event.STATE_FROZEN
+    | Event.STATE_STALE
+    | Event.EFFORT_NOT_FINITE
+    | Event.CONTROL_LOST
+    | Event.LEFT_CONSTRAINT
+)
 _ANSWER_FOLLOW, _ANSWER_STOP, _ANSWER_HOLD, _ANSWER_ZERO = (int(action) for action in Action)
 
 
@@ -115,68 +124,37 @@ _BAD_STATE, _BAD_EFFORT, _BACK, _FROZEN, _STALE, _JUMP = 16, 32, 64, 128, 256, 5
 
 
 class GuardTerms(NamedTuple):
-    """What the guard knows and remembers, parts of one array; n joints, k coordinates.
+    """What the guard knows and remembers: n joints, k coordinates (see `Limits` for the bounds)."""
 
-    Attributes:
-        effort, step, velocity, lower, upper: Bounds, n each; step is of the effort in one tick.
-        jump, period, hold_time, frozen_time, stale_time: See `Limits`; arrays of one.
-        stamp: Of the last state, NaN before the first.
-        unchanged, held, waited: Time for which the positions were the same, the effort was held,
-            and the stamp did not go on [s].
-        missing: Way described by velocity or reference while the positions were the same.
-        rank: Of the constraint at the last tick, NaN before the first.
-        q, theta, theta_rate: Of the last tick: positions and reference, NaN before the first.
-        sent: The effort last released.
-    """
-
-    effort: Array
-    step: Array
-    velocity: Array
-    lower: Array
-    upper: Array
-    jump: Array
-    period: Array
-    hold_time: Array
-    frozen_time: Array
-    stale_time: Array
-    stamp: Array
-    unchanged: Array
-    held: Array
-    waited: Array
-    missing: Array
-    rank: Array
-    q: Array
-    theta: Array
-    theta_rate: Array
-    sent: Array
+    jump: Annotated[Array, Part("1", "Largest step of the reference [rad or m].")]
+    period: Annotated[Array, Part("1", "Of the loop [s].")]
+    hold_time: Annotated[Array, Part("1", "How long an effort is held [s].")]
+    frozen_time: Annotated[Array, Part("1", "How long positions may be the same [s].")]
+    stale_time: Annotated[Array, Part("1", "How long the stamp may not go on [s].")]
+    residual: Annotated[Array, Part("1", "Largest ‖Φ − x‖.")]
+    force_time: Annotated[Array, Part("1", "How old a measured wrench may be [s].")]
+    stamp: Annotated[Array, Part("1", "Of the last state, NaN before the first [s].")]
+    unchanged: Annotated[Array, Part("1", "For how long the positions were the same [s].")]
+    held: Annotated[Array, Part("1", "For how long the effort was held [s].")]
+    waited: Annotated[Array, Part("1", "For how long the stamp did not go on [s].")]
+    missing: Annotated[
+        Array,
+        Part("1", "Way described by velocity or reference while the positions were the same."),
+    ]
+    rank: Annotated[Array, Part("1", "Of the constraint at the last tick, NaN before the first.")]
+    effort: Annotated[Array, Part("n", "Largest effort [N·m or N].")]
+    step: Annotated[Array, Part("n", "Largest change of the effort in one tick [N·m or N].")]
+    velocity: Annotated[Array, Part("n", "Largest velocity [rad/s or m/s].")]
+    lower: Annotated[Array, Part("n", "Lowest position [rad or m].")]
+    upper: Annotated[Array, Part("n", "Highest position [rad or m].")]
+    q: Annotated[Array, Part("n", "Positions at the last tick [rad or m].")]
+    sent: Annotated[Array, Part("n", "The effort last released [N·m or N].")]
+    theta: Annotated[Array, Part("k", "Reference at the last tick, NaN before the first.")]
+    theta_rate: Annotated[Array, Part("k", "Its rate.")]
 
 
-@compiled
-def unpack_guard(work: Array, n: int, k: int) -> GuardTerms:
-    """Name the parts of a guard's array (11 + 7n + 2k numbers); views, nothing is copied."""
-    b, o = work[11:], 7 * n
-    return GuardTerms(
-        b[:n],
-        b[n : 2 * n],
-        b[2 * n : 3 * n],
-        b[3 * n : 4 * n],
-        b[4 * n : 5 * n],
-        work[:1],
-        work[1:2],
-        work[2:3],
-        work[3:4],
-        work[4:5],
-        work[5:6],
-        work[6:7],
-        work[7:8],
-        work[8:9],
-        work[9:10],
-        work[10:11],
-        b[5 * n : 6 * n],
-        b[o : o + k],
-        b[o + k : o + 2 * k],
-        b[6 * n : 7 * n],
-    )
+GUARD = Layout(GuardTerms, "n", "k")
+unpack_guard = GUARD.unpack
 
 
 @compiled
@@ -290,7 +268,7 @@ class Guard:
     """The last word before an arm.
 
     Args:
-        limits: What the arm stands.
+        limits: What the arm may be asked for.
         coordinates: Number of coordinates of the reference.
         period: Of the loop [s].
 
@@ -302,8 +280,8 @@ class Guard:
     def __init__(self, limits: Limits, coordinates: int, period: float) -> None:
         n = limits.effort.size
         self.period = validate.positive("period", period)
-        self.work: Array = np.zeros(11 + 7 * n + 2 * coordinates)
-        self._terms = interpreted(unpack_guard)(self.work, n, coordinates)
+        self.work: Array = GUARD.new(n=n, k=coordinates)
+        self._terms = GUARD.view(self.work, n=n, k=coordinates)
         self.sent: Array = self._terms.sent
         self.set_limits(limits)
         self.reset()
@@ -316,6 +294,7 @@ class Guard:
         g.jump[0], g.period[0] = limits.reference_jump, self.period
         g.hold_time[0], g.frozen_time[0] = limits.hold_time, limits.frozen_time
         g.stale_time[0] = limits.stale_time
+        g.residual[0], g.force_time[0] = limits.residual, limits.force_time
         self.limits = limits
 
     def reset(self) -> None:
@@ -324,6 +303,13 @@ class Guard:
         g.sent[:] = 0.0
         g.theta[:] = g.stamp[0] = g.rank[0] = np.nan
         g.unchanged[0] = g.held[0] = g.waited[0] = g.missing[0] = 0.0
+
+    def start_from(self, effort: Array) -> None:
+        """Start anew from an effort that the arm needs, so that the first one sent is no bump."""
+        self.reset()
+        if np.isfinite(effort).all():
+            bound = self._terms.effort
+            self._terms.sent[:] = np.clip(effort, -bound, bound)
 
     def accept_reference(self, motion: Array) -> None:
         """Take a reference as it is, however far from the last: its rows θ_d, θ̇_d, θ̈_d."""

@@ -1,4 +1,4 @@
-"""The laws behind one door, so that a whole tick is one compiled call."""
+"""Dispatch to the control laws by number, so that a whole tick is one compiled call."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ def apply_law(law: int, stop: bool, passive: NDArray[np.int64], t: Terms, c: Con
     else:
         motion_law(law == _IDC, stop, t, c)
     for i in range(t.h.size):
-        c.effort[0, i] = c.tangent[i] * t.root[i]
-        c.effort[1, i] = c.normal[i] * t.root[i]
+        c.effort[0, i] = c.tangent[i] * t.sqrt_metric[i]
+        c.effort[1, i] = c.normal[i] * t.sqrt_metric[i]
         c.effort[2, i] = c.effort[0, i] + c.effort[1, i]
     for r in range(passive.size):
         c.effort[2, passive[r]] = 0.0
@@ -64,4 +64,4 @@ def compute(
 ) -> None:
     """Evaluate a prepared model and apply a law."""
     t = evaluate_model(q, v, *model)
-    apply_law(law, stop, passive, t, unpack_control(own, t))
+    apply_law(law, stop, passive, t, unpack_control(own, t, passive.size))

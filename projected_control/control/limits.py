@@ -1,4 +1,4 @@
-"""What an arm stands: from its description, or from its user."""
+"""What an arm may be asked for and what a loop puts up with: from the description, or its user."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Limits:
-    """What an arm stands, one number a joint (or one for all), in its joints' units.
+    """Limits of a loop; per joint where they belong to joints, in their units.
 
     Attributes:
         effort: Largest magnitude [N·m or N].
@@ -29,6 +29,8 @@ class Limits:
         frozen_time: After which a state that does not change while it should (see
             `FROZEN_DISTANCE`) is frozen [s].
         stale_time: After which a state that is read again and again is stale [s].
+        residual: ‖Φ‖ beyond which the arm has left its constraint [m or rad].
+        force_time: After which a measured wrench is stale [s].
     """
 
     effort: Array
@@ -40,6 +42,8 @@ class Limits:
     hold_time: float = 0.01
     frozen_time: float = 0.05
     stale_time: float = 0.02
+    residual: float = 0.02
+    force_time: float = 0.05
 
     @classmethod
     def of(
@@ -55,6 +59,8 @@ class Limits:
         hold_time: float = 0.01,
         frozen_time: float = 0.05,
         stale_time: float = 0.02,
+        residual: float = 0.02,
+        force_time: float = 0.05,
     ) -> Limits:
         """The description's limits, each replaced by what is given here if anything is."""
         described = arm.limits
@@ -63,7 +69,7 @@ class Limits:
             chosen = default if value is None else np.asarray(value, dtype=np.float64)
             if chosen.size not in (1, arm.n) or np.isnan(chosen).any():
                 raise InvalidValue(
-                    f"{name} must be one number or {arm.n}, one a joint, got {value!r}"
+                    f"{name} must be one number or {arm.n}, one per joint, got {value!r}"
                 )
             return np.array(np.broadcast_to(chosen, (arm.n,)))
 
@@ -77,6 +83,8 @@ class Limits:
             validate.not_negative("hold time", hold_time),
             validate.positive("frozen time", frozen_time),
             validate.positive("stale time", stale_time),
+            validate.positive("residual limit", residual),
+            validate.positive("force time", force_time),
         )
         for name in ("effort", "effort_rate", "velocity"):
             values = getattr(limits, name)

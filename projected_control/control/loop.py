@@ -1,58 +1,69 @@
-"""The control loop: read → update → guard → write, the same on every kind of arm."""
+"""The control loop: from a raw state to a guarded effort, the same on every kind of arm."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from time import perf_counter_ns
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from projected_control.compiled import compiled
 from projected_control.control.controllers import Controller
-from projected_control.control.force_source import ForceEstimate
+from projected_control.control.force_source import (
+    ForceSource,
+    SourceKind,
+    find_force,
+    unpack_source,
+)
 from projected_control.control.guard import (
     Action,
     Event,
     Guard,
     GuardReport,
-    events_in,
     inspect_tick,
     release_effort,
     severity,
     unpack_guard,
 )
 from projected_control.control.law import apply_law
+from projected_control.control.limits import Limits
 from projected_control.control.passive import CONTROLLABILITY_TOLERANCE
 from projected_control.control.references import Reference
+from projected_control.control.state import RawState
 from projected_control.control.terms import unpack_control
 from projected_control.errors import InvalidValue
 from projected_control.model.constrained_arm import Arguments, evaluate_model
-from projected_control.model.linalg import copy
-from projected_control.ports.port import ArmState, Hardware
+from projected_control.model.linalg import copy, dot
 
 Array = NDArray[np.float64]
 
 ACTIONS = tuple(Action)
 _LIMITED = int(Event.EFFORT_LIMITED | Event.RATE_LIMITED)
 _RANK_CHANGED, _CONTROL_LOST = int(Event.RANK_CHANGED), int(Event.CONTROL_LOST)
+_LEFT_CONSTRAINT, _FORCE_STALE = int(Event.LEFT_CONSTRAINT), int(Event.FORCE_STALE)
 _STOP, _HOLD = int(Action.STOP), int(Action.HOLD)
+
+_NONE, _SENSOR = int(SourceKind.NONE), int(SourceKind.SENSOR)
+_NEVER = float("inf")
+_NO_WRENCH = np.full(6, np.nan)
 
 
 @compiled
 def tick(
     law: int,
-    noticed: int,
+    source: int,
+    needs_force: bool,
     stamp: float,
+    wrench_age: float,
     q: Array,
     v: Array,
+    wrench: Array,
+    sensor_rotation: Array,
     theta: Array,
     theta_rate: Array,
     theta_acceleration: Array,
-    multipliers: Array,
-    guard: Array,
+    source_work: Array,
+    guard_work: Array,
     passive: NDArray[np.int64],
     model: Arguments,
     own: Array,
@@ -61,27 +72,38 @@ def tick(
 
     Args:
         law: Number of the control law.
-        noticed: Events that were noticed before.
-        stamp: Of the state [s].
+        source: Number of the source of λ.
+        needs_force: Whether the law cannot do without a measured wrench.
+        stamp: Time of the state [s].
+        wrench_age: Age of the wrench [s].
         q, v: The state.
+        wrench: As measured, 6; NaN where nothing was.
+        sensor_rotation: Of the joint that carries the sensor, 3 × 3.
         theta, theta_rate, theta_acceleration: The reference.
-        multipliers: λ as measured or observed, NaN where neither.
-        guard: The guard's workspace.
+        source_work, guard_work, own: Workspaces of the force source, the guard, the controller.
         passive: Indices of the joints without a motor.
         model: What `evaluate_model` takes after the state.
-        own: The controller's workspace.
 
     Returns:
         The guard's action and events; the effort is left in the guard's workspace.
     """
     t = evaluate_model(q, v, *model)
-    c = unpack_control(own, t)
-    g = unpack_guard(guard, q.size, theta.size)
+    c = unpack_control(own, t, passive.size)
+    g = unpack_guard(guard_work, q.size, theta.size)
+    s = unpack_source(source_work, q.size, t.b.size)
     copy(theta, c.motion[0])
     copy(theta_rate, c.motion[1])
     copy(theta_acceleration, c.motion[2])
-    copy(multipliers, c.measured)
-    events = noticed | inspect_tick(q, v, stamp, c.motion, g, noticed)
+    events = 0
+    if source == _SENSOR and not wrench_age <= g.force_time[0]:
+        if needs_force:
+            events |= _FORCE_STALE
+        else:
+            source = _NONE
+    find_force(source, wrench, sensor_rotation, g.sent, t, s, c.lambda_measured)
+    if dot(t.residual, t.residual) > g.residual[0] * g.residual[0]:
+        events |= _LEFT_CONSTRAINT
+    events |= inspect_tick(q, v, stamp, c.motion, g, events)
     answer = severity(events)
     if answer < _HOLD:
         apply_law(law, answer == _STOP, passive, t, c)
@@ -94,16 +116,6 @@ def tick(
     return release_effort(c.effort[2], events, g)
 
 
-class Observer(Protocol):
-    """What can stand in for a force sensor."""
-
-    def update(self, effort: Array) -> ForceEstimate:
-        """Estimate the force from the effort in force."""
-
-    def reset(self) -> None:
-        """Start anew."""
-
-
 class Tick(NamedTuple):
     """One turn of the loop. Arrays are live: copy what is to be kept.
 
@@ -114,79 +126,54 @@ class Tick(NamedTuple):
         multipliers: λ as measured or observed, m; NaN where neither was.
     """
 
-    state: ArmState
+    state: RawState
     report: GuardReport
     controller: Controller
     multipliers: Array
 
 
-@dataclass
-class Statistics:
-    """Counters of a loop.
-
-    Attributes:
-        ticks: States answered.
-        missed: Reads that gave no state.
-        events: How often the guard noticed what.
-        actions: How often it sent what.
-        busy_ns: Time spent on the last tick, and the longest [ns].
-        longest_ns: See there.
-    """
-
-    ticks: int = 0
-    missed: int = 0
-    events: dict[Event, int] = field(default_factory=dict)
-    actions: dict[Action, int] = field(default_factory=dict)
-    busy_ns: int = 0
-    longest_ns: int = 0
-
-    def count(self, report: GuardReport, busy_ns: int) -> None:
-        """One more tick."""
-        self.ticks += 1
-        self.busy_ns = busy_ns
-        self.longest_ns = max(self.longest_ns, busy_ns)
-        self.note(report)
-
-    def note(self, report: GuardReport) -> None:
-        """What the guard did."""
-        self.actions[report.action] = self.actions.get(report.action, 0) + 1
-        if report.events:
-            for event in events_in(report.events):
-                self.events[event] = self.events.get(event, 0) + 1
-
-
 class ControlLoop:
-    """Steps a controller on an arm.
-
-    `update` turns a state into what may be sent and is all that a node needs; `step` and `run` add
-    reading and writing for arms that live in this process.
+    """Turns raw states of an arm into what may be sent to it.
 
     Args:
-        controller: The law.
-        guard: What may be sent.
-        reference: Of the coordinates; may be replaced while running.
-        force_reference: Of λ, for controllers that have a force loop.
-        observer: Estimates λ where the arm does not measure it.
+        controller: The law, with the model and the period.
+        reference: For the coordinates; may be replaced while running.
+        limits: What the arm may be asked for; its description's limits unless given.
+        force_reference: For λ, where the controller has a force loop; zero unless given.
+        force_source: Where λ comes from: a `ForceSource`, or its kind by name; a sensor by default.
 
     Attributes:
-        report: Of the last tick.
+        guard: What stands between the law and the arm.
+        report: What the last tick gave.
     """
 
     def __init__(
         self,
         controller: Controller,
-        guard: Guard,
         reference: Reference,
+        *,
+        limits: Limits | None = None,
         force_reference: Reference | None = None,
-        observer: Observer | None = None,
+        force_source: ForceSource | str = "sensor",
     ) -> None:
-        self.controller, self.guard, self.observer = controller, guard, observer
+        self.controller = controller
+        model, period = controller.model, controller.period
+        if isinstance(force_source, str):
+            force_source = ForceSource(model, force_source, period=period)
+        self.force_source = force_source
+        self.guard = Guard(limits or Limits.of(model.arm), model.k, period)
+        self._needs_wrench = controller.force is not None and force_source.needs_wrench
+        if self._needs_wrench:
+            force_source.require_frame()
         self._was_limited = False
-        self._unmeasured = np.full(controller.model.m, np.nan)
         self.set_reference(reference)
         self.set_force_reference(force_reference)
-        self.statistics = Statistics()
-        self.report = GuardReport(guard.sent, Action.FOLLOW, 0)
+        self.report = GuardReport(self.guard.sent, Action.FOLLOW, 0)
+
+    @property
+    def needs_wrench(self) -> bool:
+        """Whether the law cannot do without a measured wrench."""
+        return self._needs_wrench
 
     def set_reference(self, reference: Reference) -> None:
         """Follow another reference from the next tick on.
@@ -220,53 +207,59 @@ class ControlLoop:
                     f"{self.controller.model.m} rows"
                 )
         elif self.controller.force is not None:
-            self.controller.force.wanted[:] = 0.0
+            self.controller.force.desired[:] = 0.0
         self.force_reference = reference
 
     def warm_up(self) -> None:
         """Run every compiled kernel once, so that no tick waits for the compiler."""
         rest = np.zeros(self.controller.model.n)
         self.controller.update(rest, rest)
-        self.update(ArmState(rest, rest, None, 0.0))
+        self.update(RawState(rest, rest, 0.0, np.zeros(6)))
         self.reset()
 
+    def begin(self, state: RawState) -> None:
+        """Start from a state without a bump: the guard starts from what the arm needs there.
+
+        That is what the law asks for at this state with the force loop open.
+        """
+        self.reset()
+        with self.force_source.switched_off():
+            self.update(state._replace(wrench=None, wrench_age=0.0))
+        needed = self.controller.effort.total.copy()
+        following = self.report.action is Action.FOLLOW
+        self.reset()
+        if following:
+            self.guard.start_from(needed)
+
     def reset(self) -> None:
-        """Start anew."""
+        """Start anew: nothing was sent, no state was seen."""
         self.controller.reset()
         self.guard.reset()
+        self.force_source.reset()
         self._was_limited = False
-        if self.observer is not None:
-            self.observer.reset()
 
-    def update(self, state: ArmState, noticed: int = 0) -> GuardReport:
-        """What to send in answer to a state. Never raises for what an arm or a planner may do.
-
-        Args:
-            state: Of the arm.
-            noticed: `Event`s that whoever read it noticed about it.
-        """
-        q, v, multipliers, stamp = state
-        controller, guard = self.controller, self.guard
-        if multipliers is None:
-            multipliers = self._observe(state)
-        elif multipliers.shape != self._unmeasured.shape:
-            raise InvalidValue(
-                f"the arm measures {multipliers.size} multipliers, the constraint has "
-                f"{self._unmeasured.size} rows"
-            )
+    def update(self, state: RawState) -> GuardReport:
+        """What to send in answer to a state. Never raises for what an arm or a planner may do."""
+        q, v, stamp, wrench, age, _ = state
+        controller, guard, source = self.controller, self.guard, self.force_source
         if self.force_reference is not None and controller.force is not None:
-            controller.force.wanted[:] = self.force_reference.at(stamp).value
+            controller.force.desired[:] = self.force_reference.at(stamp).value
         if controller.blending:
             controller.advance()
         controller.model.prepare(q, v, stamp)
+        source.prepare(q, v)
         action, events = tick(
             controller.law_number,
-            noticed,
+            source.number,
+            self._needs_wrench,
             stamp,
+            _NEVER if wrench is None else age,
             q,
             v,
+            _NO_WRENCH if wrench is None else wrench,
+            source.joint_rotation,
             *self.reference.at(stamp),
-            multipliers,
+            source.work,
             guard.work,
             *controller.arguments,
         )
@@ -275,13 +268,6 @@ class ControlLoop:
             self._tell(report)
         return report
 
-    def _observe(self, state: ArmState) -> Array:
-        """λ where the arm does not measure it: from the observer, or nothing."""
-        if self.observer is None:
-            return self._unmeasured
-        self.controller.model.evaluate(state.q, state.v, state.stamp)
-        return self.observer.update(self.guard.sent).multipliers
-
     def _tell(self, report: GuardReport) -> None:
         """Anti-windup: tell the force loop what the guard did to the effort, seen as a force."""
         force, model = self.controller.force, self.controller.model
@@ -289,7 +275,7 @@ class ControlLoop:
         if force is None:
             return
         if self._was_limited:
-            shortfall = (report.effort - self.controller.effort.total) / model.root
+            shortfall = (report.effort - self.controller.effort.total) / model.sqrt_metric
             force.limited(model.A_pinv.T @ shortfall)
         else:
             force.limited(None)
@@ -298,33 +284,3 @@ class ControlLoop:
     def multipliers(self) -> Array:
         """λ as measured or observed at the last tick; NaN where neither was."""
         return self.controller.measured
-
-    def step(self, hardware: Hardware) -> Tick | None:
-        """Read, answer, write. None where the arm gave no state (and zero was written)."""
-        state = hardware.read()
-        if state is None:
-            self.statistics.missed += 1
-            report = self.guard.release(self.controller.effort.total, Event.STATE_STALE)
-            hardware.write(report.effort)
-            return None
-        begin = perf_counter_ns()
-        report = self.update(state)
-        self.statistics.count(report, perf_counter_ns() - begin)
-        hardware.write(report.effort)
-        return Tick(state, report, self.controller, self.multipliers)
-
-    def run(
-        self, hardware: Hardware, ticks: int, observe: Callable[[int, Tick], None] | None = None
-    ) -> Statistics:
-        """Take an arm through this many ticks, as fast as it goes; then give it back."""
-        hardware.configure()
-        hardware.activate()
-        self.reset()
-        try:
-            for i in range(ticks):
-                tick = self.step(hardware)
-                if observe is not None and tick is not None:
-                    observe(i, tick)
-        finally:
-            hardware.deactivate()
-        return self.statistics

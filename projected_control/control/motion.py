@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from projected_control.compiled import compiled
 from projected_control.control.terms import ControlTerms
 from projected_control.model.constrained_arm import Terms
-from projected_control.model.linalg import copy
+from projected_control.model.kinematics import wrap
+from projected_control.model.linalg import axpy, copy, fill, matmul, matvec, matvec_add
 from projected_control.model.projection import pseudo_inverse
-from projected_control.model.scalar_functions import wrap
 
 Array = NDArray[np.float64]
 
@@ -32,8 +32,31 @@ STOP_DAMPING = 10.0
 
 
 @compiled
+def tracking_error(t: Terms, c: ControlTerms) -> None:
+    """e = θ_d − θ, angles by the short way round, and ė."""
+    for i in range(t.theta.size):
+        e = c.motion[0, i] - t.theta[i]
+        c.error[0, i] = wrap(e) if c.periodic[i] != 0.0 else e
+        c.error[1, i] = c.motion[1, i] - t.theta_rate[i]
+
+
+@compiled
+def stiff_constraint(t: Terms, c: ControlTerms) -> None:
+    """b_d = b − G_D (A q̇ − ẋ) − G_P Φ: IDC is as stiff against the constraint as along it."""
+    G_P, G_D = c.gains[0, 0], c.gains[1, 0]
+    matvec_add(t.A, t.v, c.b_desired, -G_D)
+    axpy(G_D, t.target[1], c.b_desired)
+    axpy(-G_P, t.residual, c.b_desired)
+
+
+@compiled
 def motion_effort(stop: bool, stiff: bool, t: Terms, c: ControlTerms) -> None:
-    """full = h + M u_p and tangent = P full, in the metric's coordinates; error and margins too.
+    """u_p, full = h + M u_p and tangent = P full, in the metric's coordinates; error and margins.
+
+        u_p = w + A⁺b + (J_θ P)⁺ a,   w = −d P q̇,
+        a   = θ̈_d + G_D ė + G_P e − J̇_θ q̇ − J_θ (w + A⁺b)
+
+    w damps what motion the coordinates leave free. (J_θ P)⁺ = P (J_θ P)⁺ keeps A u_p = b.
 
     Args:
         stop: Leave the reference aside and brake all motion instead.
@@ -41,56 +64,34 @@ def motion_effort(stop: bool, stiff: bool, t: Terms, c: ControlTerms) -> None:
         t: The evaluated model.
         c: Reference and gains, and what is computed.
     """
-    n, m, k = t.h.size, t.b.size, t.theta.size
-    u = c.scratch[0]
-    u[:] = 0.0
-    for j in range(m):
-        right = t.b[j]
-        if stiff:
-            rate = -t.target[1, j]
-            for i in range(n):
-                rate += t.A[j, i] * t.v[i]
-            right -= c.gains[1, 0] * rate + c.gains[0, 0] * t.residual[j]
-        for i in range(n):
-            u[i] += t.A_pinv[i, j] * right
-    for r in range(k):
-        for i in range(n):
-            c.J_free[r, i] = 0.0
-            for j in range(n):
-                c.J_free[r, i] += t.J_theta[r, j] * t.P[j, i]
-    c.margins[0] = pseudo_inverse(c.J_free, INDEPENDENCE_TOLERANCE, c.J_pinv, t.memory)
-    wanted, along = c.scratch[1], c.scratch[2]
-    damping = max(c.gains[2, 0], STOP_DAMPING) if stop else c.gains[2, 0]
-    for i in range(n):
-        wanted[i] = 0.0
-        for j in range(n):
-            wanted[i] -= damping * t.P[i, j] * t.v[j]
-    copy(wanted, along)
-    for r in range(k):
-        e = c.motion[0, r] - t.theta[r]
-        c.error[0, r] = wrap(e) if c.periodic[r] != 0.0 else e
-        c.error[1, r] = c.motion[1, r] - t.theta_rate[r]
-        if stop:
-            continue
-        missing = c.motion[2, r] + c.gains[1, r] * c.error[1, r] + c.gains[0, r] * c.error[0, r]
-        missing -= t.theta_bias[r]
-        for i in range(n):
-            missing -= t.J_theta[r, i] * u[i] + c.J_free[r, i] * wanted[i]
-        for i in range(n):
-            along[i] += c.J_pinv[i, r] * missing
-    for i in range(n):
-        c.full[i] = t.h[i]
-        for j in range(n):
-            c.full[i] += t.M[i, j] * (u[j] + along[j])
-    for i in range(n):
-        c.tangent[i] = 0.0
-        for j in range(n):
-            c.tangent[i] += t.P[i, j] * c.full[j]
+    P, A_pinv, M, J_theta = t.P, t.A_pinv, t.M, t.J_theta
+    u_p, a, b = c.u_p, c.a, c.b_desired
+    G_P, G_D, d = c.gains[0], c.gains[1], c.gains[2, 0]
+    e, e_rate = c.error[0], c.error[1]
+    tracking_error(t, c)
+    matmul(J_theta, P, c.J_free)
+    c.margins[0] = pseudo_inverse(c.J_free, INDEPENDENCE_TOLERANCE, c.J_free_pinv, t.scratch)
+    copy(t.b, b)
+    if stiff:
+        stiff_constraint(t, c)
+
+    matvec(P, t.v, u_p, -max(d, STOP_DAMPING) if stop else -d)
+    matvec_add(A_pinv, b, u_p)
+    if not stop:
+        for i in range(a.size):
+            a[i] = c.motion[2, i] + G_D[i] * e_rate[i] + G_P[i] * e[i] - t.theta_bias[i]
+        matvec_add(J_theta, u_p, a, -1.0)
+        matvec_add(c.J_free_pinv, a, u_p)
+    copy(t.h, c.full)
+    matvec_add(M, u_p, c.full)
+    matvec(P, c.full, c.tangent)
 
 
 @compiled
 def motion_law(idc: bool, stop: bool, t: Terms, c: ControlTerms) -> None:
-    """IDC or PIDC."""
+    """IDC sends full = h + M u_p, PIDC its tangent part only."""
     motion_effort(stop, idc and not stop, t, c)
-    for i in range(t.h.size):
-        c.normal[i] = c.full[i] - c.tangent[i] if idc else 0.0
+    fill(c.normal, 0.0)
+    if idc:
+        copy(c.full, c.normal)
+        axpy(-1.0, c.tangent, c.normal)

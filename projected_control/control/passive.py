@@ -10,7 +10,7 @@ are called Q_p here. Their smallest singular value is the sine of the smallest a
 motion of passive joints alone and the motions the constraint permits. Where it is zero, some free
 motion is out of the motors' reach (Aghili 62): that is reported, and no torque is asked of anybody.
 
-What freedom is left in f⊥ serves a force reference: of the wanted normal effort g, the part
+What freedom is left in f⊥ serves a force reference: of the desired normal effort g, the part
 ((I − P) − Q_p⁺ Q_p) g can be had without touching a passive joint.
 """
 
@@ -24,6 +24,14 @@ from projected_control.control.force import force_feedback, normal_effort
 from projected_control.control.motion import motion_effort
 from projected_control.control.terms import ControlTerms
 from projected_control.model.constrained_arm import ConstrainedArm, Terms
+from projected_control.model.linalg import (
+    axpy,
+    fill,
+    matvec,
+    matvec_add,
+    matvec_transposed,
+    matvec_transposed_add,
+)
 from projected_control.model.projection import pseudo_inverse
 
 Array = NDArray[np.float64]
@@ -33,34 +41,39 @@ CONTROLLABILITY_TOLERANCE = 1e-3
 
 
 @compiled
-def passive_rows(P: Array, passive: NDArray[np.int64], Q: Array) -> None:
+def passive_rows(P: Array, passive: NDArray[np.int64], Q_p: Array) -> None:
     """Fill Q_p: the rows of I − P that belong to passive joints."""
     for r in range(passive.size):
-        for i in range(P.shape[0]):
-            Q[r, i] = -P[passive[r], i]
-        Q[r, passive[r]] += 1.0
+        fill(Q_p[r], 0.0)
+        axpy(-1.0, P[passive[r]], Q_p[r])
+        Q_p[r, passive[r]] += 1.0
 
 
 @compiled
-def drop_refused_integral(Q: Array, Q_pinv: Array, t: Terms, c: ControlTerms) -> None:
+def drop_refused_integral(t: Terms, c: ControlTerms) -> None:
     """Take from the integral what passive joints refuse: y ← y − A⁺ᵀ Q_p⁺ Q_p Aᵀ y.
 
     It could only grow, and would come through where the arm moves on to other directions.
     """
-    n, m, p = t.h.size, t.b.size, Q.shape[0]
-    pressed, refused = c.scratch[0], c.scratch[1]
-    for i in range(n):
-        pressed[i] = 0.0
-        for j in range(m):
-            pressed[i] += t.A[j, i] * c.memory[1, j]
-    for r in range(p):
-        refused[r] = 0.0
-        for i in range(n):
-            refused[r] += Q[r, i] * pressed[i]
-    for j in range(m):
-        for i in range(n):
-            for r in range(p):
-                c.memory[1, j] -= t.A_pinv[i, j] * Q_pinv[i, r] * refused[r]
+    integral, pressed = c.force_state[1], c.load
+    matvec_transposed(t.A, integral, pressed)
+    matvec(c.Q_p, pressed, c.refused)
+    matvec(c.Q_p_pinv, c.refused, pressed)
+    matvec_transposed_add(t.A_pinv, pressed, integral, -1.0)
+
+
+@compiled
+def spare_passive_joints(passive: NDArray[np.int64], t: Terms, c: ControlTerms) -> None:
+    """normal ← g − Q_p⁺ (f∥_p + Q_p g), with g the normal effort so far and f∥_p = (I − B) f∥.
+
+    For g = 0 this is H f∥. The factor I − P of H = −(I − P) Q⁺ (I − B) is not needed, because
+    (I − P) Q_p⁺ = Q_p⁺: the columns of Q_p⁺ lie in the span of Q_p's rows, which are rows of the
+    symmetric I − P.
+    """
+    for r in range(passive.size):
+        c.refused[r] = c.tangent[passive[r]]
+    matvec_add(c.Q_p, c.normal, c.refused)
+    matvec_add(c.Q_p_pinv, c.refused, c.normal, -1.0)
 
 
 @compiled
@@ -68,33 +81,20 @@ def passive_law(
     stop: bool, with_force: bool, passive: NDArray[np.int64], t: Terms, c: ControlTerms
 ) -> None:
     """tangent = f∥ and normal = H f∥, with what is left for a force; zero where control is lost."""
-    n, p = t.h.size, passive.size
     motion_effort(stop, False, t, c)
-    last = t.memory.size - 2 * p * n  # the end of the memory, where nobody else writes
-    Q = t.memory[last : last + p * n].reshape((p, n))
-    Q_pinv = t.memory[last + p * n :].reshape((n, p))
-    passive_rows(t.P, passive, Q)
-    c.margins[1] = pseudo_inverse(Q, CONTROLLABILITY_TOLERANCE, Q_pinv, t.memory)
+    passive_rows(t.P, passive, c.Q_p)
+    c.margins[1] = pseudo_inverse(c.Q_p, CONTROLLABILITY_TOLERANCE, c.Q_p_pinv, t.scratch)
     lost = c.margins[1] <= CONTROLLABILITY_TOLERANCE
     if with_force:
         force_feedback(stop or lost, c)
+    fill(c.normal, 0.0)
     if lost:
-        c.tangent[:] = 0.0
-        c.normal[:] = 0.0
+        fill(c.tangent, 0.0)
         return
     if with_force and not stop:
-        drop_refused_integral(Q, Q_pinv, t, c)
+        drop_refused_integral(t, c)
         normal_effort(t, c)
-    else:
-        c.normal[:] = 0.0
-    for r in range(passive.size):
-        asked = c.tangent[passive[r]]
-        for j in range(n):
-            asked += Q[r, j] * c.normal[j]
-        c.scratch[0, r] = asked
-    for i in range(n):
-        for r in range(passive.size):
-            c.normal[i] -= Q_pinv[i, r] * c.scratch[0, r]
+    spare_passive_joints(passive, t, c)
 
 
 def achievable_force_directions(model: ConstrainedArm) -> int:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from projected_control.compiled import compiled
 from projected_control.model.constrained_arm import Terms
+from projected_control.workspace import Layout, Part
 
 Array = NDArray[np.float64]
 
@@ -28,91 +29,50 @@ class Effort(NamedTuple):
 
 
 class ControlTerms(NamedTuple):
-    """What a law reads and writes besides the model's `Terms`, parts of one array.
+    """A law's references, gains, state and results.
 
-    Attributes:
-        motion: Rows θ_d, θ̇_d, θ̈_d, 3 × k.
-        gains: Rows G_P, G_D and null damping, 3 × k.
-        periodic: 1 for each coordinate that is an angle, k.
-        error: Rows e and ė, 2 × k.
-        margins: Independence of the coordinates, controllability of passive joints.
-        effort: Rows tangent, normal, total, 3 × n, in joint units.
-        wanted, measured: λ_d and λ, m.
-        force_gains: See `ForceGains.array`, 4.
-        integrate: One number: zero stops the force loop's integral.
-        memory: Rows filtered λ, integral part of u_λ, e_λ; 3 × m.
-        command: u_λ, m.
-        J_free, J_pinv: J_θ P and its pseudo-inverse, k × n and n × k.
-        full, tangent, normal: h + M u_p and the parts of the effort in the metric's coordinates, n.
-        scratch: For intermediate results, 3 × n.
+    The sizes are n joints, p of them passive, m constraint rows and k coordinates. Joint-space
+    quantities are in the coordinates of the metric W (see `Metric`), but for effort.
     """
 
-    motion: Array
-    gains: Array
-    periodic: Array
-    error: Array
-    margins: Array
-    effort: Array
-    wanted: Array
-    measured: Array
-    force_gains: Array
-    integrate: Array
-    memory: Array
-    command: Array
-    J_free: Array
-    J_pinv: Array
-    full: Array
-    tangent: Array
-    normal: Array
-    scratch: Array
+    motion: Annotated[Array, Part("3, k", "Reference: θ_d, θ̇_d, θ̈_d.")]
+    gains: Annotated[Array, Part("3, k", "G_P, G_D and null-space damping d.")]
+    periodic: Annotated[Array, Part("k", "1 for each coordinate that is an angle, else 0.")]
+    error: Annotated[Array, Part("2, k", "e = θ_d − θ and ė.")]
+    effort: Annotated[Array, Part("3, n", "Tangent, normal and total, in joint units.")]
+    lambda_desired: Annotated[Array, Part("m", "λ_d [N or N·m].")]
+    lambda_measured: Annotated[Array, Part("m", "λ, NaN where it is unknown.")]
+    u_lambda: Annotated[Array, Part("m", "What the force loop makes of it.")]
+    force_state: Annotated[Array, Part("3, m", "Filtered λ, integral's share of u_λ, e_λ.")]
+    force_gains: Annotated[Array, Part("4", "See `ForceGains.array`.")]
+    integrate: Annotated[Array, Part("1", "Zero stops the force loop's integral.")]
+    margins: Annotated[
+        Array, Part("2", "Independence of the coordinates, controllability of passive joints.")
+    ]
+    J_free: Annotated[Array, Part("k, n", "J_θ P.")]
+    J_free_pinv: Annotated[Array, Part("n, k", "(J_θ P)⁺.")]
+    b_desired: Annotated[Array, Part("m", "b, with feedback on Φ where the law has one.")]
+    a: Annotated[Array, Part("k", "θ̈ that is still missing in u_p.")]
+    u_p: Annotated[Array, Part("n", "The acceleration asked for.")]
+    full: Annotated[Array, Part("n", "f = h + M u_p, what IDC sends.")]
+    tangent: Annotated[Array, Part("n", "f∥ = P f.")]
+    normal: Annotated[Array, Part("n", "f⊥.")]
+    net: Annotated[Array, Part("n", "f∥ − P h.")]
+    normal_acceleration: Annotated[Array, Part("n", "C q̇ = A⁺b.")]
+    acceleration: Annotated[Array, Part("n", "q̈ under f∥.")]
+    load: Annotated[Array, Part("n", "h + M q̈.")]
+    PM: Annotated[Array, Part("n, n", "P M.")]
+    M_c: Annotated[Array, Part("n, n", "M + PM − (PM)ᵀ, overwritten where it is solved with.")]
+    Q_p: Annotated[Array, Part("p, n", "Rows of I − P that belong to passive joints.")]
+    Q_p_pinv: Annotated[Array, Part("n, p", "Q_p⁺.")]
+    refused: Annotated[Array, Part("p", "What passive joints would be asked for.")]
+
+
+CONTROL = Layout(ControlTerms, "n", "m", "k", "p")
+_unpack = CONTROL.unpack
 
 
 @compiled
-def control_size(n: int, m: int, k: int) -> int:
-    """How many numbers a controller's workspace holds."""
-    return 9 * k + 9 * n + 6 * m + 7 + 2 * k * n
-
-
-@compiled
-def unpack_control(work: Array, t: Terms) -> ControlTerms:
-    """Name the parts of a controller's workspace; views, nothing is copied."""
-    n, m, k = t.h.size, t.b.size, t.theta.size
-    motion, gains = work[: 3 * k].reshape((3, k)), work[3 * k : 6 * k].reshape((3, k))
-    periodic, error = work[6 * k : 7 * k], work[7 * k : 9 * k].reshape((2, k))
-    o = 9 * k
-    effort = work[o : o + 3 * n].reshape((3, n))
-    o += 3 * n
-    wanted, measured, command = (
-        work[o : o + m],
-        work[o + m : o + 2 * m],
-        work[o + 2 * m : o + 3 * m],
-    )
-    memory = work[o + 3 * m : o + 6 * m].reshape((3, m))
-    o += 6 * m
-    margins, force_gains, integrate = work[o : o + 2], work[o + 2 : o + 6], work[o + 6 : o + 7]
-    o += 7
-    kn = k * n
-    J_free, J_pinv = work[o : o + kn].reshape((k, n)), work[o + kn : o + 2 * kn].reshape((n, k))
-    o += 2 * kn
-    full, tangent, normal = work[o : o + n], work[o + n : o + 2 * n], work[o + 2 * n : o + 3 * n]
-    scratch = work[o + 3 * n : o + 6 * n].reshape((3, n))
-    return ControlTerms(
-        motion,
-        gains,
-        periodic,
-        error,
-        margins,
-        effort,
-        wanted,
-        measured,
-        force_gains,
-        integrate,
-        memory,
-        command,
-        J_free,
-        J_pinv,
-        full,
-        tangent,
-        normal,
-        scratch,
-    )
+def unpack_control(work: Array, t: Terms, passive: int) -> ControlTerms:
+    """The parts of the workspace of a controller of this model, with so many passive joints."""
+    return _unpack(work, t.h.size, t.b.size, t.theta.size, passive)

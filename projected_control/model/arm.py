@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from projected_control import validate
 from projected_control.errors import InvalidDescription, InvalidValue, UnknownName
 from projected_control.model.description import UNLIMITED, Description, read_description
-from projected_control.model.scalar_functions import frame_motion
+from projected_control.model.kinematics import frame_motion
 
 Array = NDArray[np.float64]
 

@@ -2,124 +2,77 @@
 
 `ConstrainedArm.evaluate` makes one Pinocchio pass and one singular value decomposition. All it
 computes stands in one array, the workspace, of which `Terms` names the parts: a compiled law takes
-that one array and unpacks it by the same function as Python does.
+that one array and names them likewise.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from projected_control.compiled import compiled, interpreted
+from projected_control.compiled import compiled
 from projected_control.errors import InvalidValue
 from projected_control.model.arm import Arm
-from projected_control.model.constraints import Constraint, Moving, RowConstraint, Stack
+from projected_control.model.constraints import Constraint, FunctionConstraint, Moving, Stack
 from projected_control.model.coordinates import Coordinates
-from projected_control.model.linalg import copy
-from projected_control.model.projection import TOLERANCE, Metric, check_tolerance, project
-from projected_control.model.scalar_functions import Row, RowTable, evaluate_rows, row_memory
+from projected_control.model.linalg import copy, matvec
+from projected_control.model.projection import SVD, TOLERANCE, Metric, check_tolerance, project
+from projected_control.model.scalar_functions import (
+    FRAMES,
+    FunctionTable,
+    ScalarFunction,
+    evaluate_functions,
+)
+from projected_control.workspace import Layout, Part
 
 Array = NDArray[np.float64]
 Arguments = tuple[Any, ...]
 """What `evaluate_model` takes after the state."""
 
 
-class Terms(NamedTuple):
-    """The parts of a workspace; n joints, m constraint rows, k coordinates (see `ConstrainedArm`).
+_SCRATCH = f"max({FRAMES.length}, {SVD.length_with(m='max(n, m, k)')})"
 
-    Attributes:
-        value, jacobian, bias: Of all rows, constraints first, in joint units.
-        target: Rows x, ẋ, ẍ of a moving constraint, 3 × m.
-        root: Diagonal of W^½, n.
-        v, h, M: q̇, the velocity and gravity terms, the inertia matrix, in the metric's coordinates.
-        residual, A, b: Φ − x, the constraint Jacobian, ẍ − Ȧq̇.
-        P, A_pinv, sigma, rank: Of A; the rank is an array of one.
-        theta, theta_rate, J_theta, theta_bias: Coordinates, their rates, Jacobian and bias.
-        memory: For intermediate results of kernels.
+
+class Terms(NamedTuple):
+    """An evaluated model: n joints, m constraint rows, k coordinates, frames that they name.
+
+    Joint-space quantities are in the coordinates of the metric W (see `Metric`), but for value,
+    jacobian and bias, which are in joint units.
     """
 
-    value: Array
-    jacobian: Array
-    bias: Array
-    target: Array
-    root: Array
-    v: Array
-    h: Array
-    M: Array
-    residual: Array
-    A: Array
-    b: Array
-    P: Array
-    A_pinv: Array
-    sigma: Array
-    rank: Array
-    theta: Array
-    theta_rate: Array
-    J_theta: Array
-    theta_bias: Array
-    memory: Array
+    value: Annotated[Array, Part("m + k", "Φ(q), then θ(q).")]
+    bias: Annotated[Array, Part("m + k", "Ȧq̇, then J̇_θq̇.")]
+    jacobian: Annotated[Array, Part("m + k, n", "∂Φ/∂q, then ∂θ/∂q.")]
+    target: Annotated[Array, Part("3, m", "x, ẋ and ẍ of a moving constraint, else zero.")]
+    sqrt_metric: Annotated[Array, Part("n", "Diagonal of W^½.")]
+    v: Annotated[Array, Part("n", "q̇.")]
+    h: Annotated[Array, Part("n", "Coriolis, centrifugal and gravity terms.")]
+    M: Annotated[Array, Part("n, n", "Inertia matrix.")]
+    P: Annotated[Array, Part("n, n", "Projector on N(A).")]
+    residual: Annotated[Array, Part("m", "Φ − x.")]
+    b: Annotated[Array, Part("m", "ẍ − Ȧq̇, so that A q̈ = b.")]
+    sigma: Annotated[Array, Part("m", "Singular values of A, not sorted.")]
+    A: Annotated[Array, Part("m, n", "Constraint Jacobian.")]
+    A_pinv: Annotated[Array, Part("n, m", "A⁺.")]
+    rank: Annotated[Array, Part("1", "Of A.")]
+    theta: Annotated[Array, Part("k", "θ(q).", at="value + m")]
+    theta_rate: Annotated[Array, Part("k", "θ̇.")]
+    theta_bias: Annotated[Array, Part("k", "J̇_θq̇.", at="bias + m")]
+    J_theta: Annotated[Array, Part("k, n", "Jacobian of θ.")]
+    scratch: Annotated[Array, Part(_SCRATCH, "Intermediate results of whichever kernel runs.")]
 
 
-def workspace_size(n: int, m: int, k: int, frames: int) -> int:
-    """How many numbers a workspace holds."""
-    rows = m + k
-    named = 2 * rows + rows * n + 6 * m + 3 * n + 2 * n * n + 2 * m * n + 1 + k + k * n
-    most = max(m, k, n)
-    return named + max(row_memory(frames, n), most * (most + n + 1)) + 2 * n * n
-
-
-@compiled
-def unpack(work: Array, n: int, m: int, k: int) -> Terms:
-    """Name the parts of a workspace; views, nothing is copied."""
-    rows, nn, mn = m + k, n * n, m * n
-    o = 2 * rows
-    value, bias = work[:rows], work[rows:o]
-    jacobian = work[o : o + rows * n].reshape((rows, n))
-    o += rows * n
-    target = work[o : o + 3 * m].reshape((3, m))
-    o += 3 * m
-    root, v, h = work[o : o + n], work[o + n : o + 2 * n], work[o + 2 * n : o + 3 * n]
-    o += 3 * n
-    M, P = work[o : o + nn].reshape((n, n)), work[o + nn : o + 2 * nn].reshape((n, n))
-    o += 2 * nn
-    residual, b, sigma = work[o : o + m], work[o + m : o + 2 * m], work[o + 2 * m : o + 3 * m]
-    o += 3 * m
-    A, A_pinv = work[o : o + mn].reshape((m, n)), work[o + mn : o + 2 * mn].reshape((n, m))
-    o += 2 * mn
-    rank, theta_rate = work[o : o + 1], work[o + 1 : o + 1 + k]
-    o += 1 + k
-    J_theta = work[o : o + k * n].reshape((k, n))
-    return Terms(
-        value,
-        jacobian,
-        bias,
-        target,
-        root,
-        v,
-        h,
-        M,
-        residual,
-        A,
-        b,
-        P,
-        A_pinv,
-        sigma,
-        rank,
-        value[m:],
-        theta_rate,
-        J_theta,
-        bias[m:],
-        work[o + k * n :],
-    )
+TERMS = Layout(Terms, "n", "m", "k", "frames")
+unpack_terms = TERMS.unpack
 
 
 class ConstrainedArm:
     """An arm, what constrains it, and the coordinates in which it is moved.
 
     All quantities are in the coordinates of the metric, if there is one (see `Metric`): an effort
-    computed from them is turned into joint torques by `root`.
+    computed from them is turned into joint torques by `sqrt_metric`.
 
     Attributes:
         arm: Pinocchio's side.
@@ -127,8 +80,8 @@ class ConstrainedArm:
         coordinates: None where nothing is controlled.
         n, m, k: Numbers of joints, constraint rows and coordinates.
         arguments: What `evaluate_model` takes after the state, for compiled laws.
-        work: The workspace; the arrays below are its parts.
-        root: W^½, n; ones without a metric.
+        terms: The workspace's parts, of which those below are the most used.
+        sqrt_metric: Diagonal of W^½, n; ones without a metric.
         moves: Whether the constraint is driven, x(t) ≠ const.
         time: Of the last evaluation [s].
         v: q̇, n.
@@ -143,7 +96,6 @@ class ConstrainedArm:
         theta, theta_rate: θ(q) and θ̇, k.
         J_theta: ∂θ/∂q, k × n.
         theta_bias: J̇_θ q̇, k.
-        memory: For intermediate results of kernels; changes with each of them.
     """
 
     def __init__(
@@ -161,33 +113,32 @@ class ConstrainedArm:
         self.m = m = 0 if constraint is None else constraint.rows
         self.k = k = 0 if coordinates is None else coordinates.size
         self.metric = metric or Metric.identity(n)
-        if self.metric.root.shape != (n,):
-            size = self.metric.root.size
-            raise InvalidValue(f"metric must have {n} entries, one a joint, got {size}")
+        if self.metric.sqrt_metric.shape != (n,):
+            size = self.metric.sqrt_metric.size
+            raise InvalidValue(f"metric must have {n} entries, one per joint, got {size}")
         self.time = 0.0
         self.moves = constraint is not None and constraint.target(0.0) is not None
 
         equations = _equations(constraint)
         self._by_hand = constraint if equations is None else None
-        rows = [*(equations or []), *(coordinates.rows if coordinates else [])]
-        row_arguments = RowTable(arm, rows).arguments
-        first = 0 if self._by_hand is None else m
-        self.work: Array = np.zeros(workspace_size(n, m, k, len(row_arguments[3])))
-        terms = interpreted(unpack)(self.work, n, m, k)
-        self._terms = terms
-        self.root, self.v, self.h, self.M = terms.root, terms.v, terms.h, terms.M
+        functions = [*(equations or []), *(coordinates.functions if coordinates else [])]
+        function_arguments = FunctionTable(arm, functions).arguments
+        sizes = {"n": n, "m": m, "k": k, "frames": len(function_arguments[3])}
+        work = TERMS.new(**sizes)
+        self.terms = terms = TERMS.view(work, **sizes)
+        self.sqrt_metric, self.v, self.h, self.M = terms.sqrt_metric, terms.v, terms.h, terms.M
         self.residual, self.A, self.b = terms.residual, terms.A, terms.b
         self.P, self.A_pinv, self.singular_values = terms.P, terms.A_pinv, terms.sigma
         self.theta, self.theta_rate = terms.theta, terms.theta_rate
         self.J_theta, self.theta_bias = terms.J_theta, terms.theta_bias
-        self.memory = terms.memory
-        self.root[:] = self.metric.root
+        self.sqrt_metric[:] = self.metric.sqrt_metric
 
-        self.arguments = (
-            *row_arguments,
+        first = 0 if self._by_hand is None else m
+        self.arguments: Arguments = (
+            *function_arguments,
             arm.M,
             arm.h,
-            self.work,
+            work,
             first,
             m,
             k,
@@ -197,7 +148,7 @@ class ConstrainedArm:
     @property
     def rank(self) -> int:
         """Number of independent constraints at present."""
-        return int(self._terms.rank[0])
+        return int(self.terms.rank[0])
 
     @property
     def free_directions(self) -> int:
@@ -207,12 +158,12 @@ class ConstrainedArm:
     @property
     def target_rate(self) -> Array:
         """ẋ of a moving constraint, m; zero for one that stands still."""
-        return self._terms.target[1]
+        return self.terms.target[1]
 
     @property
     def normal_rate(self) -> Array:
         """A⁺ẋ, the velocity a moving constraint imposes, n; zero for one that stands still."""
-        return np.asarray(self.A_pinv @ self._terms.target[1])
+        return np.asarray(self.A_pinv @ self.terms.target[1])
 
     def evaluate(self, q: Array, v: Array, time: float = 0.0) -> ConstrainedArm:
         """Compute everything for this state: one Pinocchio pass, one decomposition of A."""
@@ -226,55 +177,53 @@ class ConstrainedArm:
         if self.moves and self.constraint is not None:
             target = self.constraint.target(time)
             if target is not None:
-                for row, values in zip(self._terms.target, target, strict=True):
+                for row, values in zip(self.terms.target, target, strict=True):
                     row[:] = values
         if self._by_hand is None:
             self.arm.compute(q, v)
         else:
-            m, terms, arm = self.m, self._terms, self.arm.update(q, v)
+            m, terms, arm = self.m, self.terms, self.arm.update(q, v)
             terms.value[:m] = self._by_hand.residual(arm)
             terms.jacobian[:m] = self._by_hand.jacobian(arm)
             terms.bias[:m] = self._by_hand.bias(arm)
 
 
-def _equations(constraint: Constraint | None) -> list[Row] | None:
-    """The rows of a constraint that is made of nothing else, or None."""
+def _equations(constraint: Constraint | None) -> list[ScalarFunction] | None:
+    """The functions of a constraint that is made of nothing else, or None."""
     if constraint is None:
         return []
-    if isinstance(constraint, RowConstraint):
-        kind = type(constraint)
-        own = (kind.residual, kind.jacobian, kind.bias)
-        inherited = (RowConstraint.residual, RowConstraint.jacobian, RowConstraint.bias)
-        return list(constraint.equations) if own == inherited else None
+    if isinstance(constraint, FunctionConstraint):
+        return list(constraint.functions) if constraint.is_its_functions else None
     if type(constraint) is Moving:
         return _equations(constraint.constraint)
     if type(constraint) is Stack:
         parts = [_equations(part) for part in constraint.constraints]
         if all(part is not None for part in parts):
-            return [row for part in parts if part for row in part]
+            return [function for part in parts if part for function in part]
     return None
 
 
 @compiled
 def complete_terms(arm_M: Array, arm_h: Array, arm_v: Array, t: Terms, tolerance: float) -> None:
-    """From rows and dynamics to the rest: change to the metric's coordinates, and project."""
-    n, m, k = t.v.size, t.b.size, t.theta.size
+    """From functions and dynamics to the rest: change to the metric's coordinates, and project.
+
+    q̇_W = W^½ q̇,  h_W = W^-½ h,  M_W = W^-½ M W^-½,  A_W = A W^-½,  J_W = J_θ W^-½.
+    """
+    n, m, k, sqrt_metric = t.v.size, t.b.size, t.theta.size, t.sqrt_metric
     for i in range(n):
-        t.h[i] = arm_h[i] / t.root[i]
-        t.v[i] = arm_v[i] * t.root[i]
+        t.v[i] = sqrt_metric[i] * arm_v[i]
+        t.h[i] = arm_h[i] / sqrt_metric[i]
         for j in range(n):
-            t.M[i, j] = arm_M[i, j] / (t.root[i] * t.root[j])
-    for i in range(m):
-        t.residual[i] = t.value[i] - t.target[0, i]
-        t.b[i] = t.target[2, i] - t.bias[i]
-        for j in range(n):
-            t.A[i, j] = t.jacobian[i, j] / t.root[j]
-    for i in range(k):
-        t.theta_rate[i] = 0.0
-        for j in range(n):
-            t.J_theta[i, j] = t.jacobian[m + i, j] / t.root[j]
-            t.theta_rate[i] += t.J_theta[i, j] * t.v[j]
-    t.rank[0] = project(t.A, tolerance, t.P, t.A_pinv, t.sigma, t.memory)
+            t.M[i, j] = arm_M[i, j] / (sqrt_metric[i] * sqrt_metric[j])
+        for r in range(m):
+            t.A[r, i] = t.jacobian[r, i] / sqrt_metric[i]
+        for r in range(k):
+            t.J_theta[r, i] = t.jacobian[m + r, i] / sqrt_metric[i]
+    for r in range(m):
+        t.residual[r] = t.value[r] - t.target[0, r]
+        t.b[r] = t.target[2, r] - t.bias[r]
+    matvec(t.J_theta, t.v, t.theta_rate)
+    t.rank[0] = project(t.A, tolerance, t.P, t.A_pinv, t.sigma, t.scratch)
 
 
 @compiled
@@ -286,7 +235,7 @@ def evaluate_model(
     arm_v: Array,
     rotations: tuple[Array, ...],
     translations: tuple[Array, ...],
-    layout: Array,
+    table: Array,
     arm_M: Array,
     arm_h: Array,
     work: Array,
@@ -295,24 +244,24 @@ def evaluate_model(
     k: int,
     tolerance: float,
 ) -> Terms:
-    """Evaluate the rows from the first compiled one on, and all that follows from them.
+    """Evaluate the functions from the first compiled one on, and all that follows from them.
 
     The state q, v is also copied to where the arm keeps its own.
     """
     copy(q, arm_q)
     copy(v, arm_v)
-    t = unpack(work, v.size, m, k)
-    evaluate_rows(
+    t = unpack_terms(work, v.size, m, k, len(rotations))
+    evaluate_functions(
         spatial_jacobian,
         arm_q,
         arm_v,
         rotations,
         translations,
-        layout,
+        table,
         t.value[first:],
         t.jacobian[first:],
         t.bias[first:],
-        t.memory,
+        t.scratch,
     )
     complete_terms(arm_M, arm_h, arm_v, t, tolerance)
     return t

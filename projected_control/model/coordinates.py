@@ -1,11 +1,13 @@
 """Independent coordinates θ(q): what one wants to move, in the directions the constraint leaves.
 
 Each coordinate has a name, by which references refer to it: ``tip.x``, ``tip.angle``, ``joint_1``.
+How the names in a parameter file are read is said by one record per kind, at the end; kinds of
+other packages come in through the entry points ``projected_control.coordinates``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,26 +16,33 @@ from numpy.typing import ArrayLike, NDArray
 from projected_control import validate
 from projected_control.errors import InvalidValue
 from projected_control.model.arm import Arm
-from projected_control.model.constraints import plane_axes
-from projected_control.model.scalar_functions import HeadingRow, JointRow, PointRow, Row, RowTable
+from projected_control.model.constraints import ConstraintSettings, plane_axes
+from projected_control.model.scalar_functions import (
+    FunctionTable,
+    HeadingInPlane,
+    JointPosition,
+    PositionAlong,
+    ScalarFunction,
+)
+from projected_control.registry import Registry
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Coordinate:
-    """One coordinate: its name, its unit, the row that computes it.
+    """One coordinate: its name, its unit, the scalar function that computes it.
 
     Attributes:
         name: By which references call it.
         unit: ``m`` or ``rad``.
-        row: See `rows`.
+        function: See `scalar_functions`.
         periodic: Whether values that differ by 2π are the same.
     """
 
     name: str
     unit: str
-    row: Row
+    function: ScalarFunction
     periodic: bool = False
 
     @classmethod
@@ -46,19 +55,19 @@ class Coordinate:
         else:
             direction = validate.direction("direction of the coordinate", axis)
             name = name or f"{frame}.along"
-        return cls(name, "m", PointRow(frame, direction))
+        return cls(name, "m", PositionAlong(frame, direction))
 
     @classmethod
     def heading(cls, frame: str, plane_normal: ArrayLike, name: str | None = None) -> Coordinate:
         """The angle of a frame's x axis in a plane, from the world's x axis about the normal."""
         e1, e2 = plane_axes(plane_normal)
-        row = HeadingRow(frame, np.array([1.0, 0.0, 0.0]), e1, e2)
-        return cls(name or f"{frame}.angle", "rad", row, periodic=True)
+        function = HeadingInPlane(frame, np.array([1.0, 0.0, 0.0]), e1, e2)
+        return cls(name or f"{frame}.angle", "rad", function, periodic=True)
 
     @classmethod
     def joint(cls, joint: str, name: str | None = None, unit: str = "rad") -> Coordinate:
         """A joint's own position; the unit is ``m`` for one that slides."""
-        return cls(name or joint, unit, JointRow(joint))
+        return cls(name or joint, unit, JointPosition(joint))
 
 
 class Coordinates:
@@ -73,7 +82,7 @@ class Coordinates:
             raise InvalidValue(f"coordinates are named twice in {list(self.names)}")
         self.size = len(self.members)
         self.periodic = np.array([c.periodic for c in self.members])
-        self._table: tuple[Arm, RowTable] | None = None
+        self._table: tuple[Arm, FunctionTable] | None = None
 
     @classmethod
     def of_joints(cls, names: Sequence[str]) -> Coordinates:
@@ -81,13 +90,13 @@ class Coordinates:
         return cls([Coordinate.joint(name) for name in names])
 
     @property
-    def rows(self) -> list[Row]:
+    def functions(self) -> list[ScalarFunction]:
         """What computes them."""
-        return [c.row for c in self.members]
+        return [c.function for c in self.members]
 
-    def _evaluate(self, arm: Arm) -> RowTable:
+    def _evaluate(self, arm: Arm) -> FunctionTable:
         if self._table is None or self._table[0] is not arm:
-            self._table = arm, RowTable(arm, self.rows)
+            self._table = arm, FunctionTable(arm, self.functions)
         return self._table[1].evaluate()
 
     def value(self, arm: Arm) -> Array:
@@ -107,3 +116,95 @@ class Coordinates:
         delta = np.asarray(a, dtype=np.float64) - np.asarray(b, dtype=np.float64)
         turns = np.where(self.periodic, np.round(delta / (2.0 * np.pi)), 0.0)
         return delta - 2.0 * np.pi * turns
+
+
+# Names in parameter files
+
+
+@dataclass(frozen=True)
+class CoordinateKind:
+    """A kind of coordinate that a parameter file can name.
+
+    Attributes:
+        name: Of the kind.
+        form: How its names look, for messages and documentation.
+        title: What it is, in a few words.
+        unit: ``m``, ``rad``, or both where it depends on the arm.
+        read: The coordinate that a name stands for on an arm, or None where the name is of another
+            kind. The third argument are the settings of the group ``constraint``, which say in
+            which plane a planar arm moves.
+    """
+
+    name: str
+    form: str
+    title: str
+    unit: str
+    read: Callable[[str, Arm, ConstraintSettings], Coordinate | None]
+
+
+COORDINATES: Registry[CoordinateKind] = Registry("coordinate", "projected_control.coordinates")
+"""Every kind that can be named, ours and other packages'."""
+
+
+def coordinate_named(name: str, arm: Arm, settings: ConstraintSettings) -> Coordinate:
+    """The coordinate that a name in a parameter file stands for.
+
+    Raises:
+        UnknownName: If there is no such link or joint.
+        InvalidValue: If no kind of coordinate has names of this form.
+    """
+    for kind in COORDINATES.values():
+        coordinate = kind.read(name, arm, settings)
+        if coordinate is not None:
+            return coordinate
+    if "." not in name:
+        arm.joint_index(name)
+    forms = [kind.form for kind in COORDINATES.values()]
+    raise InvalidValue(f"coordinate {name!r} must be {', '.join(forms[:-1])} or {forms[-1]}")
+
+
+def _read_position(name: str, arm: Arm, settings: ConstraintSettings) -> Coordinate | None:
+    frame, dot, axis = name.rpartition(".")
+    if not dot or axis not in ("x", "y", "z"):
+        return None
+    arm.attachment(frame)
+    return Coordinate.position(frame, axis)
+
+
+def _read_angle(name: str, arm: Arm, settings: ConstraintSettings) -> Coordinate | None:
+    frame, dot, what = name.rpartition(".")
+    if not dot or what != "angle":
+        return None
+    if not len(settings.plane_normal):
+        raise InvalidValue(f"{name} needs the plane it is measured in: constraint.plane_normal")
+    arm.attachment(frame)
+    return Coordinate.heading(frame, settings.plane_normal)
+
+
+def _read_joint(name: str, arm: Arm, settings: ConstraintSettings) -> Coordinate | None:
+    if name not in arm.joint_names:
+        return None
+    return Coordinate.joint(name, unit="m" if arm.prismatic[arm.joint_index(name)] else "rad")
+
+
+COORDINATES.add(
+    CoordinateKind(
+        "position",
+        "link.x, link.y, link.z",
+        "a component of the position of a link's origin, in the world",
+        "m",
+        _read_position,
+    )
+)
+COORDINATES.add(
+    CoordinateKind(
+        "angle",
+        "link.angle",
+        "the angle of a link's x axis in the plane of motion",
+        "rad",
+        _read_angle,
+    )
+)
+COORDINATES.add(
+    CoordinateKind("joint", "a joint's name", "a joint's own position", "rad or m", _read_joint)
+)

@@ -24,7 +24,7 @@ from projected_control import validate
 from projected_control.compiled import compiled
 from projected_control.errors import InvalidValue
 from projected_control.model.constrained_arm import ConstrainedArm
-from projected_control.model.linalg import solve
+from projected_control.model.linalg import copy, matmul, matvec_add, solve
 from projected_control.model.projection import TOLERANCE, Projection
 
 Array = NDArray[np.float64]
@@ -94,7 +94,7 @@ class Problem:
     @classmethod
     def of(cls, model: ConstrainedArm, f: ArrayLike) -> Problem:
         """The terms of an evaluated arm, under these joint efforts [N·m or N]."""
-        effort = validate.finite_array("effort f", f, (model.n,)) / model.root
+        effort = validate.finite_array("effort f", f, (model.n,)) / model.sqrt_metric
         return cls(model.M, model.h, effort, model.A, model.b, model.tolerance)
 
     @property
@@ -284,28 +284,26 @@ def condition_numbers(M: Array, P: Array) -> dict[str, float]:
 def acceleration_kernel(
     M: Array,
     P: Array,
-    acting: Array,
+    net: Array,
     normal_acceleration: Array,
     acceleration: Array,
-    memory: Array,
+    PM: Array,
+    M_c: Array,
 ) -> None:
     """q̈ from M_c q̈ = P (f − h) + M A⁺b, with M_c = M + PM − (PM)ᵀ (Aghili 22, 23).
 
     Args:
         M: Inertia matrix, n × n.
         P: Projector, n × n.
-        acting: P (f − h), n.
-        normal_acceleration: C q̇ = A⁺ b, n.
+        net: P (f − h), n.
+        normal_acceleration: C q̇ = A⁺b, n.
         acceleration: Result, n.
-        memory: At least n² numbers for intermediate results.
+        PM, M_c: For intermediate results, n × n each.
     """
-    n = acting.size
-    M_c = memory[: n * n].reshape((n, n))
-    for i in range(n):
-        acceleration[i] = acting[i]
-        for j in range(n):
-            acceleration[i] += M[i, j] * normal_acceleration[j]
-            M_c[i, j] = M[i, j]
-            for k in range(n):
-                M_c[i, j] += P[i, k] * M[k, j] - M[i, k] * P[k, j]
+    matmul(P, M, PM)
+    for i in range(net.size):
+        for j in range(net.size):
+            M_c[i, j] = M[i, j] + PM[i, j] - PM[j, i]
+    copy(net, acceleration)
+    matvec_add(M, normal_acceleration, acceleration)
     solve(M_c, acceleration)

@@ -1,8 +1,11 @@
 """Linear algebra of very small matrices, for use inside the kernels.
 
 LAPACK is made for matrices a hundred times larger than an arm's: called from a kernel it spends
-most of its microseconds on checking and copying. The two decompositions a tick needs are written
-out here; both are tested against NumPy's.
+most of its microseconds on checking and copying. The products and the two decompositions a tick
+needs are written out here; all are tested against NumPy's.
+
+Products write into an array they are given, the last but the scale; it must not be one of those
+they read. Those that end in ``_add`` add to what is there.
 """
 
 from __future__ import annotations
@@ -19,6 +22,71 @@ MAX_SWEEPS = 40
 
 ROUNDING = 2.3e-16
 """A unit in the last place of 1.0: rows whose cosine is below this count as orthogonal."""
+
+
+@compiled
+def copy(source: Array, target: Array) -> None:
+    """target ← source, both of one dimension; a kernel's slices would first check for overlap."""
+    for i in range(source.size):
+        target[i] = source[i]
+
+
+@compiled
+def fill(target: Array, number: float) -> None:
+    """target ← number, of one dimension."""
+    for i in range(target.size):
+        target[i] = number
+
+
+@compiled
+def dot(a: Array, b: Array) -> float:
+    """aᵀ b."""
+    total = 0.0
+    for i in range(a.size):
+        total += a[i] * b[i]
+    return total
+
+
+@compiled
+def axpy(scale: float, x: Array, y: Array) -> None:
+    """y ← y + scale x."""
+    for i in range(x.size):
+        y[i] += scale * x[i]
+
+
+@compiled
+def matvec(A: Array, x: Array, y: Array, scale: float = 1.0) -> None:
+    """y ← scale A x."""
+    for i in range(A.shape[0]):
+        y[i] = scale * dot(A[i], x)
+
+
+@compiled
+def matvec_add(A: Array, x: Array, y: Array, scale: float = 1.0) -> None:
+    """y ← y + scale A x."""
+    for i in range(A.shape[0]):
+        y[i] += scale * dot(A[i], x)
+
+
+@compiled
+def matvec_transposed_add(A: Array, x: Array, y: Array, scale: float = 1.0) -> None:
+    """y ← y + scale Aᵀ x."""
+    for i in range(A.shape[0]):
+        axpy(scale * x[i], A[i], y)
+
+
+@compiled
+def matvec_transposed(A: Array, x: Array, y: Array, scale: float = 1.0) -> None:
+    """y ← scale Aᵀ x."""
+    fill(y, 0.0)
+    matvec_transposed_add(A, x, y, scale)
+
+
+@compiled
+def matmul(A: Array, B: Array, C: Array) -> None:
+    """C ← A B."""
+    for i in range(A.shape[0]):
+        matvec_transposed(B, A[i], C[i])
 
 
 @compiled
@@ -42,15 +110,15 @@ def svd_by_jacobi(A: Array, U: Array, sigma: Array, V: Array) -> None:
     for i in range(m):
         U[i, i] = 1.0
         copy(A[i], V[i])
-        largest = max(largest, _dot(V[i], V[i]))
+        largest = max(largest, dot(V[i], V[i]))
     floor = largest * ROUNDING * ROUNDING
     for _ in range(MAX_SWEEPS):
         rotated = False
         for i in range(m - 1):
             for j in range(i + 1, m):
-                ii = _dot(V[i], V[i])
-                jj = _dot(V[j], V[j])
-                ij = _dot(V[i], V[j])
+                ii = dot(V[i], V[i])
+                jj = dot(V[j], V[j])
+                ij = dot(V[i], V[j])
                 if min(ii, jj) <= floor or ij * ij <= ROUNDING * ROUNDING * ii * jj:
                     continue
                 rotated = True
@@ -71,7 +139,7 @@ def svd_by_jacobi(A: Array, U: Array, sigma: Array, V: Array) -> None:
         if not rotated:
             break
     for i in range(m):
-        sigma[i] = np.sqrt(_dot(V[i], V[i]))
+        sigma[i] = np.sqrt(dot(V[i], V[i]))
         if sigma[i] > 0.0:
             for k in range(n):
                 V[i, k] /= sigma[i]
@@ -89,21 +157,6 @@ def svd_by_lapack(A: Array, U: Array, sigma: Array, V: Array) -> None:
     sigma[k:] = 0.0
     V[:k] = full_V[:k]
     V[k:] = 0.0
-
-
-@compiled
-def copy(source: Array, target: Array) -> None:
-    """target ← source, both of one dimension; a kernel's slices would first check for overlap."""
-    for k in range(source.size):
-        target[k] = source[k]
-
-
-@compiled
-def _dot(a: Array, b: Array) -> float:
-    total = 0.0
-    for k in range(a.size):
-        total += a[k] * b[k]
-    return total
 
 
 @compiled

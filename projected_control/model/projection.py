@@ -15,6 +15,7 @@ row of a slider, however close to its singularity.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,7 +23,8 @@ from numpy.typing import ArrayLike, NDArray
 from projected_control import validate
 from projected_control.compiled import compiled
 from projected_control.errors import InvalidValue
-from projected_control.model.linalg import svd
+from projected_control.model.linalg import axpy, copy, fill, svd
+from projected_control.workspace import Layout, Part
 
 Array = NDArray[np.float64]
 
@@ -33,51 +35,67 @@ MAX_TOLERANCE = 1e-3
 """Largest tolerance accepted: above it, a healthy constraint would be dropped visibly early."""
 
 
+class SvdTerms(NamedTuple):
+    """Scratch of the decomposition of a matrix of m rows and n columns."""
+
+    U: Annotated[Array, Part("m, m", "Left singular vectors, as columns.")]
+    V: Annotated[Array, Part("m, n", "Right singular vectors, as rows.")]
+    sigma: Annotated[Array, Part("m", "Singular values.")]
+
+
+SVD = Layout(SvdTerms, "m", "n")
+unpack_svd = SVD.unpack
+
+
+@compiled
+def _invert(A: Array, tolerance: float, A_pinv: Array, s: SvdTerms) -> tuple[int, float]:
+    """A⁺ = V₁ Σ₁⁻¹ U₁ᵀ; the rank and the smallest singular value, infinite where there is none."""
+    m, n = A.shape
+    svd(A, s.U, s.sigma, s.V)
+    for i in range(n):
+        fill(A_pinv[i], 0.0)
+    rank, smallest = 0, np.inf
+    for r in range(m):
+        smallest = min(smallest, s.sigma[r])
+        if s.sigma[r] > tolerance:
+            rank += 1
+            for i in range(n):
+                scaled = s.V[r, i] / s.sigma[r]
+                for j in range(m):
+                    A_pinv[i, j] += scaled * s.U[j, r]
+    return rank, smallest
+
+
 @compiled
 def project(
-    A: Array, tolerance: float, P: Array, A_pinv: Array, sigma: Array, memory: Array
+    A: Array, tolerance: float, P: Array, A_pinv: Array, sigma: Array, scratch: Array
 ) -> int:
     """Fill P (n × n), A⁺ (n × m) and the singular values (m) of A; return the rank.
 
-    The memory holds at least m (m + n) numbers for intermediate results.
+    The scratch is an array of `SvdTerms`, or longer.
     """
     m, n = A.shape
-    U, V = memory[: m * m].reshape((m, m)), memory[m * m : m * (m + n)].reshape((m, n))
-    svd(A, U, sigma, V)
-    P[:, :] = 0.0
-    A_pinv[:, :] = 0.0
+    s = unpack_svd(scratch, m, n)
+    rank, _ = _invert(A, tolerance, A_pinv, s)
+    copy(s.sigma, sigma)
     for i in range(n):
+        fill(P[i], 0.0)
         P[i, i] = 1.0
-    rank = 0
-    for s in range(m):
-        if sigma[s] > tolerance:
-            rank += 1
+    for r in range(m):
+        if sigma[r] > tolerance:
             for i in range(n):
-                for j in range(n):
-                    P[i, j] -= V[s, i] * V[s, j]
-                for j in range(m):
-                    A_pinv[i, j] += V[s, i] * U[j, s] / sigma[s]
+                axpy(-s.V[r, i], s.V[r], P[i])
     return rank
 
 
 @compiled
-def pseudo_inverse(A: Array, tolerance: float, A_pinv: Array, memory: Array) -> float:
+def pseudo_inverse(A: Array, tolerance: float, A_pinv: Array, scratch: Array) -> float:
     """Fill A⁺ (n × m); return the smallest of the m singular values, whether it was kept or cut.
 
-    The memory holds at least m (m + n + 1) numbers for intermediate results.
+    The scratch is an array of `SvdTerms`, or longer.
     """
     m, n = A.shape
-    U, V = memory[: m * m].reshape((m, m)), memory[m * m : m * (m + n)].reshape((m, n))
-    sigma = memory[m * (m + n) : m * (m + n + 1)]
-    svd(A, U, sigma, V)
-    A_pinv[:, :] = 0.0
-    smallest = np.inf
-    for s in range(m):
-        smallest = min(smallest, sigma[s])
-        if sigma[s] > tolerance:
-            for i in range(n):
-                for j in range(m):
-                    A_pinv[i, j] += V[s, i] * U[j, s] / sigma[s]
+    _, smallest = _invert(A, tolerance, A_pinv, unpack_svd(scratch, m, n))
     return smallest
 
 
@@ -90,16 +108,16 @@ class Metric:
     ``(fᵀ W⁻¹ f)^½``.
 
     Attributes:
-        root: Diagonal of W^½, one positive number a joint.
+        sqrt_metric: Diagonal of W^½, one positive number per joint.
     """
 
-    root: Array
+    sqrt_metric: Array
 
     def __post_init__(self) -> None:
-        root = validate.finite_array("metric", self.root, (None,))
-        if not (root > 0.0).all():
-            raise InvalidValue(f"metric must be positive for every joint, got {root.tolist()}")
-        object.__setattr__(self, "root", root)
+        diagonal = validate.finite_array("metric", self.sqrt_metric, (None,))
+        if not (diagonal > 0.0).all():
+            raise InvalidValue(f"metric must be positive for every joint, got {diagonal.tolist()}")
+        object.__setattr__(self, "sqrt_metric", diagonal)
 
     @classmethod
     def identity(cls, n: int) -> Metric:
@@ -145,9 +163,9 @@ class Projection:
         check_tolerance(tolerance)
         m, n = matrix.shape
         if metric is not None:
-            matrix = matrix / validate.finite_array("metric", metric.root, (n,))
+            matrix = matrix / validate.finite_array("metric", metric.sqrt_metric, (n,))
         P, A_pinv, sigma = np.empty((n, n)), np.empty((n, m)), np.empty(m)
-        rank = project(matrix, tolerance, P, A_pinv, sigma, np.empty(m * (m + n)))
+        rank = project(matrix, tolerance, P, A_pinv, sigma, SVD.new(m=m, n=n))
         return cls(P, A_pinv, rank, np.sort(sigma)[::-1], tolerance)
 
     @property

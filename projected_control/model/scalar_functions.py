@@ -1,34 +1,47 @@
 """Scalar functions of the configuration, from which constraints and coordinates are made.
 
-A row is one number y(q): a component of a point's position, the heading of a frame in a plane, a
-joint's angle. Each has a Jacobian ∂y/∂q and a bias, the part of ÿ that is there without any joint
-acceleration, so that ``ÿ = (∂y/∂q) q̈ + bias``. A constraint sets rows to zero, a coordinate
-follows them: the mathematics is the same, and so is the compiled code.
+A scalar function is one number y(q): a component of a point's position, the heading of a frame in
+a plane, a joint's position. Each has a Jacobian ∂y/∂q and a bias, the part of ÿ that is there
+without any joint acceleration, so that ``ÿ = (∂y/∂q) q̈ + bias``. A constraint sets such functions
+to zero, and each is then one of its rows; a coordinate follows one. The mathematics is the same,
+and so is the compiled code.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from projected_control.compiled import compiled
+from projected_control.model.kinematics import (
+    Vector,
+    add,
+    cross,
+    frame_motion,
+    inner,
+    rotate,
+    vector,
+    wrap,
+)
+from projected_control.model.linalg import axpy, fill
+from projected_control.workspace import Layout, Part
 
 if TYPE_CHECKING:
-    from projected_control.model.arm import Arm
+    from projected_control.model.arm import Arm, Attachment
 
 Array = NDArray[np.float64]
 
-_POINT, _HEADING, _JOINT = 0, 1, 2
+_POSITION, _HEADING, _JOINT = 0, 1, 2
 _WORLD = -1
 _OFFSET, _GEOMETRY, _COLUMNS = 3, 4, 16
 
 
 @dataclass(frozen=True)
-class PointRow:
+class PositionAlong:
     """``y = directionᵀ (p − p_other) − offset`` [m], p the origin of a frame in the world.
 
     Attributes:
@@ -45,7 +58,7 @@ class PointRow:
 
 
 @dataclass(frozen=True)
-class HeadingRow:
+class HeadingInPlane:
     """``y = ψ − ψ_other − offset`` [rad], ψ = atan2(e₂ᵀ d, e₁ᵀ d), d an axis of a frame.
 
     Attributes:
@@ -66,278 +79,228 @@ class HeadingRow:
 
 
 @dataclass(frozen=True)
-class JointRow:
+class JointPosition:
     """``y = q_joint − offset`` [rad or m]."""
 
     joint: str
     offset: float = 0.0
 
 
-Row = PointRow | HeadingRow | JointRow
+ScalarFunction = PositionAlong | HeadingInPlane | JointPosition
 
 
-class RowTable:
-    """Rows laid out for one arm as arrays that a kernel can walk through.
+class TableTerms(NamedTuple):
+    """Scalar functions of one arm as numbers that a kernel can walk through."""
 
-    A line of the table holds the row's kind, its frame or joint, its other frame, its offset and
-    up to twelve numbers of geometry; a line of the anchors holds a frame's place on its joint and a
-    one for each joint that moves it.
+    anchors: Annotated[
+        Array,
+        Part(
+            "frames, 3 + n",
+            "A frame's origin in its joint's axes [m], and a one for each joint that moves it.",
+        ),
+    ]
+    lines: Annotated[
+        Array,
+        Part(
+            f"functions, {_COLUMNS}",
+            "Kind, frame or joint, other frame, offset, and up to twelve numbers of geometry.",
+        ),
+    ]
+
+
+class FrameTerms(NamedTuple):
+    """Scratch of `evaluate_functions`: how the frames move, in world axes (see `frame_motion`)."""
+
+    position: Annotated[Array, Part("frames, 3", "Of the origin [m].")]
+    omega: Annotated[Array, Part("frames, 3", "Angular velocity [rad/s].")]
+    linear_bias: Annotated[Array, Part("frames, 3", "Acceleration of the origin at q̈ = 0 [m/s²].")]
+    angular_bias: Annotated[Array, Part("frames, 3", "Angular acceleration at q̈ = 0 [rad/s²].")]
+    jacobian: Annotated[Array, Part("frames, 6, n", "Linear above angular.")]
+
+
+TABLE = Layout(TableTerms, "frames", "functions", "n")
+FRAMES = Layout(FrameTerms, "frames", "n")
+unpack_table, unpack_frames = TABLE.unpack, FRAMES.unpack
+
+
+class FunctionTable:
+    """Scalar functions of one arm, with room for what they evaluate to.
 
     Attributes:
-        arguments: What `evaluate_rows` takes, up to where it writes; the last is the layout,
-            anchors before table.
-        value: y, one number a row; written by `evaluate`, as are the next two.
-        jacobian: ∂y/∂q, rows × n.
+        arguments: What `evaluate_functions` takes, up to where it writes; the last is an array of
+            `TableTerms`.
+        value: y, one number per function; written by `evaluate`, as are the next two.
+        jacobian: ∂y/∂q, functions × n.
         bias: The part of ÿ that is not due to q̈.
     """
 
-    def __init__(self, arm: Arm, rows: Sequence[Row]) -> None:
-        frames = _frames_of(rows)
-        attachments = [arm.attachment(name) for name in frames]
-        self._arm = arm
-        self.value = np.zeros(len(rows))
-        self.jacobian = np.zeros((len(rows), arm.n))
-        self.bias = np.zeros(len(rows))
-        table = np.zeros((len(rows), _COLUMNS))
-        for i, row in enumerate(rows):
-            geometry = table[i, _GEOMETRY:]
-            table[i, _OFFSET] = row.offset
-            if isinstance(row, JointRow):
-                table[i, :3] = _JOINT, arm.joint_index(row.joint), _WORLD
-                continue
-            frame = frames.index(row.frame)
-            other = _WORLD if row.other is None else frames.index(row.other)
-            if isinstance(row, PointRow):
-                table[i, :3] = _POINT, frame, other
-                geometry[:3] = row.direction
-            else:
-                table[i, :3] = _HEADING, frame, other
-                geometry[:3] = attachments[frame].rotation @ row.axis
-                geometry[3:6], geometry[6:9] = row.e1, row.e2
-                if row.other is not None:
-                    geometry[9:] = attachments[other].rotation @ row.axis
-        anchors = attachments or [arm.attachment(arm.root_frame)]
+    def __init__(self, arm: Arm, functions: Sequence[ScalarFunction]) -> None:
+        names = _frame_names(functions)
+        attachments = [arm.attachment(name) for name in names or [arm.root_frame]]
+        self.value = np.zeros(len(functions))
+        self.jacobian = np.zeros((len(functions), arm.n))
+        self.bias = np.zeros(len(functions))
+        sizes = {"frames": len(attachments), "functions": len(functions), "n": arm.n}
+        table = TABLE.new(**sizes)
+        anchors, lines = TABLE.view(table, **sizes)
+        for anchor, attachment in zip(anchors, attachments, strict=True):
+            anchor[:] = *attachment.translation, *attachment.support
+        for line, function in zip(lines, functions, strict=True):
+            _write_line(line, function, arm, names, attachments)
         self.arguments = (
             arm.spatial_jacobian,
             arm.q,
             arm.v,
-            tuple(a.joint_rotation for a in anchors),
-            tuple(a.joint_translation for a in anchors),
-            np.concatenate([[*a.translation, *a.support] for a in anchors] + [table.ravel()]),
+            tuple(a.joint_rotation for a in attachments),
+            tuple(a.joint_translation for a in attachments),
+            table,
         )
-        self._memory = np.empty(row_memory(len(anchors), arm.n))
+        self._scratch = FRAMES.new(frames=len(attachments), n=arm.n)
 
-    def evaluate(self) -> RowTable:
+    def evaluate(self) -> FunctionTable:
         """Value, Jacobian and bias for the arm's present state."""
-        evaluate_rows(*self.arguments, self.value, self.jacobian, self.bias, self._memory)
+        evaluate_functions(*self.arguments, self.value, self.jacobian, self.bias, self._scratch)
         return self
 
 
-def _frames_of(rows: Sequence[Row]) -> list[str]:
+def _write_line(
+    line: Array,
+    function: ScalarFunction,
+    arm: Arm,
+    names: Sequence[str],
+    attachments: Sequence[Attachment],
+) -> None:
+    """Write one line of the table."""
+    geometry = line[_GEOMETRY:]
+    line[_OFFSET] = function.offset
+    if isinstance(function, JointPosition):
+        line[:3] = _JOINT, arm.joint_index(function.joint), _WORLD
+        return
+    frame = names.index(function.frame)
+    other = _WORLD if function.other is None else names.index(function.other)
+    if isinstance(function, PositionAlong):
+        line[:3] = _POSITION, frame, other
+        geometry[:3] = function.direction
+        return
+    line[:3] = _HEADING, frame, other
+    geometry[:3] = attachments[frame].rotation @ function.axis
+    geometry[3:6], geometry[6:9] = function.e1, function.e2
+    if function.other is not None:
+        geometry[9:] = attachments[other].rotation @ function.axis
+
+
+def _frame_names(functions: Sequence[ScalarFunction]) -> list[str]:
+    """The frames that the functions name, each once."""
     names: list[str] = []
-    for row in rows:
-        if not isinstance(row, JointRow):
-            names += [row.frame] if row.other is None else [row.frame, row.other]
+    for function in functions:
+        if not isinstance(function, JointPosition):
+            names.append(function.frame)
+            if function.other is not None:
+                names.append(function.other)
     return list(dict.fromkeys(names))
 
 
-Vector = tuple[float, float, float]
-
-
 @compiled
-def cross(a: Vector, b: Vector) -> Vector:
-    """a × b."""
-    return (a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0])
-
-
-@compiled
-def dot(a: Vector, b: Vector) -> float:
-    """aᵀ b."""
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
-
-
-@compiled
-def add(a: Vector, b: Vector, factor: float = 1.0) -> Vector:
-    """a + factor b."""
-    return (a[0] + factor * b[0], a[1] + factor * b[1], a[2] + factor * b[2])
-
-
-@compiled
-def rotate(R: Array, a: Vector) -> Vector:
-    """R a."""
-    return (
-        R[0, 0] * a[0] + R[0, 1] * a[1] + R[0, 2] * a[2],
-        R[1, 0] * a[0] + R[1, 1] * a[1] + R[1, 2] * a[2],
-        R[2, 0] * a[0] + R[2, 1] * a[1] + R[2, 2] * a[2],
-    )
-
-
-@compiled
-def vector(a: Array, start: int) -> Vector:
-    """Three numbers out of an array."""
-    return (a[start], a[start + 1], a[start + 2])
-
-
-@compiled
-def frame_motion(
+def evaluate_frames(
     spatial_jacobian: Array,
     v: Array,
-    rotation: Array,
-    translation: Array,
-    local: Array,
-    support: Array,
-    jacobian: Array,
-) -> tuple[Vector, Vector, Vector, Vector]:
-    """Position, angular velocity, linear and angular bias of a frame's origin, in world axes.
-
-    Pinocchio leaves, after one pass, the spatial Jacobian: column k is the twist (o_k, ω_k) that
-    joint k gives, o_k being the velocity of the body's point at the world's origin. From it,
-
-        J_k = (o_k + ω_k × p, ω_k),   d/dt (o_k, ω_k) = 𝒱_k × (o_k, ω_k),   𝒱_k = Σ_{i≤k} J_i q̇_i,
-
-    which spares a second pass for the bias J̇q̇.
-
-    Args:
-        spatial_jacobian: 6 × n, translation first.
-        v: q̇.
-        rotation: Of the joint the frame is attached to, 3 × 3.
-        translation: Of that joint [m].
-        local: The frame's origin in that joint's axes [m].
-        support: 1 for each joint that moves the frame, else 0.
-        jacobian: Result, linear above angular, 6 × n.
-    """
-    position = add(vector(translation, 0), rotate(rotation, vector(local, 0)))
-    zero = (0.0, 0.0, 0.0)
-    linear, angular, linear_bias, angular_bias = zero, zero, zero, zero
-    for k in range(v.size):
-        o, w = zero, zero
-        if support[k] != 0.0:
-            o = (spatial_jacobian[0, k], spatial_jacobian[1, k], spatial_jacobian[2, k])
-            w = (spatial_jacobian[3, k], spatial_jacobian[4, k], spatial_jacobian[5, k])
-            linear, angular = add(linear, o, v[k]), add(angular, w, v[k])
-            linear_bias = add(linear_bias, add(cross(angular, o), cross(linear, w)), v[k])
-            angular_bias = add(angular_bias, cross(angular, w), v[k])
-        at_point = add(o, cross(w, position))
+    rotations: tuple[Array, ...],
+    translations: tuple[Array, ...],
+    anchors: Array,
+    f: FrameTerms,
+) -> None:
+    """Fill the motion of every frame (see `FunctionTable` for the arguments)."""
+    for a in range(len(rotations)):
+        position, omega, linear_bias, angular_bias = frame_motion(
+            spatial_jacobian,
+            v,
+            rotations[a],
+            translations[a],
+            anchors[a, :3],
+            anchors[a, 3:],
+            f.jacobian[a],
+        )
         for i in range(3):
-            jacobian[i, k] = at_point[i]
-            jacobian[i + 3, k] = w[i]
-    velocity = add(linear, cross(angular, position))
-    linear_bias = add(add(linear_bias, cross(angular_bias, position)), cross(angular, velocity))
-    return position, angular, linear_bias, angular_bias
-
-
-def row_memory(frames: int, n: int) -> int:
-    """How many numbers `evaluate_rows` needs for intermediate results."""
-    return 12 * frames + 6 * n * frames + n
+            f.position[a, i], f.omega[a, i] = position[i], omega[i]
+            f.linear_bias[a, i], f.angular_bias[a, i] = linear_bias[i], angular_bias[i]
 
 
 @compiled
-def evaluate_rows(
+def evaluate_functions(
     spatial_jacobian: Array,
     q: Array,
     v: Array,
     rotations: tuple[Array, ...],
     translations: tuple[Array, ...],
-    layout: Array,
+    table: Array,
     value: Array,
     jacobian: Array,
     bias: Array,
-    memory: Array,
+    scratch: Array,
 ) -> None:
-    """Fill value, Jacobian and bias of every row (see `RowTable` for the layout).
+    """Fill value, Jacobian and bias of every function (see `FunctionTable` for the arguments).
 
-    The memory holds at least `row_memory` numbers for intermediate results.
+    The scratch is an array of `FrameTerms`, or longer.
     """
     n, frames = v.size, len(rotations)
-    anchors = layout[: frames * (3 + n)].reshape((frames, 3 + n))
-    table = layout[frames * (3 + n) :].reshape((value.size, _COLUMNS))
-    motion = memory[: 12 * frames].reshape((frames, 12))
-    o = 12 * frames + 6 * n * frames
-    jacobians = memory[12 * frames : o].reshape((frames, 6, n))
-    gradient = memory[o : o + n]
-    for f in range(frames):
-        position, omega, linear_bias, angular_bias = frame_motion(
-            spatial_jacobian,
-            v,
-            rotations[f],
-            translations[f],
-            anchors[f, :3],
-            anchors[f, 3:],
-            jacobians[f],
-        )
-        for i in range(3):
-            motion[f, i], motion[f, 3 + i] = position[i], omega[i]
-            motion[f, 6 + i], motion[f, 9 + i] = linear_bias[i], angular_bias[i]
-    for r in range(value.size):
-        kind, a, b = int(table[r, 0]), int(table[r, 1]), int(table[r, 2])
-        value[r] = -table[r, _OFFSET]
-        bias[r] = 0.0
-        for k in range(n):
-            jacobian[r, k] = 0.0
+    f = unpack_frames(scratch, frames, n)
+    anchors, lines = unpack_table(table, frames, value.size, n)
+    evaluate_frames(spatial_jacobian, v, rotations, translations, anchors, f)
+    for i in range(value.size):
+        kind, a, other = int(lines[i, 0]), int(lines[i, 1]), int(lines[i, 2])
+        offset, geometry, gradient = lines[i, _OFFSET], lines[i, _GEOMETRY:], jacobian[i]
+        fill(gradient, 0.0)
         if kind == _JOINT:
-            value[r] += q[a]
-            jacobian[r, a] = 1.0
-        elif kind == _POINT:
-            for i in range(3):
-                d = table[r, _GEOMETRY + i]
-                value[r] += d * motion[a, i]
-                bias[r] += d * motion[a, 6 + i]
-                for k in range(n):
-                    jacobian[r, k] += d * jacobians[a, i, k]
-                if b != _WORLD:
-                    value[r] -= d * motion[b, i]
-                    bias[r] -= d * motion[b, 6 + i]
-                    for k in range(n):
-                        jacobian[r, k] -= d * jacobians[b, i, k]
+            gradient[a] = 1.0
+            value[i], bias[i] = q[a] - offset, 0.0
+        elif kind == _POSITION:
+            y, y_bias = position_along(geometry, a, f, 1.0, gradient)
+            if other != _WORLD:
+                y_other, bias_other = position_along(geometry, other, f, -1.0, gradient)
+                y, y_bias = y - y_other, y_bias - bias_other
+            value[i], bias[i] = y - offset, y_bias
         else:
-            geometry = table[r, _GEOMETRY:]
-            psi, bias[r] = heading(rotations[a], motion[a], jacobians[a], geometry, 0, gradient)
-            for k in range(n):
-                jacobian[r, k] = gradient[k]
-            if b != _WORLD:
-                psi_b, bias_b = heading(
-                    rotations[b], motion[b], jacobians[b], geometry, 9, gradient
-                )
-                psi -= psi_b
-                bias[r] -= bias_b
-                for k in range(n):
-                    jacobian[r, k] -= gradient[k]
-            value[r] = wrap(psi + value[r])
+            d = rotate(rotations[a], vector(geometry, 0))
+            y, y_bias = heading(geometry, d, a, f, 1.0, gradient)
+            if other != _WORLD:
+                d = rotate(rotations[other], vector(geometry, 9))
+                y_other, bias_other = heading(geometry, d, other, f, -1.0, gradient)
+                y, y_bias = y - y_other, y_bias - bias_other
+            value[i], bias[i] = wrap(y - offset), y_bias
 
 
 @compiled
-def wrap(angle: float) -> float:
-    """The same angle in [−π, π]."""
-    return angle - 2.0 * np.pi * np.round(angle / (2.0 * np.pi))
+def position_along(
+    geometry: Array, frame: int, f: FrameTerms, sign: float, gradient: Array
+) -> tuple[float, float]:
+    """directionᵀ p of a frame and its bias; sign times its Jacobian is added to the gradient."""
+    for i in range(3):
+        axpy(sign * geometry[i], f.jacobian[frame, i], gradient)
+    direction = vector(geometry, 0)
+    y = inner(direction, vector(f.position[frame], 0))
+    return y, inner(direction, vector(f.linear_bias[frame], 0))
 
 
 @compiled
 def heading(
-    rotation: Array,
-    motion: Array,
-    frame_jacobian: Array,
-    geometry: Array,
-    axis: int,
-    gradient: Array,
+    geometry: Array, d: Vector, frame: int, f: FrameTerms, sign: float, gradient: Array
 ) -> tuple[float, float]:
     """ψ = atan2(y, x) with x = e₁ᵀd, y = e₂ᵀd and ḋ = ω × d, for any rotation, in the plane or not.
 
-    The axis that gives d starts at the place `axis` of the geometry.
+        ψ̇ = (x ẏ − y ẋ)/ρ²,  ψ̈ = (x ÿ − y ẍ)/ρ² − 2 ψ̇ (x ẋ + y ẏ)/ρ²,  ρ² = x² + y².
 
-    ψ̇ = (x ẏ − y ẋ)/ρ²,  ψ̈ = (x ÿ − y ẍ)/ρ² − 2 ψ̇ (x ẋ + y ẏ)/ρ²,  ρ² = x² + y².
-
-    Fills the gradient ∂ψ/∂q and returns ψ and its bias.
+    Returns ψ and its bias; sign times ∂ψ/∂q is added to the gradient.
     """
     e1, e2 = vector(geometry, 3), vector(geometry, 6)
-    omega, alpha = vector(motion, 3), vector(motion, 9)
-    d = rotate(rotation, vector(geometry, axis))
+    omega, alpha = vector(f.omega[frame], 0), vector(f.angular_bias[frame], 0)
     rate = cross(omega, d)
     second = add(cross(alpha, d), cross(omega, rate))
-    x, y, x_rate, y_rate = dot(e1, d), dot(e2, d), dot(e1, rate), dot(e2, rate)
+    x, y, x_rate, y_rate = inner(e1, d), inner(e2, d), inner(e1, rate), inner(e2, rate)
     square = x * x + y * y
     psi_rate = (x * y_rate - y * x_rate) / square
     slip = 2.0 * psi_rate * (x * x_rate + y * y_rate)
+    J = f.jacobian[frame]
     for k in range(gradient.size):
-        turn = cross((frame_jacobian[3, k], frame_jacobian[4, k], frame_jacobian[5, k]), d)
-        gradient[k] = (x * dot(e2, turn) - y * dot(e1, turn)) / square
-    return np.arctan2(y, x), (x * dot(e2, second) - y * dot(e1, second) - slip) / square
+        turn = cross((J[3, k], J[4, k], J[5, k]), d)
+        gradient[k] += sign * (x * inner(e2, turn) - y * inner(e1, turn)) / square
+    return np.arctan2(y, x), (x * inner(e2, second) - y * inner(e1, second) - slip) / square

@@ -1,4 +1,4 @@
-"""The simulated arm as hardware: time passes when an effort is written."""
+"""The simulated arm as a port: time passes when an effort is written."""
 
 from __future__ import annotations
 
@@ -6,15 +6,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from projected_control import validate
+from projected_control.control.state import RawState
 from projected_control.errors import InvalidValue
-from projected_control.ports.port import ArmState, Hardware
+from projected_control.ports.port import Port
 from projected_control.simulation.plant import Plant, PlantState
 from projected_control.simulation.sensors import ForceSensor
 
 Array = NDArray[np.float64]
 
 
-class SimulatedArm(Hardware):
+class SimulatedArm(Port):
     """A plant that is read and moved like an arm.
 
     Args:
@@ -22,8 +23,12 @@ class SimulatedArm(Hardware):
         q0: Where it starts.
         v0: How fast; at rest unless given.
         period: Of the control loop [s]: a whole number of the plant's steps.
-        sensor: What measures λ; an ideal one unless given.
+        sensor: What measures the constraint force; an ideal one unless given.
         measures_force: False for an arm without a force sensor.
+        frame: Where the sensor sits; the constraint's own frame unless given.
+
+    Attributes:
+        truth: The plant's state at the last reading, with what no sensor shows.
     """
 
     def __init__(
@@ -35,9 +40,15 @@ class SimulatedArm(Hardware):
         period: float | None = None,
         sensor: ForceSensor | None = None,
         measures_force: bool = True,
+        frame: str | None = None,
     ) -> None:
         self.plant = plant
         self.sensor = (sensor or ForceSensor()) if measures_force else None
+        constraint = plant.model.constraint
+        self.frame = frame or (None if constraint is None else constraint.frame)
+        self._basis: Array | None = None
+        if constraint is not None and self.frame and constraint.basis_is_constant(self.frame):
+            self._basis = constraint.wrench_basis(plant.model.arm, self.frame)
         self._start = (q0, v0)
         steps = validate.positive("period", period or plant.step_size) / plant.step_size
         self.substeps = round(steps)
@@ -48,19 +59,38 @@ class SimulatedArm(Hardware):
             )
         self.truth: PlantState = plant.reset(*self._start)
 
-    def activate(self) -> None:
+    def open(self) -> RawState:
+        self.reset()
+        state = self.read()
+        self.reset()
+        return state
+
+    def reset(self) -> None:
+        """Back to the start."""
         self.truth = self.plant.reset(*self._start)
         if self.sensor is not None:
             self.sensor.reset()
 
-    def read(self) -> ArmState:
+    def read(self) -> RawState:
         self.truth = state = self.plant.state
-        measured = None if self.sensor is None else self.sensor.read(state.multipliers)
-        return ArmState(state.q, state.v, measured, state.time)
+        return RawState(state.q, state.v, state.time, self._measure(state))
+
+    def _measure(self, state: PlantState) -> Array | None:
+        model = self.plant.model
+        if self.sensor is None or self.frame is None or model.constraint is None:
+            return None
+        multipliers = self.sensor.read(state.multipliers)
+        if self._basis is not None:
+            return np.asarray(self._basis @ multipliers)
+        return model.constraint.wrench(model.arm, self.frame, multipliers)
 
     def write(self, effort: Array) -> None:
         for _ in range(self.substeps):
             self.plant.step(effort)
 
-    def deactivate(self) -> None:
+    def hold(self, effort: Array) -> None:
+        """Apply an effort while brakes hold the arm: forces answer, but time stands still."""
+        self.plant.apply(effort)
+
+    def close(self) -> None:
         """Nothing holds the simulated arm."""

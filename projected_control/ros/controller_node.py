@@ -1,10 +1,9 @@
-"""The controller nodes: one class, three names."""
+"""The controller nodes: parameters, lifecycle and topics around a control loop on a port."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from time import monotonic, sleep
 from typing import Any
 
@@ -14,29 +13,25 @@ from std_msgs.msg import Float64MultiArray, Header
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
 
+from projected_control.control.activation import require_near, require_start
 from projected_control.control.loop import ControlLoop
 from projected_control.control.references import Constant, ReferencePoint
 from projected_control.errors import ProjectedControlError
-from projected_control.model.dynamics import condition_numbers
-from projected_control.ports.port import ArmState
-from projected_control.ros.answering import Answering
-from projected_control.ros.lifecycle import ERROR, OK, WARN, ManagedNode, Status
+from projected_control.ports.kinds import PORTS
+from projected_control.ports.port import Port
+from projected_control.ports.runner import Change, Runner
+from projected_control.ros.controller_diagnostics import controller_status
+from projected_control.ros.lifecycle import ManagedNode, Status
+from projected_control.ros.live_changes import allow_for_delay, prepare_change
+from projected_control.ros.loop_thread import LoopThread
 from projected_control.ros.markers import Markers
-from projected_control.ros.neighbours import (
-    Neighbours,
-    require_constraint,
-    require_near,
-    require_start,
-)
-from projected_control.ros.reach import Reach, reach_for
-from projected_control.ros.topics_port import QUEUE, LoopThread, Wiring
+from projected_control.ros.neighbours import Neighbours
+from projected_control.ros.state_topic import StateReporter
+from projected_control.ros.topics_port import LOCKSTEP_PATIENCE, QUEUE, TopicsPort
 from projected_control.ros.trajectories import reference_from_trajectory
 from projected_control.ros.wait_set import side_node
 from projected_control.settings import build
-from projected_control.settings.parameters import PASSIVE, parameters_of
-
-FIRST_STATE_SECONDS = 1.0
-"""How long an activation waits for the arm [s]."""
+from projected_control.settings.nodes import ControllerSettings, ForceControllerSettings
 
 DISCOVERY_SECONDS = 3.5
 """How old a node must be to know who else is there; before, it does not activate [s].
@@ -47,40 +42,32 @@ Nodes hear of each other at once or, often, with the next announcement, which co
 ECHOES = 300
 """Of efforts in the arm's states, from which the delay counts as measured."""
 
-RECENT = 2000
-"""Ticks that the diagnostics look back on; to sort more would keep the loop waiting."""
-
 LARGEST_FORCE = 1e6
 """Of a force reference from the topic [N]: what the parameter force.reference takes too."""
 
-Change = Callable[[ControlLoop, float], None]
-"""Made between two ticks, with the loop and its time [s]."""
 
-
-class ControllerNode(ManagedNode):
-    """Joint states in, efforts out: parameters, lifecycle and topics around a `ControlLoop`."""
+class ControllerNode(ManagedNode[ControllerSettings]):
+    """Joint states in, efforts out."""
 
     def __init__(self, kind: str) -> None:
         self._loop: ControlLoop | None = None
-        self._houses_kept = 0
-        self._thread: Answering | None = None
+        self._runner: Runner | None = None
+        self._thread: LoopThread | None = None
         self._last_run: dict[str, Any] | None = None
-        self._reach: Reach | None = None
+        self._checks = 0
         self._born = monotonic()
         super().__init__(kind)
         self._loop_node = side_node(self, "loop")
-        self._neighbours = Neighbours(self, self._loop_node, self.settings["watchdog"])
+        self._neighbours = Neighbours(self, self._loop_node, self.settings.watchdog)
         name = self.get_name()
-        self._voice = (
-            self._loop_node.create_publisher(Header, f"{name}/heartbeat", QUEUE),
-            self._loop_node.create_publisher(JointState, f"{name}/state", QUEUE),
-        )
+        self._beats = self._loop_node.create_publisher(Header, f"{name}/heartbeat", QUEUE)
+        self._states = self._loop_node.create_publisher(JointState, f"{name}/state", QUEUE)
         self.create_subscription(JointTrajectory, "~/reference", self._on_reference, 10)
         self.create_service(Trigger, "~/summary", self._on_summary)
         self._markers: Markers | None = None
-        if self.settings["markers_rate"]:
-            self.create_timer(1.0 / self.settings["markers_rate"], self._draw)
-        if "force.reference" in self.settings:
+        if self.settings.markers_rate:
+            self.create_timer(1.0 / self.settings.markers_rate, self._draw)
+        if isinstance(self.settings, ForceControllerSettings):
             self.create_subscription(
                 Float64MultiArray, "~/force_reference", self._on_force_reference, 10
             )
@@ -93,44 +80,59 @@ class ControllerNode(ManagedNode):
         )
         self._loop = self._build(self.settings)
 
-    def _build(self, settings: dict[str, Any]) -> ControlLoop:
+    def _build(self, settings: ControllerSettings) -> ControlLoop:
         loop = build.build_loop(self.kind, settings)
-        _check_reference(settings, loop.controller.model.k)
+        build.check_reference(settings, loop.controller.model.k)
         loop.warm_up()
         return loop
 
     def activate(self) -> None:
         loop = self._require_loop()
-        sleep(max(self._born + DISCOVERY_SECONDS - monotonic(), 0.0))
-        self._neighbours.require_watchdog(self.settings)
-        self._reach = reach = reach_for(self, loop.controller.model.arm)
-        self._neighbours.refuse_others(reach.wiring.commands, self.active)
-        self._neighbours.refuse_namesake()
-        thread = LoopThread(self._loop_node, self._voice, loop, self.settings, reach.wiring)
-        try:
-            self._begin(loop, thread.first_state(FIRST_STATE_SECONDS))
-            self._allow_for(loop, reach.delay(thread))
-            if not thread.await_listener(FIRST_STATE_SECONDS):
-                self.get_logger().warning(f"nobody listens to {reach.wiring.commands} yet")
-            reach.engage()
-        except Exception:
-            thread.destroy()
-            reach.close()
-            raise
-        self._thread = thread
-        thread.start()
+        port = self._make_port(loop)
+        reporter = StateReporter(self._beats, self._states, loop, port, self.settings)
+        reporter.warm_up()
+        lockstep = self.settings.lockstep
+        runner = Runner(
+            loop,
+            port,
+            self._listeners(reporter),
+            lost_time=LOCKSTEP_PATIENCE if lockstep else self.settings.limits.lost_time,
+            stale=not lockstep,
+        )
+        runner.open(self._prepare)
+        self._runner = runner
+        if port.waits:
+            self._thread = LoopThread(runner, reporter)
+            self._thread.start()
         self._say_active(loop)
 
-    def _begin(self, loop: ControlLoop, state: ArmState) -> None:
-        """Prepare to start from a state; raise where that cannot be."""
-        model = loop.controller.model
-        require_start(loop, state.q, self.settings["constraint.residual_tolerance"])
-        loop.reset()
-        loop.controller.hold(state.q, state.v)
+    def _listeners(self, reporter: StateReporter) -> list[Any]:
+        """Who looks on at every tick."""
+        return [reporter]
+
+    def _make_port(self, loop: ControlLoop) -> Port:
+        """The way to the arm; refused beside others who command it."""
+        sleep(max(self._born + DISCOVERY_SECONDS - monotonic(), 0.0))
+        self._neighbours.require_watchdog(self.settings)
+        port = PORTS[self.settings.hardware].make(self, self._loop_node, loop)
+        try:
+            if isinstance(port, TopicsPort):
+                self._neighbours.refuse_others(port.wiring.commands, self.active)
+            self._neighbours.refuse_namesake()
+        except ProjectedControlError:
+            port.close()
+            raise
+        return port
+
+    def _prepare(self, loop: ControlLoop, port: Port) -> None:
+        """Get ready to start from where the arm is; raise where that cannot be."""
+        model, settings = loop.controller.model, self.settings
+        require_start(loop, model.arm.q.copy(), settings.constraint.residual_tolerance)
         here = ReferencePoint(model.theta.copy(), *np.zeros((2, model.k)))
-        reference = build.build_reference(self.settings, here, 0.0)
+        reference = build.build_reference(settings, here, 0.0)
         require_near(loop, reference)
         loop.set_reference(reference)
+        allow_for_delay(loop, port.delay)
 
     def _say_active(self, loop: ControlLoop) -> None:
         names = loop.controller.model.coordinates
@@ -140,14 +142,15 @@ class ControllerNode(ManagedNode):
         )
 
     def deactivate(self) -> None:
-        if self._thread is not None:
-            self._thread.stop()
-            self._last_run = self._thread.summary()
-            self._thread.destroy()
-            self._thread = None
-        if self._reach is not None:
-            reach, self._reach = self._reach, None
-            reach.release()
+        runner, self._runner = self._runner, None
+        thread, self._thread = self._thread, None
+        if thread is not None:
+            thread.stop()
+        if runner is not None:
+            self._last_run = self._summary(runner)
+            if thread is None:
+                self._beats.publish(Header(frame_id="inactive"))
+            runner.port.close()
 
     def cleanup(self) -> None:
         self._loop = None
@@ -160,44 +163,36 @@ class ControllerNode(ManagedNode):
         super().destroy_node()
 
     def failure(self) -> str:
-        thread = self._thread
-        if thread is not None and thread.lost:
-            return thread.lost
-        self._houses_kept += 1
+        runner = self._runner
+        if runner is None:
+            return ""
+        if runner.lost:
+            return runner.lost
+        self._checks += 1
         try:
-            if thread is not None:
-                require_constraint(thread.loop, self.settings["limits.residual"])
-            self._neighbours.require_watchdog(self.settings)
-            if self._reach is not None:
-                self._reach.check()
-                if thread is not None and self._reach.has_delay:
-                    self._allow_for_echo(thread)
-            if self._houses_kept % 4 == 0:  # asking the graph takes its time
-                wiring = Wiring() if self._reach is None else self._reach.wiring
-                self._neighbours.refuse_others(wiring.commands, self.active)
+            runner.port.check()
+            self._check_neighbours(runner.port)
+            if isinstance(runner.port, TopicsPort) and runner.port.has_echo:
+                self._allow_for_echo(runner, runner.port)
         except ProjectedControlError as error:
             return str(error)
         return ""
 
-    def _allow_for(self, loop: ControlLoop, delay: int) -> None:
-        """Take a longer delay of the force loop into account; refuse gains it makes unstable."""
-        force = loop.controller.force
-        if force is None or delay <= force.gains.delay:
-            return
-        gains = replace(force.gains, delay=delay)
-        force.check_gains(gains, 0.0)
-        force.set_gains(gains, 0.0)
+    def _check_neighbours(self, port: Port) -> None:
+        """Raise where the watchdog has fallen silent, or where others command the arm."""
+        self._neighbours.require_watchdog(self.settings)
+        if self._checks % 4 == 0 and isinstance(port, TopicsPort):  # the graph takes its time
+            self._neighbours.refuse_others(port.wiring.commands, self.active)
 
-    def _allow_for_echo(self, thread: Answering) -> None:
+    def _allow_for_echo(self, runner: Runner, port: TopicsPort) -> None:
         """The delay as it shows in the arm's own reports, once there are enough of them."""
-        if thread.echo.count < ECHOES or thread.loop.controller.force is None:
+        delay = port.echo.quantile(0.9)
+        force = runner.loop.controller.force
+        if port.echo.count < ECHOES or force is None or delay is None:
             return
-        delay = thread.echo.quantile(0.9)
-        if delay is None or delay <= thread.loop.controller.force.gains.delay:
-            return
-        gains = replace(thread.loop.controller.force.gains, delay=delay)
-        thread.loop.controller.force.check_gains(gains, 0.0)
-        thread.hand_over(lambda running, time: self._allow_for(running, delay))
+        if delay > force.gains.delay:
+            allow_for_delay(runner.loop, delay, only_check=True)
+            runner.hand_over(lambda loop, time: allow_for_delay(loop, delay))
 
     def _require_loop(self) -> ControlLoop:
         if self._loop is None:
@@ -206,81 +201,51 @@ class ControllerNode(ManagedNode):
 
     # Changes while running
 
-    def accept(self, settings: dict[str, Any], changed: Sequence[str]) -> None:
-        loop, thread = self._loop, self._thread
+    def accept(self, settings: ControllerSettings, changed: Sequence[str]) -> None:
+        loop, runner = self._loop, self._runner
         if loop is None:
             return
-        table = parameters_of(self.kind)
-        if not all(table[name].live for name in changed):
-            loop = self._build(settings)
+        if not all(settings.parameters()[name].live for name in changed):
+            built = self._build(settings)
             self.cleanup()
-            self._loop = loop
+            self._loop = built
             return
-        change = self._prepare_change(loop, settings, changed)
-        if thread is not None:
-            thread.settings = settings
-            thread.hand_over(change)
-        else:
+        change = prepare_change(loop, settings, changed, running=runner is not None)
+        if runner is None:
             change(loop, 0.0)
-
-    def _prepare_change(
-        self, loop: ControlLoop, settings: dict[str, Any], changed: Sequence[str]
-    ) -> Change:
-        """Validate a change of live settings; all of it comes into force between two ticks."""
-        model, force = loop.controller.model, loop.controller.force
-        groups = {name.split(".")[0] for name in changed}
-        seconds = settings["gains.blend_time"] if self.active else 0.0
-        changes: list[Change] = []
-        if "gains" in groups:
-            gains = build.build_gains(settings, model.k)
-            changes.append(lambda running, time: running.controller.set_gains(gains, seconds))
-        if "force" in groups and force is not None:
-            force_gains = build.build_force_gains(settings)
-            force.check_gains(force_gains, seconds)
-            changes.append(lambda running, time: force.set_gains(force_gains, seconds))
-        if "force.reference" in changed and force is not None:
-            wanted = build.build_force_reference(settings, model.m)
-            changes.append(lambda running, time: running.set_force_reference(wanted))
-        if "limits" in groups:
-            limits = build.build_limits(settings, model.arm)
-            changes.append(lambda running, time: running.guard.set_limits(limits))
-        if "reference" in groups:
-            _check_reference(settings, model.k)
-            if self.active:
-                changes.append(lambda running, time: _replan(running, settings, time))
-
-        def change(running: ControlLoop, time: float) -> None:
-            for each in changes:
-                each(running, time)
-
-        return change
+            return
+        if not settings.lockstep:
+            runner.lost_time = settings.limits.lost_time
+        if isinstance(runner.port, TopicsPort):
+            runner.port.settings = settings
+        runner.hand_over(change)
 
     def _on_reference(self, message: JointTrajectory) -> None:
-        loop, thread = self._loop, self._thread
-        if loop is None or thread is None:
+        loop, runner = self._loop, self._runner
+        if loop is None or runner is None:
             self.get_logger().warning("a reference came while inactive; it is ignored")
             return
-        settings, model = self.settings, loop.controller.model
+        model = loop.controller.model
         names = model.coordinates.names if model.coordinates is not None else ()
         try:
             plan = reference_from_trajectory(message, names)
-            limits = build.motion_limits(settings, model.k)
+            limits = build.motion_limits(self.settings, model.k)
 
             def follow(running: ControlLoop, time: float) -> None:
                 here = running.reference.at(time)
                 running.set_reference(plan(here, limits, time))
 
-            plan(loop.reference.at(thread.elapsed), limits, thread.elapsed)
+            plan(loop.reference.at(runner.time), limits, runner.time)
         except ProjectedControlError as error:
             self.get_logger().error(f"reference refused: {error}")
             return
-        thread.hand_over(follow)
+        runner.hand_over(follow)
 
     def _on_force_reference(self, message: Float64MultiArray) -> None:
-        loop, thread = self._loop, self._thread
+        loop, runner = self._loop, self._runner
         if loop is None:
             return
-        if loop.controller.force is None or thread is None:
+        if loop.controller.force is None or runner is None:
             self.get_logger().warning("a force reference came while no force loop is active")
             return
         values, m = np.asarray(message.data, dtype=np.float64), loop.controller.model.m
@@ -291,85 +256,29 @@ class ControllerNode(ManagedNode):
             )
             return
         reference = Constant(values)
-        thread.hand_over(lambda running, time: running.set_force_reference(reference))
+        change: Change = lambda running, time: running.set_force_reference(reference)  # noqa: E731
+        runner.hand_over(change)
+
+    # What others see
 
     def _draw(self) -> None:
         """What RViz shows."""
-        thread = self._thread
-        if thread is None:
+        if self._runner is None:
             return
         if self._markers is None:
-            self._markers = Markers(self, thread.loop, self.settings)
-        self._markers.publish(thread.q.copy())
+            self._markers = Markers(self, self._runner.loop)
+        self._markers.publish(self._runner.loop.controller.model.arm.q.copy())
+
+    def _summary(self, runner: Runner) -> dict[str, Any]:
+        return {**runner.statistics.summary(), **runner.port.counters()}
 
     def _on_summary(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         """The numbers of the present run as JSON, or of the last one."""
-        numbers = self._last_run if self._thread is None else self._thread.summary()
+        runner = self._runner
+        numbers = self._last_run if runner is None else self._summary(runner)
         response.success = numbers is not None
         response.message = "it has not run" if numbers is None else json.dumps(numbers)
         return response
 
-    # Diagnostics
-
     def status(self) -> Status:
-        loop, thread = self._loop, self._thread
-        if loop is None:
-            return OK, "", {}
-        controller, model = loop.controller, loop.controller.model
-        values: dict[str, Any] = {"law": controller.law.name}
-        if controller.force is not None:
-            gains = controller.force.gains
-            values["force loop gain margin"] = gains.loop(controller.period).gain_margin
-        if thread is None:
-            return OK, "", values
-        summary, statistics = thread.summary(RECENT), thread.statistics
-        latency, delay = summary["latency_us"], thread.echo.quantile(0.9)
-        values |= {
-            "ticks": summary["ticks"],
-            "rate (Hz)": summary["rate_hz"],
-            "jitter (us)": summary["jitter_us"],
-            "latency p50 (us)": latency["p50"],
-            "latency p99 (us)": latency["p99"],
-            "latency max (us)": latency["max"],
-            "deadlines missed": thread.deadline_misses,
-            "states skipped": thread.skipped,
-            "messages malformed": thread.malformed,
-            "residual (m)": float(np.linalg.norm(model.residual)),
-            "rank": model.rank,
-            "condition number of M_c": _condition_number(model.M.copy(), model.P.copy()),
-            "coordinate independence": float(controller.margins[0]),
-            "force from": "none"
-            if controller.force is None
-            else getattr(loop.observer, "method", "sensor"),
-            "delay (samples)": delay,
-            **summary["events"],
-        }
-        if self.kind == PASSIVE:
-            values["controllability"] = float(controller.margins[1])
-        troubled = {a.name.lower(): n for a, n in statistics.actions.copy().items() if a}
-        values |= {f"answers: {name}": n for name, n in troubled.items()}
-        if thread.lost:
-            return ERROR, thread.lost, values
-        if thread.refused:
-            return WARN, f"a change could not be made: {thread.refused}", values
-        if loop.report.events:
-            return WARN, ", ".join(loop.report.reasons), values
-        return OK, "following", values
-
-
-def _check_reference(settings: dict[str, Any], k: int) -> None:
-    """Raise where the settings make no reference for k coordinates."""
-    build.build_reference(settings, ReferencePoint(*np.zeros((3, k))), 0.0)
-
-
-def _replan(running: ControlLoop, settings: dict[str, Any], time: float) -> None:
-    """Go over smoothly to the reference of new settings."""
-    smooth = {**settings, "reference.approach": True}
-    running.set_reference(build.build_reference(smooth, running.reference.at(time), time))
-
-
-def _condition_number(M: Any, P: Any) -> float:
-    """κ(M_c); NaN for a state that was not finite."""
-    if not (np.isfinite(M).all() and np.isfinite(P).all()):
-        return float("nan")
-    return float(condition_numbers(M, P)["R2"])
+        return controller_status(self._loop, self._runner)

@@ -24,10 +24,9 @@ from projected_control.resources import share_file
 from projected_control.ros.controller_manager import ControllerManager, Plan, plan
 from projected_control.ros.lifecycle import ERROR, OK, ManagedNode, Status, run
 from projected_control.ros.messages import EffortWriter, StateReader
-from projected_control.ros.reach import manager_of
 from projected_control.ros.topics_port import QUEUE, Wiring
 from projected_control.ros.wait_set import Worker, side_node, unused
-from projected_control.settings.parameters import WATCHDOG
+from projected_control.settings.nodes import WATCHDOG, WatchdogSettings
 
 BEAT_SECONDS = 0.05
 """Between two heartbeats of the watchdog itself [s]."""
@@ -172,7 +171,7 @@ class Watch(Worker):
         return BEAT_SECONDS
 
 
-class EffortWatchdogNode(ManagedNode):
+class EffortWatchdogNode(ManagedNode[WatchdogSettings]):
     """Parameters, lifecycle and the controller manager around `Watch`."""
 
     def __init__(self) -> None:
@@ -186,32 +185,34 @@ class EffortWatchdogNode(ManagedNode):
         self.create_timer(LOOK_SECONDS, self._deactivate_after_zeros)
 
     def configure(self) -> None:
-        if not self.settings["joints"]:
+        if not self.settings.joints:
             raise InvalidValue("the watchdog must know how many zeros to send: set joints")
 
     def activate(self) -> None:
         s = self.settings
-        joints, topic, state_time = tuple(s["joints"]), Wiring().commands, None
-        if s["hardware"] == "ros2_control":
-            self._manager = manager_of(self, self._manager_node)
+        joints, topic, state_time = s.joints, Wiring().commands, None
+        if s.hardware == "ros2_control":
+            self._manager = ControllerManager(
+                self._manager_node, s.ros2_control.manager, s.ros2_control.timeout
+            )
             try:
                 self._plan = plan(
-                    self._manager.controllers(), joints, s["ros2_control.effort_controller"]
+                    self._manager.controllers(), joints, s.ros2_control.effort_controller
                 )
             except ProjectedControlError:
                 self._close_manager()
                 raise
             joints, topic = self._plan.joints, self._plan.commands_topic
-            state_time = s["state_time"]
+            state_time = s.state_time
         self._deactivated = ""
         self._watch = Watch(
             self._watch_node,
-            s["controller"],
+            s.controller,
             joints,
             topic,
-            s["timeout"],
+            s.timeout,
             state_time,
-            s["zero_rate"],
+            s.zero_rate,
         )
         self._watch.start()
 
@@ -231,12 +232,12 @@ class EffortWatchdogNode(ManagedNode):
         self._manager_node.destroy_node()
         super().destroy_node()
 
-    def accept(self, settings: dict[str, object], changed: object) -> None:
+    def accept(self, settings: WatchdogSettings, changed: object) -> None:
         watch = self._watch
         if watch is not None:
-            watch.timeout = float(settings["timeout"])  # type: ignore[arg-type]
+            watch.timeout = settings.timeout
             if watch.state_time is not None:
-                watch.state_time = float(settings["state_time"])  # type: ignore[arg-type]
+                watch.state_time = settings.state_time
 
     def _deactivate_after_zeros(self) -> None:
         """Once zeros have been sent for a while, take the effort controller out; once a trip."""
@@ -264,7 +265,7 @@ class EffortWatchdogNode(ManagedNode):
         if watch is None:
             return OK, "", {}
         values = {
-            "controller": self.settings["controller"],
+            "controller": self.settings.controller,
             "watching": watch.watching,
             "heartbeats": watch.beats,
             "longest silence (ms)": 1e3 * watch.longest,

@@ -6,7 +6,7 @@ import sys
 
 from projected_control.ros.controller_node import ControllerNode
 from projected_control.ros.lifecycle import run
-from projected_control.settings.parameters import FORCE
+from projected_control.settings.nodes import FORCE
 
 
 def main() -> int:

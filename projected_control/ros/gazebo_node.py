@@ -1,31 +1,23 @@
-"""A controller node inside Gazebo: its loop is stepped by the physics instead of by messages."""
+"""A controller node inside Gazebo: its runner is stepped by the physics instead of by messages."""
 
 from __future__ import annotations
 
-from time import monotonic, perf_counter_ns
+from time import monotonic
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
-from std_msgs.msg import Header
 
-from projected_control.control.force_source import ModelObserver
-from projected_control.control.guard import Event
-from projected_control.control.loop import ControlLoop
-from projected_control.errors import ProjectedControlError
-from projected_control.ports.port import ArmState
-from projected_control.ports.timing import SAMPLES
-from projected_control.ros.answering import Answering
+from projected_control.control.force_source import ForceSource
+from projected_control.control.loop import ControlLoop, Tick
+from projected_control.ports.port import Port
+from projected_control.ports.runner import Runner
+from projected_control.ports.stepped import SteppedArm
 from projected_control.ros.controller_node import ControllerNode
-from projected_control.ros.messages import (
-    NANOSECONDS,
-    StateWriter,
-    WrenchReader,
-    clock_layout,
-)
-from projected_control.ros.neighbours import left_constraint
+from projected_control.ros.messages import NANOSECONDS, StateWriter, clock_layout
+from projected_control.ros.state_topic import StateReporter
 from projected_control.ros.topics_port import QUEUE
 
 Array = NDArray[np.float64]
@@ -34,60 +26,63 @@ TELL_EVERY = 10
 """Steps from one joint state and clock on the topics to the next."""
 
 
-class SteppedLoop(Answering):
-    """A loop that is called once a step."""
+class Course:
+    """Keeps the course of a run, thinned out, and how well it went (a `Listener`).
 
-    def __init__(self, voice: tuple[Any, Any], loop: ControlLoop, settings: dict[str, Any]) -> None:
-        super().__init__(voice, loop, settings)
-        self.needs_wrench = loop.controller.force is not None and loop.observer is None
-        self._model_force = ModelObserver(loop.controller.model)
-        self._compared = 0
+    Where there is a constraint whose force the sensor measures, λ is compared with what the model
+    says follows from the effort that was in force.
+
+    Args:
+        loop: What runs.
+    """
+
+    def __init__(self, loop: ControlLoop) -> None:
+        self._loop, self._model = loop, loop.controller.model
+        self._expected: ForceSource | None = None
+        if self._model.constraint is not None:
+            self._expected = ForceSource(self._model, "model", period=loop.controller.period)
+        self._before = np.zeros(self._model.n)
+        self._ticks = self._compared = 0
         self._squares = np.zeros(2)  # of λ as the model has it, and of what the sensor differs by
         self._residual = 0.0
-        self._began = monotonic()
-        self.recorded: list[tuple[float, list[float], list[float]]] = []
+        self._began, self._time = monotonic(), 0.0
+        self._rows: list[tuple[float, list[float], list[float]]] = []
 
-    def step(self, now: int, q: Array, v: Array, multipliers: Array | None) -> Array:
-        """The effort for a state; zero from when the constraint is gone."""
-        received = perf_counter_ns()
-        self.q = q
-        time = self.begin(now)
-        unmeasured = self.needs_wrench and multipliers is None
-        noticed = int(Event.FORCE_STALE) if unmeasured else 0
-        if unmeasured:
-            multipliers = np.full(self.loop.controller.model.m, np.nan)
-        before = self.loop.guard.sent.copy()
-        report = self.loop.update(ArmState(q, v, multipliers, time), noticed)
-        residual = float(np.linalg.norm(self.loop.controller.model.residual))
-        self._residual = max(self._residual, residual)
-        compares = self.statistics.ticks % TELL_EVERY == 0 and before.any()
-        if compares and multipliers is not None:
+    def ticked(self, tick: Tick) -> None:
+        self._residual = max(self._residual, float(np.linalg.norm(self._model.residual)))
+        self._time = tick.state.stamp
+        if self._ticks % TELL_EVERY == 0:
+            self._compare(tick)
+            error = tick.controller.error[0].tolist()
+            self._rows.append((tick.state.stamp, error, tick.multipliers.tolist()))
+        self._before[:] = tick.report.effort
+        self._ticks += 1
+
+    def waited(self) -> None:
+        """Gazebo does not let us wait."""
+
+    def _compare(self, tick: Tick) -> None:
+        if self._expected is None or not self._before.any():
+            return
+        expected = self._expected.at_present(self._before)
+        if np.isfinite(tick.multipliers).all():
             self._compared += 1
-            expected = self._model_force.update(before).multipliers
-            self._squares += expected @ expected, np.sum((multipliers - expected) ** 2)
-        self.lost = self.lost or left_constraint(residual, self.settings["limits.residual"])
-        self.count(report, now, received)
-        if self.statistics.ticks % TELL_EVERY == 0:
-            error = self.loop.controller.error[0].tolist()
-            self.recorded.append((time, error, self.loop.multipliers.tolist()))
-        return np.zeros_like(report.effort) if self.lost else report.effort
+            self._squares += expected @ expected, np.sum((tick.multipliers - expected) ** 2)
 
-    def summary(self, samples: int = SAMPLES) -> dict[str, Any]:
+    def summary(self) -> dict[str, Any]:
+        """The numbers of the run."""
         force, difference = np.sqrt(self._squares / max(self._compared, 1))
         return {
-            **super().summary(samples),
             "residual_max": self._residual,
             "lambda_model_rms": float(force),
             "lambda_difference_rms": float(difference),
-            "real_time_factor": self.elapsed / max(monotonic() - self._began, 1e-9),
+            "real_time_factor": self._time / max(monotonic() - self._began, 1e-9),
         }
 
-    def stop(self) -> None:
-        """Say farewell."""
-        self._beats.publish(Header(frame_id="inactive"))
-
-    def destroy(self) -> None:
-        """There is nothing to give back."""
+    @property
+    def course(self) -> dict[str, Any]:
+        """Time, errors and λ, one row per sample."""
+        return dict(zip(("time", "error", "lambda"), zip(*self._rows, strict=True), strict=True))
 
 
 class GazeboController(ControllerNode):
@@ -98,66 +93,68 @@ class GazeboController(ControllerNode):
     """
 
     def __init__(self, kind: str) -> None:
-        self._latest: ArmState | None = None
+        self._port: SteppedArm | None = None
+        self._course: Course | None = None
         super().__init__(kind)
         self._to_be_started = False  # the first step of the physics starts it
         node = self._loop_node
-        self._states = node.create_publisher(JointState, "joint_states", QUEUE)
+        self._joint_states = node.create_publisher(JointState, "joint_states", QUEUE)
         self._clock_topic = node.create_publisher(Clock, "/clock", QUEUE)
         self._clock_layout = clock_layout()
         self._steps = 0
         self._writer: StateWriter | None = None
-        self.wrench: WrenchReader | None = None
+
+    @property
+    def needs_wrench(self) -> bool:
+        """Whether there is a constraint whose force is worth measuring."""
+        return self._loop is not None and self._loop.controller.model.constraint is not None
 
     @property
     def numbers(self) -> dict[str, Any]:
         """Of this run, with its course; of the last one, without; nothing if there was none."""
-        thread = self._thread
-        if not isinstance(thread, SteppedLoop):
+        if self._runner is None or self._course is None:
             return self._last_run or {}
-        names = ("time", "error", "lambda")
-        course = dict(zip(names, zip(*thread.recorded, strict=True), strict=True))
-        return {**thread.summary(), "course": course}
-
-    @property
-    def loop(self) -> ControlLoop | None:
-        """As configured."""
-        return self._loop
+        return {**self._summary(self._runner), "course": self._course.course}
 
     def configure(self) -> None:
         super().configure()
-        model = self._require_loop().controller.model
-        self._writer = StateWriter(model.arm.joint_names)
-        if model.constraint is not None:
-            frame = self.settings["constraint.frame"]
-            self.wrench = WrenchReader(model.arm, model.constraint, frame)
+        arm = self._require_loop().controller.model.arm
+        self._writer = StateWriter(arm.joint_names)
+        self._port = SteppedArm(arm.n, self.settings.constraint.frame)
 
-    def activate(self) -> None:
-        loop = self._require_loop()
-        if self._latest is None:
-            raise ProjectedControlError("Gazebo has not made a step yet")
-        self._begin(loop, self._latest)
-        self._thread = SteppedLoop(self._voice, loop, self.settings)
-        self._say_active(loop)
+    def _make_port(self, loop: ControlLoop) -> Port:
+        if self._port is None:
+            raise RuntimeError("the controller is not configured")
+        return self._port
 
-    def failure(self) -> str:
-        return "" if self._thread is None else self._thread.lost
+    def _listeners(self, reporter: StateReporter) -> list[Any]:
+        self._course = Course(self._require_loop())
+        return [reporter, self._course]
 
-    def step(self, now: int, q: Array, v: Array, multipliers: Array | None) -> Array:
+    def _check_neighbours(self, port: Port) -> None:
+        """In Gazebo nobody else can command the arm, and Gazebo itself ends with us."""
+
+    def _summary(self, runner: Runner) -> dict[str, Any]:
+        more = {} if self._course is None else self._course.summary()
+        return {**super()._summary(runner), **more}
+
+    def step(self, time: float, q: Array, v: Array, wrench: Array | None) -> Array:
         """One step of the physics: the efforts to apply in it.
 
         Args:
-            now: Simulated time [ns].
+            time: Simulated [s].
             q, v: Joint positions and velocities.
-            multipliers: λ as measured, if it was.
+            wrench: As measured, if it was.
         """
-        self._latest = ArmState(q, v, multipliers, now * 1e-9)
-        thread = self._thread
         effort = np.zeros_like(q)
-        if isinstance(thread, SteppedLoop):
-            effort = thread.step(now, q, v, multipliers)
+        if self._port is not None:
+            self._port.put(q, v, time, wrench)
+            if self._runner is not None and not self._runner.lost:
+                self._runner.step()
+                effort = np.zeros_like(q) if self._runner.lost else self._port.effort
         if self._writer is not None and self._steps % TELL_EVERY == 0:
+            now = round(1e9 * time)
             self._clock_topic.publish(self._clock_layout.write(*divmod(now, NANOSECONDS)))
-            self._states.publish(self._writer.fill(now, q, v, effort))
+            self._joint_states.publish(self._writer.fill(now, q, v, effort))
         self._steps += 1
         return effort

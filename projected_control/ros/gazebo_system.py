@@ -80,7 +80,7 @@ class ForceSensor:
     def __init__(self, gazebo: Gazebo, topic: str) -> None:
         self._arrived = threading.Condition()
         self._count = 0
-        self._force, self._torque = np.zeros(3), np.zeros(3)
+        self._wrench = np.zeros(6)
         self._node = gazebo.transport.Node()
         if not self._node.subscribe(gazebo.wrench, topic, self._on_wrench):
             raise ProjectedControlError(f"cannot listen to {topic} of Gazebo")
@@ -88,17 +88,16 @@ class ForceSensor:
     def _on_wrench(self, message: Any) -> None:
         force, torque = message.force, message.torque
         with self._arrived:
-            self._force[:] = force.x, force.y, force.z
-            self._torque[:] = torque.x, torque.y, torque.z
+            self._wrench[:] = force.x, force.y, force.z, torque.x, torque.y, torque.z
             self._count += 1
             self._arrived.notify_all()
 
-    def after(self, count: int) -> tuple[Array, Array] | None:
-        """Force and torque once this many have come; None where they do not come in time."""
+    def after(self, count: int) -> Array | None:
+        """The wrench once this many have come; None where they do not come in time."""
         with self._arrived:
             if not self._arrived.wait_for(lambda: self._count >= count, SENSOR_SECONDS):
                 return None
-            return self._force.copy(), self._torque.copy()
+            return self._wrench.copy()
 
     @property
     def count(self) -> int:
@@ -155,13 +154,13 @@ class ArmSystem:
         if state is None:  # in the first step joints have no positions yet
             return
         q, v = state
-        now = round(info.sim_time.total_seconds() * 1e9)
-        multipliers = self._measure()
-        effort = self._node.step(now, q, v, multipliers)
-        if self._to_start and self._node.settings["autostart"]:
+        time = info.sim_time.total_seconds()
+        wrench = self._measure()
+        effort = self._node.step(time, q, v, wrench)
+        if self._to_start and self._node.settings.autostart:
             self._to_start = False
             self._node.trigger_activate()
-            effort = self._node.step(now, q, v, multipliers)
+            effort = self._node.step(time, q, v, wrench)
         for joint, value in zip(self._joints, effort.tolist(), strict=True):
             joint.set_force(ecm, [value])
 
@@ -201,18 +200,14 @@ class ArmSystem:
         return q, np.array([velocity[0] for velocity in velocities])
 
     def _measure(self) -> Array | None:
-        """λ from the sensor, which answers once a step."""
-        reader, loop = self._node.wrench, self._node.loop
-        if reader is None or loop is None:
+        """The wrench from the sensor, which answers once per step."""
+        if not self._node.needs_wrench:
             return None
         self._sensed += 1
         wrench = self._sensor.after(self._sensed)
         if wrench is None:
             self._sensed = self._sensor.count
-            return None
-        multipliers = np.empty(loop.controller.model.m)
-        reader.convert(*wrench, multipliers, in_frame=True)
-        return multipliers
+        return wrench
 
 
 def get_system() -> ArmSystem:

@@ -8,7 +8,7 @@ import signal
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Generic, TypeVar, cast
 
 import rclpy
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
@@ -21,7 +21,7 @@ from rclpy.signals import SignalHandlerOptions
 from projected_control.errors import ProjectedControlError
 from projected_control.ros.parameters import DeclaredParameters, declare, require_inactive
 from projected_control.ros.realtime import prepare_process
-from projected_control.settings.parameters import parameters_of
+from projected_control.settings.nodes import NodeSettings, settings_class
 
 RETRY_SECONDS = 0.25
 """How often a node that starts itself tries again [s]."""
@@ -29,9 +29,11 @@ RETRY_SECONDS = 0.25
 Status = tuple[int, str, dict[str, Any]]
 OK, WARN, ERROR = 0, 1, 2
 
+S = TypeVar("S", bound=NodeSettings)
 
-class ManagedNode(LifecycleNode):
-    """A lifecycle node that declares its parameters from the table and may start itself.
+
+class ManagedNode(LifecycleNode, Generic[S]):
+    """A lifecycle node that declares its parameters from its settings and may start itself.
 
     Subclasses implement `configure`, `activate`, `deactivate`, `cleanup` and `status`; whatever
     these raise becomes a refused transition with the reason in the log and on /diagnostics.
@@ -40,7 +42,7 @@ class ManagedNode(LifecycleNode):
     stays inactive until it is told to start.
 
     Args:
-        kind: Its name in the table of parameters, and its own unless remapped.
+        kind: Which node it is (see `settings.nodes`), and its own name unless remapped.
     """
 
     def __init__(self, kind: str) -> None:
@@ -50,14 +52,15 @@ class ManagedNode(LifecycleNode):
         self.stopped_by_itself = ""
         self._reason = ""
         self._to_be_started = True
-        self._declared = DeclaredParameters(self, kind, self._accept)
+        self._class = cast(type[S], settings_class(kind))
+        self._declared = DeclaredParameters(self, self._class, self._accept)
         self._diagnostics = self.create_publisher(DiagnosticArray, "/diagnostics", 10)
-        period = 1.0 / self.settings["diagnostics_rate"]
+        period = 1.0 / self.settings.diagnostics_rate
         self._diagnostics_timer = self.create_timer(period, self.publish_diagnostics)
         self._housekeeping = self.create_timer(RETRY_SECONDS, self._keep_house)
 
     @property
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> S:
         """All parameters, checked."""
         return self._declared.settings
 
@@ -75,7 +78,7 @@ class ManagedNode(LifecycleNode):
     def cleanup(self) -> None:
         """Undo `configure`."""
 
-    def accept(self, settings: dict[str, Any], changed: Sequence[str]) -> None:
+    def accept(self, settings: S, changed: Sequence[str]) -> None:
         """Validate a change of settings, and put it into force if active; raise to refuse it."""
 
     def status(self) -> Status:
@@ -135,11 +138,11 @@ class ManagedNode(LifecycleNode):
         self._reason = ""
         return TransitionCallbackReturn.SUCCESS
 
-    def _accept(self, settings: dict[str, Any], changed: list[str]) -> None:
-        require_inactive(self.kind, changed, self.active)
+    def _accept(self, settings: S, changed: list[str]) -> None:
+        require_inactive(self._class, changed, self.active)
         self.accept(settings, changed)
         if "diagnostics_rate" in changed:
-            self._diagnostics_timer.timer_period_ns = round(1e9 / settings["diagnostics_rate"])
+            self._diagnostics_timer.timer_period_ns = round(1e9 / settings.diagnostics_rate)
 
     def _keep_house(self) -> None:
         if self.active:
@@ -152,7 +155,7 @@ class ManagedNode(LifecycleNode):
                 self.trigger_deactivate()
                 self.publish_diagnostics()
             return
-        if not (self.settings["autostart"] and self._to_be_started):
+        if not (self.settings.autostart and self._to_be_started):
             return
         if self._state_machine.current_state[1] == "unconfigured":
             self.trigger_configure()
@@ -188,7 +191,7 @@ def _text(value: Any) -> str:
 
 
 def run(
-    factory: Callable[[], ManagedNode], kind: str, arguments: Sequence[str] | None = None
+    factory: Callable[[], ManagedNode[Any]], kind: str, arguments: Sequence[str] | None = None
 ) -> int:
     """The main of a node: start, spin until told to stop, leave nothing behind."""
     os.environ.setdefault("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
@@ -230,23 +233,19 @@ def run(
 
 def _prepare(kind: str, argv: Sequence[str]) -> list[str]:
     """Real-time settings count before the middleware starts its threads, so look at them first."""
-    names = [name for name in parameters_of(kind) if name.startswith("realtime.")]
-    if not names or not any("realtime" in a or a == "--params-file" for a in argv):
+    if not any("realtime" in a or a == "--params-file" for a in argv):
         return []
+    table = settings_class(kind).parameters()
+    names = [name for name in table if name.startswith("realtime.")]
     context = Context()
     rclpy.init(args=list(argv), context=context, signal_handler_options=SignalHandlerOptions.NO)
     try:
         probe = rclpy.create_node(kind, context=context)
-        table = parameters_of(kind)
         given = {name: declare(probe, table[name]) for name in names}
-        values = {name: table[name].check(v) for name, v in given.items() if v is not None}
+        realtime = settings_class(kind).of(given).realtime
         probe.destroy_node()
     except ProjectedControlError as error:
         return [str(error)]
     finally:
         context.try_shutdown()
-    return prepare_process(
-        int(values.get("realtime.priority", 0)),
-        bool(values.get("realtime.lock_memory", False)),
-        [int(cpu) for cpu in values.get("realtime.cpus", [])],
-    )
+    return prepare_process(realtime.priority, realtime.lock_memory, list(realtime.cpus))

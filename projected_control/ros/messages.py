@@ -15,9 +15,6 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
 from projected_control.errors import InvalidValue
-from projected_control.model.arm import Arm
-from projected_control.model.constraints import Constraint, RowConstraint
-from projected_control.model.scalar_functions import PointRow
 from projected_control.ros.cdr import Layout
 
 Array = NDArray[np.float64]
@@ -221,33 +218,18 @@ class JointCommandReader:
 
 
 class WrenchReader:
-    """λ from the wrench that the constraint takes, measured at the constrained frame.
+    """Wrenches out of messages: force above moment, in the axes that the messages name.
 
-    For constraints on points the map from force to λ is constant and worked out once.
-
-    Args:
-        arm: Whose frame it is.
-        constraint: What takes the wrench.
-        frame: Where it is measured.
-        axes: Link in whose axes; empty for what the messages say.
+    Attributes:
+        frame: Of the last message; empty before the first.
     """
 
-    def __init__(self, arm: Arm, constraint: Constraint, frame: str, axes: str = "") -> None:
-        self._arm, self._constraint, self._frame, self._axes = arm, constraint, frame, axes
-        self._local = arm.attachment(axes or frame)
+    def __init__(self) -> None:
+        self.frame = ""
         self._layout: Layout | None = None
-        self._in_frame = False
-        self._map: Array | None = None
-        if isinstance(constraint, RowConstraint) and all(
-            isinstance(row, PointRow) for row in constraint.equations
-        ):
-            eye = np.eye(3)
-            self._map = np.array(
-                [constraint.multipliers(arm, frame, axis, np.zeros(3)) for axis in eye]
-            ).T.copy()
 
-    def read(self, message: bytes, multipliers: Array) -> int | None:
-        """Fill λ; the wrench's time [ns], or None for one that is not finite or absurd."""
+    def read(self, message: bytes, wrench: Array) -> int | None:
+        """Fill the wrench, 6; its time [ns], or None for one that is not finite or absurd."""
         numbers = None if self._layout is None else self._layout.read(message)
         if numbers is None:
             numbers = self._learn(message)
@@ -256,27 +238,16 @@ class WrenchReader:
         seconds, nanoseconds, *components = numbers
         if not all(abs(component) <= LARGEST_WRENCH for component in components):
             return None
-        self.convert(
-            np.array(components[:3]), np.array(components[3:]), multipliers, self._in_frame
-        )
+        wrench[:] = components
         return int(seconds) * NANOSECONDS + int(nanoseconds)
 
-    def convert(self, f: Array, tau: Array, multipliers: Array, in_frame: bool) -> None:
-        """Fill λ for a force and a torque, in the frame's own axes or in the world's."""
-        if in_frame:
-            rotation = self._local.joint_rotation @ self._local.rotation
-            f, tau = rotation @ f, rotation @ tau
-        if self._map is not None:
-            multipliers[:] = self._map @ f
-        else:
-            multipliers[:] = self._constraint.multipliers(self._arm, self._frame, f, tau)
-
     def _learn(self, message: bytes) -> tuple[Any, ...] | None:
+        """The numbers of a wrench that is not laid out like the last one; expect more like it."""
         wrench = _deserialized(message, WrenchStamped)
         if wrench is None:
             return None
-        self._layout = wrench_layout(wrench.header.frame_id)
-        self._in_frame = bool(self._axes) or wrench.header.frame_id == self._frame
+        self.frame = wrench.header.frame_id
+        self._layout = wrench_layout(self.frame)
         stamp, f, tau = wrench.header.stamp, wrench.wrench.force, wrench.wrench.torque
         return (stamp.sec, stamp.nanosec, f.x, f.y, f.z, tau.x, tau.y, tau.z)
 

@@ -6,7 +6,7 @@ import sys
 
 from projected_control.ros.controller_node import ControllerNode
 from projected_control.ros.lifecycle import run
-from projected_control.settings.parameters import MOTION
+from projected_control.settings.nodes import MOTION
 
 
 def main() -> int:

@@ -1,21 +1,17 @@
-"""What must be so for a controller to start, and for it to go on."""
+"""Who else is there when a controller starts, and while it runs."""
 
 from __future__ import annotations
 
 from time import monotonic, sleep
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
 from rclpy.node import Node
 from std_msgs.msg import Header
 
-from projected_control.control import PassiveJointController
-from projected_control.control.loop import ControlLoop
-from projected_control.control.references import Reference
 from projected_control.errors import ProjectedControlError
 from projected_control.ros.topics_port import QUEUE
 from projected_control.ros.wait_set import drain, unused
+from projected_control.settings.nodes import ControllerSettings
 
 NAMESAKE_SECONDS = 0.5
 """How long a controller listens for one of the same name where there may be one [s]."""
@@ -27,70 +23,6 @@ ROS learns of nodes after their topics: it may be the watchdog. Nobody starts be
 """
 
 _NAMELESS = "_NODE_NAME_UNKNOWN_"
-
-
-# The arm
-
-
-def require_start(loop: ControlLoop, q: NDArray[np.float64], tolerance: float) -> None:
-    """Raise where the arm is off its constraint (‖Φ‖, m), outside its limits, or out of control."""
-    controller, model = loop.controller, loop.controller.model
-    model.evaluate(q, np.zeros(model.n))
-    residual = float(np.linalg.norm(model.residual))
-    if residual > tolerance:
-        raise ProjectedControlError(
-            f"the arm is not on its constraint: ‖Φ‖ = {residual:.4g} m, allowed are "
-            f"{tolerance:g} m (constraint.residual_tolerance); at q = {np.round(q, 4).tolist()}"
-        )
-    limits = loop.guard.limits
-    outside = [
-        name
-        for name, x, low, high in zip(
-            model.arm.joint_names, q, limits.lower, limits.upper, strict=True
-        )
-        if not low <= x <= high
-    ]
-    if outside:
-        raise ProjectedControlError(f"joints {', '.join(outside)} are outside their limits")
-    if isinstance(controller, PassiveJointController):
-        controller.require_controllable(q)
-
-
-def require_near(loop: ControlLoop, reference: Reference) -> None:
-    """Raise where a reference begins elsewhere: the arm would jump there."""
-    model = loop.controller.model
-    if model.coordinates is None:
-        return
-    away = np.abs(model.coordinates.difference(reference.at(0.0).value, model.theta))
-    if (away > loop.guard.limits.reference_jump).any():
-        raise ProjectedControlError(
-            f"the reference begins {np.round(away, 4).tolist()} from where the arm is, allowed "
-            f"are {loop.guard.limits.reference_jump:g} (limits.reference_jump); set "
-            "reference.approach to go there smoothly first"
-        )
-
-
-def left_constraint(residual: float, limit: float) -> str:
-    """In words, that an active arm has left its constraint by more than is allowed; or nothing.
-
-    Nothing is said of a residual that is not a number: the guard sees to states that are not.
-    """
-    if not residual > limit:
-        return ""
-    return (
-        f"the arm has left its constraint: ‖Φ‖ = {residual:.4g} m, allowed are {limit:g} m "
-        "(limits.residual)"
-    )
-
-
-def require_constraint(loop: ControlLoop, limit: float) -> None:
-    """Raise where an active arm has left its constraint by more than this [m]."""
-    residual = float(np.linalg.norm(loop.controller.model.residual))
-    if reason := left_constraint(residual, limit):
-        raise ProjectedControlError(reason)
-
-
-# The others
 
 
 class Neighbours:
@@ -144,9 +76,9 @@ class Neighbours:
         finally:
             self._side.destroy_subscription(beats)
 
-    def require_watchdog(self, settings: dict[str, Any]) -> None:
+    def require_watchdog(self, settings: ControllerSettings) -> None:
         """Raise where the watchdog, if one is needed, has fallen silent."""
-        name, patience = settings["watchdog"], settings["limits.watchdog_time"]
+        name, patience = settings.watchdog, settings.limits.watchdog_time
         if not name:
             return
         if self._beats is not None and drain(self._beats):

@@ -1,9 +1,11 @@
-"""Declaring the table of parameters on a node, and checking what is set."""
+"""Declaring the parameters of a node, and checking what is set."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
+from typing import Any, Generic, TypeVar
 
 from rcl_interfaces.msg import (
     FloatingPointRange,
@@ -14,31 +16,31 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter as RosParameter
 
 from projected_control.errors import ProjectedControlError
-from projected_control.settings.parameters import Parameter, Settings, checked, parameters_of
+from projected_control.settings.declaration import Parameter
+from projected_control.settings.nodes import NodeSettings
 
-Accept = Callable[[dict[str, Any], list[str]], None]
-"""Takes complete new settings and the names that changed; raises to refuse them."""
+S = TypeVar("S", bound=NodeSettings)
+
+EMPTY_LIST = RosParameter.Type.DOUBLE_ARRAY
+"""The type in which ROS keeps an empty list; the first value that is set brings its own."""
 
 
-class DeclaredParameters:
+class DeclaredParameters(Generic[S]):
     """The parameters of a node, all of which are declared, checked and kept as one set.
 
     A change is accepted or refused as a whole; refused, everything stays as it was.
 
     Args:
         node: That has them.
-        kind: Its name in the table.
-        accept: Asked about every change before it is made.
+        kind: The class of its settings.
+        accept: Asked about every change before it is made: takes complete new settings and the
+            names that changed, and raises to refuse them.
     """
 
-    def __init__(self, node: Node, kind: str, accept: Accept) -> None:
-        self._table, self._kind, self._accept = parameters_of(kind), kind, accept
-        given = {}
-        for name, parameter in self._table.items():
-            given[name] = declare(node, parameter)
-        self.settings: dict[str, Any] = checked(
-            kind, {k: v for k, v in given.items() if v is not None}
-        )
+    def __init__(self, node: Node, kind: type[S], accept: Callable[[S, list[str]], None]) -> None:
+        self._table, self._accept = kind.parameters(), accept
+        given = {name: declare(node, parameter) for name, parameter in self._table.items()}
+        self.settings: S = kind.of(given)
         node.add_on_set_parameters_callback(self._on_set)
 
     def _on_set(self, changes: Sequence[RosParameter]) -> SetParametersResult:
@@ -46,8 +48,9 @@ class DeclaredParameters:
         if not wanted:
             return SetParametersResult(successful=True)
         try:
-            settings = checked(self._kind, {**self.settings, **wanted})
-            changed = [name for name in wanted if settings[name] != self.settings[name]]
+            settings = self.settings.changed(wanted)
+            before, after = self.settings.values(), settings.values()
+            changed = [name for name in wanted if after[name] != before[name]]
             if changed:
                 self._accept(settings, changed)
         except ProjectedControlError as error:
@@ -58,9 +61,9 @@ class DeclaredParameters:
         return SetParametersResult(successful=True)
 
 
-def require_inactive(kind: str, changed: Sequence[str], active: bool) -> None:
+def require_inactive(kind: type[NodeSettings], changed: Sequence[str], active: bool) -> None:
     """Refuse changes of parameters that only count at configuration while a node is active."""
-    table = parameters_of(kind)
+    table = kind.parameters()
     fixed = [name for name in changed if not table[name].live]
     if active and fixed:
         raise ProjectedControlError(
@@ -68,10 +71,42 @@ def require_inactive(kind: str, changed: Sequence[str], active: bool) -> None:
         )
 
 
-def declare(node: Node, parameter: Parameter) -> Any:
-    """Declare a parameter; its value as ROS has it, None for an empty list from a file."""
-    default = parameter.default if parameter.default != [] else [""]
-    return node.declare_parameter(parameter.name, default, _descriptor(parameter)).value
+def declare(node: Node, parameter: Parameter, arguments: Sequence[str] | None = None) -> Any:
+    """Declare a parameter; returns its value.
+
+    ROS has no empty list in a parameter file: its parser says that the parameter is *not set*. As
+    every parameter here has a default that is set, "not set" can only be such a list. On the
+    command line (``-p name:=[]``) an empty list is lost altogether and has to be looked for.
+
+    Args:
+        node: That gets it.
+        parameter: What is declared.
+        arguments: The command line; None for that of the process.
+    """
+    default = list(parameter.default) if parameter.is_list else parameter.default
+    unset = default if default != [] else [""]
+    value = node.declare_parameter(parameter.name, unset, _descriptor(parameter)).value
+    if parameter.is_list:
+        argv = sys.argv if arguments is None else arguments
+        if value is None or value == [""] or parameter.name in emptied(argv):
+            node.set_parameters([RosParameter(parameter.name, EMPTY_LIST, [])])
+            return []
+    return value
+
+
+def emptied(arguments: Sequence[str]) -> set[str]:
+    """Names of the parameters that a command line sets to an empty list last of all."""
+    names: dict[str, bool] = {}
+    for rule in _rules(arguments):
+        name, _, value = rule.partition(":=")
+        names[name.rpartition(":")[2]] = value.replace(" ", "") == "[]"
+    return {name for name, empty in names.items() if empty}
+
+
+def _rules(arguments: Sequence[str]) -> Iterator[str]:
+    for flag, rule in pairwise(arguments):
+        if flag in ("-p", "--param"):
+            yield rule
 
 
 def _descriptor(parameter: Parameter) -> ParameterDescriptor:
@@ -84,7 +119,7 @@ def _descriptor(parameter: Parameter) -> ParameterDescriptor:
             )
         ]
     choices = f"one of {', '.join(parameter.choices)}" if parameter.choices else ""
-    scalar = isinstance(parameter.default, float)
+    scalar = parameter.type is float and not parameter.is_list
     limits = ""
     if not scalar and bounds:
         limits = f"each from {parameter.minimum:g} to {parameter.maximum:g}"
@@ -95,8 +130,3 @@ def _descriptor(parameter: Parameter) -> ParameterDescriptor:
         floating_point_range=bounds if scalar else [],
         dynamic_typing=True,
     )
-
-
-def copy_settings(settings: Settings) -> dict[str, Any]:
-    """Settings of one's own."""
-    return {k: list(v) if isinstance(v, list) else v for k, v in settings.items()}

@@ -9,16 +9,13 @@ from typing import Any
 
 import numpy as np
 from geometry_msgs.msg import WrenchStamped
-from numpy.typing import NDArray
 from rclpy.node import Node
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
 from projected_control.errors import ProjectedControlError
-from projected_control.model.constraints import Constraint, RowConstraint
-from projected_control.model.scalar_functions import PointRow
-from projected_control.ports import SimulatedArm
+from projected_control.ports.simulated import SimulatedArm
 from projected_control.ros.messages import (
     NANOSECONDS,
     EffortReader,
@@ -31,6 +28,7 @@ from projected_control.ros.messages import (
 from projected_control.ros.realtime import quiet_interpreter
 from projected_control.ros.topics_port import QUEUE
 from projected_control.ros.wait_set import Worker, unused
+from projected_control.settings.nodes import SimulatedArmSettings
 
 REPEAT_SECONDS = 0.1
 """After which a state is said again in lockstep where no answer came, or while paused [s]."""
@@ -39,13 +37,16 @@ NAP_SECONDS = 0.05
 """How long the arm sleeps at most before it looks whether it is to stop or to change [s]."""
 
 
+HANDOVER = 10
+"""Commands after which an arm that was held until its controller has it is let go."""
+
+
 class Physics(Worker):
     """The thread in which simulated time passes.
 
     Args:
         node: In no executor; gets the topics.
         hardware: What is simulated.
-        constraint: Whose force the wrench is.
         settings: Of the node.
 
     Attributes:
@@ -62,13 +63,12 @@ class Physics(Worker):
         self,
         node: Node,
         hardware: SimulatedArm,
-        constraint: Constraint | None,
-        settings: dict[str, Any],
+        settings: SimulatedArmSettings,
     ) -> None:
         arm = hardware.plant.model.arm
         self._reader: EffortReader | JointCommandReader
         kind: type[Any]
-        if settings["simulation.interface"] == "joint_commands":
+        if settings.simulation.interface == "joint_commands":
             kind, topic = JointState, "joint_commands"
             self._reader = JointCommandReader(arm.joint_names, arm.actuated.tolist())
         else:
@@ -77,9 +77,8 @@ class Physics(Worker):
         self._commands = node.create_subscription(kind, topic, unused, QUEUE, raw=True)
         super().__init__(node, "physics", [self._commands])
         self.hardware, self.settings = hardware, settings
-        self._constraint = constraint
         self._arm = arm
-        self.period_ns = round(1e9 / settings["rate"])
+        self.period_ns = round(1e9 / settings.rate)
         self._states = node.create_publisher(JointState, "joint_states", QUEUE)
         self._wrenches = node.create_publisher(WrenchStamped, "wrench", QUEUE)
         self._clock = node.create_publisher(Clock, "/clock", QUEUE)
@@ -89,7 +88,6 @@ class Physics(Worker):
         self._effort, self._wanted = np.zeros(arm.n), np.zeros(arm.n)
         self.disturbance = np.zeros(arm.n)
         self._numbers = np.zeros((3, arm.n))
-        self._directions = _directions(constraint, hardware.plant.model.m)
         self._said: list[tuple[Any, bytes]] = []
         self._reading = hardware.read()
         self.ticks = self.refused = self.late = 0
@@ -116,7 +114,7 @@ class Physics(Worker):
 
     def reset(self) -> None:
         """Back to the start; in the thread."""
-        self.hardware.activate()
+        self.hardware.reset()
         self._effort[:] = 0.0
         self._reading = self.hardware.read()
         self.failure = ""
@@ -130,7 +128,7 @@ class Physics(Worker):
     def _run(self) -> None:
         try:
             with quiet_interpreter(), self._inbox:
-                if self.settings["lockstep"]:
+                if self.settings.lockstep:
                     self._run_in_lockstep()
                 else:
                     self._run_by_the_clock()
@@ -140,7 +138,7 @@ class Physics(Worker):
     @property
     def finished(self) -> bool:
         """Whether the duration asked for is over."""
-        duration = self.settings["simulation.duration"]
+        duration = self.settings.simulation.duration
         return bool(duration and self.time >= duration - 1e-9)
 
     def _make_changes(self) -> None:
@@ -183,9 +181,9 @@ class Physics(Worker):
         return False
 
     def _run_by_the_clock(self) -> None:
-        waiting = bool(self.settings["simulation.wait_for_command"])
-        self.braked = bool(self.settings["simulation.brake"])
-        patience = self.settings["simulation.command_timeout"] or float("inf")
+        held = HANDOVER if self.settings.simulation.wait_for_command else 0
+        self.braked = self.settings.simulation.brake
+        patience = self.settings.simulation.command_timeout or float("inf")
         heard = monotonic()
         while not self._inbox.closed and not self.finished:
             self._make_changes()
@@ -193,15 +191,17 @@ class Physics(Worker):
             self._sleep_until_next()
             while (message := self._inbox.take(0)) is not None:
                 if self._accept(message) is not None:
-                    waiting, heard = False, monotonic()
+                    held, heard = max(held - 1, 0), monotonic()
                     self.braked = self.braked and not self._effort.any()
             if monotonic() - heard > patience:
                 self._effort[:] = 0.0
-            if self._may_step() and not waiting:
+            if held:
+                self._hold()
+            elif self._may_step():
                 self._step()
 
     def _sleep_until_next(self) -> None:
-        factor = self.settings["simulation.factor"]
+        factor = self.settings.simulation.factor
         if factor != self._factor:
             self._factor, self._origin = factor, (monotonic(), 0)
         if factor <= 0.0:
@@ -217,7 +217,7 @@ class Physics(Worker):
         while (ahead := due - monotonic()) > 0.0 and not self._inbox.closed:
             sleep(min(ahead, NAP_SECONDS))
             self._make_changes()
-            if self.settings["simulation.factor"] != factor:
+            if self.settings.simulation.factor != factor:
                 return
 
     def _accept(self, message: bytes) -> int | None:
@@ -238,22 +238,27 @@ class Physics(Worker):
                 self.failure = str(error)
         self.ticks += 1
 
+    def _hold(self) -> None:
+        """The arm is held until its controller has it: forces answer, time stands still."""
+        self.hardware.hold(self._effort)
+        self._reading = self.hardware.read()
+
     def _publish(self) -> None:
-        fault = self.settings["fault"]
+        fault = self.settings.fault
         now = self.ticks * self.period_ns
         if fault == "back":
             now = max(now - 5 * self.period_ns * (self.ticks % 2), 0)
         self._said.clear()
-        if self.settings["simulation.clock"]:
+        if self.settings.simulation.clock:
             clock = self._clock_layout.write(*divmod(now, NANOSECONDS))
             self._said.append((self._clock, clock))
-        if self._constraint is not None:
+        if self._reading.wrench is not None:
             self._said.append((self._wrenches, self._wrench(now)))
         self._said.append((self._states, self._state(now, fault)))
         self._say()
 
     def _say(self) -> None:
-        fault = self.settings["fault"]
+        fault = self.settings.fault
         if fault == "silent" or self.failure:
             return
         for publisher, message in self._said:
@@ -271,17 +276,7 @@ class Physics(Worker):
         return self._writer.fill(now, *numbers)
 
     def _wrench(self, now: int) -> bytes:
-        """The force the constraint takes, in world axes: Σ λ_i direction_i for rows on points."""
-        multipliers = self._reading.multipliers
-        force = np.zeros(3) if multipliers is None else multipliers @ self._directions
-        return self._wrench_layout.write(*divmod(now, NANOSECONDS), *force.tolist(), 0.0, 0.0, 0.0)
-
-
-def _directions(constraint: Constraint | None, m: int) -> NDArray[np.float64]:
-    """The force at the frame for λ_i = 1, m × 3; zero for rows that are not on points."""
-    directions = np.zeros((m, 3))
-    if isinstance(constraint, RowConstraint):
-        for i, row in enumerate(constraint.equations):
-            if isinstance(row, PointRow):
-                directions[i] = row.direction
-    return directions
+        """The wrench that the constraint takes, in world axes."""
+        wrench = self._reading.wrench
+        numbers = [0.0] * 6 if wrench is None else wrench.tolist()
+        return self._wrench_layout.write(*divmod(now, NANOSECONDS), *numbers)

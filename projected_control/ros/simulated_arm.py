@@ -15,22 +15,21 @@ import numpy as np
 from std_srvs.srv import SetBool, Trigger
 
 from projected_control.errors import InvalidValue, ProjectedControlError
-from projected_control.model.constraints import Constraint
-from projected_control.ports import SimulatedArm
+from projected_control.ports.simulated import SimulatedArm
 from projected_control.ros.lifecycle import OK, WARN, ManagedNode, Status, run
 from projected_control.ros.physics import Physics
 from projected_control.ros.wait_set import side_node
 from projected_control.settings import build
-from projected_control.settings.parameters import ARM, parameters_of
+from projected_control.settings.nodes import ARM, SimulatedArmSettings
 from projected_control.simulation import ForceSensor
 
 
-class SimulatedArmNode(ManagedNode):
+class SimulatedArmNode(ManagedNode[SimulatedArmSettings]):
     """Parameters, lifecycle and services around `Physics`."""
 
     def __init__(self) -> None:
         self._physics: Physics | None = None
-        self._parts: tuple[SimulatedArm, Constraint | None] | None = None
+        self._arm: SimulatedArm | None = None
         super().__init__(ARM)
         self._physics_node = side_node(self, "physics")
         self.create_service(Trigger, "~/reset", self._on_reset)
@@ -38,20 +37,19 @@ class SimulatedArmNode(ManagedNode):
         self.create_service(Trigger, "~/step", self._on_step)
 
     def configure(self) -> None:
-        self._parts = self._build(self.settings)
+        self._arm = self._build(self.settings)
 
-    def _build(self, settings: dict[str, Any]) -> tuple[SimulatedArm, Constraint | None]:
-        hardware, constraint = build.build_plant(settings)
-        hardware.plant.step(np.zeros(hardware.plant.model.n))  # compiles what a step needs
-        hardware.activate()
-        return hardware, constraint
+    def _build(self, settings: SimulatedArmSettings) -> SimulatedArm:
+        arm = build.build_plant(settings)
+        arm.plant.step(np.zeros(arm.plant.model.n))  # compiles what a step needs
+        arm.reset()
+        return arm
 
     def activate(self) -> None:
-        if self._parts is None:
+        if self._arm is None:
             raise ProjectedControlError("the simulated arm is not configured")
-        hardware, constraint = self._parts
-        hardware.activate()
-        self._physics = Physics(self._physics_node, hardware, constraint, self.settings)
+        self._arm.reset()
+        self._physics = Physics(self._physics_node, self._arm, self.settings)
         self.accept(self.settings, ["disturbance.effort", "sensor.noise", "sensor.delay"])
         self._physics.start()
 
@@ -62,25 +60,24 @@ class SimulatedArmNode(ManagedNode):
             self._physics = None
 
     def cleanup(self) -> None:
-        self._parts = None
+        self._arm = None
 
     def destroy_node(self) -> None:
         self._physics_node.destroy_node()
         super().destroy_node()
 
-    def accept(self, settings: dict[str, Any], changed: Sequence[str]) -> None:
-        if self._parts is None:
+    def accept(self, settings: SimulatedArmSettings, changed: Sequence[str]) -> None:
+        if self._arm is None:
             return
-        table = parameters_of(self.kind)
-        if not all(table[name].live for name in changed):
-            self._parts = self._build(settings)
+        if not all(settings.parameters()[name].live for name in changed):
+            self._arm = self._build(settings)
             return
-        physics, n = self._physics, self._parts[0].plant.model.n
+        physics, n = self._physics, self._arm.plant.model.n
         friction = build.build_friction(settings, n)
-        disturbance = np.asarray(settings["disturbance.effort"] or np.zeros(n), dtype=np.float64)
+        disturbance = np.asarray(settings.disturbance.effort or np.zeros(n), dtype=np.float64)
         if disturbance.shape != (n,):
             raise InvalidValue(f"disturbance.effort must have {n} numbers, got {disturbance.size}")
-        sensor = ForceSensor(settings["sensor.noise"], settings["sensor.delay"])
+        sensor = ForceSensor(settings.sensor.noise, settings.sensor.delay)
         if physics is None:
             return
         running, new_sensor = physics, bool({"sensor.noise", "sensor.delay"} & set(changed))
@@ -130,7 +127,7 @@ class SimulatedArmNode(ManagedNode):
             "commands refused": physics.refused,
             "times too late": physics.late,
             "paused": physics.paused,
-            "fault": self.settings["fault"],
+            "fault": self.settings.fault,
         }
         if physics.failure:
             return WARN, physics.failure, values

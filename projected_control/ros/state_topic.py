@@ -1,17 +1,27 @@
-"""The state of a controller as a person plots it."""
+"""What a running controller says: its heartbeat, and its state as a person plots it."""
 
 from __future__ import annotations
 
+from time import monotonic
+from typing import Any
+
 import numpy as np
 from builtin_interfaces.msg import Time
+from rclpy.duration import Duration
 from sensor_msgs.msg import JointState
+from std_msgs.msg import Header
 
-from projected_control.control.loop import ControlLoop
+from projected_control.control.loop import ControlLoop, Tick
+from projected_control.ports.port import Port
 from projected_control.ros.messages import NANOSECONDS
+from projected_control.settings.nodes import ControllerSettings
+
+FAREWELL_SECONDS = 0.2
+"""How long the farewell may take to arrive [s]."""
 
 
-class NamedState:
-    """What a person plots: a joint state whose names are quantities and positions their values."""
+class PlottableState:
+    """A joint state whose names are quantities and whose positions are their values."""
 
     def __init__(self, loop: ControlLoop) -> None:
         controller = loop.controller
@@ -27,11 +37,11 @@ class NamedState:
         names += ["residual", "torque_norm", "torque_norm/idc"]
         self._message = JointState(name=names)
 
-    def fill(self, stamp: int) -> JointState:
+    def fill(self, stamp_ns: int) -> JointState:
         """The message for the last tick."""
         controller, model = self._controller, self._controller.model
         force = controller.force
-        wanted = np.zeros(model.m) if force is None else force.wanted
+        wanted = np.zeros(model.m) if force is None else force.desired
         coordinates = np.stack([model.theta, controller.motion[0], controller.error[0]], axis=1)
         multipliers = np.stack([controller.measured, wanted], axis=1)
         effort = controller.effort
@@ -39,10 +49,57 @@ class NamedState:
         norms = [
             np.linalg.norm(model.residual),
             np.linalg.norm(self._guard.sent),
-            np.linalg.norm(controller.inverse_dynamics * model.root),
+            np.linalg.norm(controller.inverse_dynamics * model.sqrt_metric),
         ]
         values = [*coordinates.ravel(), *multipliers.ravel(), *joints.ravel(), *norms]
-        seconds, nanoseconds = divmod(stamp, NANOSECONDS)
+        seconds, nanoseconds = divmod(stamp_ns, NANOSECONDS)
         self._message.header.stamp = Time(sec=seconds, nanosec=nanoseconds)
         self._message.position = [float(value) for value in values]
         return self._message
+
+
+class StateReporter:
+    """Publishes the heartbeat and the topic ~/state while a runner runs (a `Listener`).
+
+    Args:
+        beats, states: Publishers, which live longer than one activation, so that listeners have
+            found them when it starts.
+        loop: What runs.
+        port: Knows the time of the last state as `stamp_ns`.
+        settings: Of the controller node.
+    """
+
+    def __init__(
+        self, beats: Any, states: Any, loop: ControlLoop, port: Port, settings: ControllerSettings
+    ) -> None:
+        self._beats, self._states, self._port = beats, states, port
+        self._beat_period, self._beaten = 1.0 / settings.heartbeat_rate, 0.0
+        rate = settings.state_rate
+        self._every = max(round(settings.rate / rate), 1) if rate else 0
+        self._ticks = 0
+        self._state = PlottableState(loop)
+
+    def ticked(self, tick: Tick) -> None:
+        self._beat()
+        self._ticks += 1
+        if self._every and self._ticks % self._every == 0:
+            self._states.publish(self._state.fill(max(self._port.stamp_ns, 0)))
+
+    def waited(self) -> None:
+        self._beat()
+
+    def warm_up(self) -> None:
+        """Walk the way of a message once, so that no tick walks it for the first time."""
+        self._state.fill(0)
+
+    def farewell(self) -> None:
+        """The loop ends on purpose."""
+        self._beats.publish(Header(frame_id="inactive"))
+        self._beats.wait_for_all_acked(Duration(seconds=FAREWELL_SECONDS))
+
+    def _beat(self) -> None:
+        """The loop lives, whether or not the arm does."""
+        now = monotonic()
+        if now - self._beaten >= self._beat_period:
+            self._beats.publish(Header(frame_id="active"))
+            self._beaten = now

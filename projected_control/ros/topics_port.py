@@ -1,31 +1,36 @@
-"""The thread in which a controller lives: waits for states, answers each, counts everything."""
+"""An arm on topics: joint states and wrenches come as messages, efforts go as messages.
+
+Reading is done with a wait set of its own on a node that no executor spins; the messages are read
+and written as bytes. Both save most of the time a message takes otherwise.
+"""
 
 from __future__ import annotations
 
+from collections import deque
 from time import monotonic, perf_counter_ns, sleep
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from geometry_msgs.msg import WrenchStamped
+from numpy.typing import NDArray
 from rclpy.duration import Duration
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
 from sensor_msgs.msg import JointState
-from std_msgs.msg import Float64MultiArray, Header
+from std_msgs.msg import Float64MultiArray
 
-from projected_control.control.guard import Event
+from projected_control.control.force_source import WORLD
 from projected_control.control.loop import ControlLoop
+from projected_control.control.state import RawState
 from projected_control.errors import ProjectedControlError
-from projected_control.ports.port import ArmState
-from projected_control.ros.answering import Answering
-from projected_control.ros.messages import (
-    EffortWriter,
-    StateReader,
-    WrenchReader,
-    tag_of,
-)
-from projected_control.ros.realtime import quiet_interpreter
-from projected_control.ros.wait_set import Worker, unused
+from projected_control.ports.delay import EchoDelay
+from projected_control.ports.port import Port
+from projected_control.ros.lifecycle import ManagedNode
+from projected_control.ros.messages import EffortWriter, StateReader, WrenchReader, tag_of
+from projected_control.ros.wait_set import Inbox, unused
+from projected_control.settings.nodes import ControllerSettings
+
+Array = NDArray[np.float64]
 
 QUEUE = QoSProfile(depth=10)
 """Reliable, ten deep: lost nothing at 1 kHz."""
@@ -34,20 +39,21 @@ BACKLOG = 3
 """How many waiting states a loop that stays behind answers; older ones are skipped, to bound the
 lag. What a single stall left in the queue is answered in full."""
 
+FIRST_STATE_SECONDS = 1.0
+"""How long opening waits for the arm [s]."""
+
 LOCKSTEP_PATIENCE = 2.0
-"""Without a state in lockstep, after which the controller gives up [s]."""
+"""For which a wrench is awaited in lockstep, and without a state the controller gives up [s]."""
 
 FAREWELL_SECONDS = 0.2
 """How long the last words of a loop may take to arrive [s]."""
-
-_FORCE_STALE, _STALE = int(Event.FORCE_STALE), int(Event.STATE_STALE)
 
 
 class Wiring(NamedTuple):
     """Where an arm is reached.
 
     Attributes:
-        order: Of the joints in a command, by name; None for all joints of the arm in its order.
+        order: Joints in the order of a command, by name; None for all joints in the arm's order.
         states, wrench, commands: Topics.
     """
 
@@ -57,96 +63,217 @@ class Wiring(NamedTuple):
     commands: str = "effort_controller/commands"
 
 
-class LoopThread(Worker, Answering):
-    """Joint states in, efforts out.
-
-    Everything here happens in one thread, but for `first_state` (before it starts), `hand_over`
-    and `stop`.
+class TopicsPort(Port):
+    """Whoever listens gets the efforts.
 
     Args:
-        node: In no executor; gets the loop's topics.
-        voice, loop, settings: See `Answering`.
+        node: In no executor; gets the topics.
+        loop: What will answer: its arm names the joints, and it says whether it needs a wrench.
+        settings: Of the controller node.
         wiring: Where the arm is reached.
+
+    Attributes:
+        settings: As given; those that may change live are looked up at every reading.
+        skipped: States that a newer one overtook.
+        malformed: States and wrenches that could not be read.
+        echo: Measures the delay from the efforts that the arm reports.
+        has_echo: Whether that delay counts.
+        stamp_ns: Time of the last state [ns].
+        q: Joint positions of the last state, for those who only look.
     """
+
+    waits = True
+    has_echo = False
 
     def __init__(
         self,
         node: Node,
-        voice: tuple[Any, Any],
         loop: ControlLoop,
-        settings: dict[str, Any],
-        wiring: Wiring,
+        settings: ControllerSettings,
+        wiring: Wiring = Wiring(),  # noqa: B008
     ) -> None:
-        Answering.__init__(self, voice, loop, settings)
         model = loop.controller.model
-        self._model = model
-        self.needs_wrench = loop.controller.force is not None and loop.observer is None
-        self._states = node.create_subscription(JointState, wiring.states, unused, QUEUE, raw=True)
-        subscriptions = [self._states]
-        self._wrench_reader: WrenchReader | None = None
-        if model.constraint is not None:
-            subscriptions.append(
-                node.create_subscription(WrenchStamped, wiring.wrench, unused, QUEUE, raw=True)
-            )
-            frame = settings["constraint.frame"]
-            axes = settings["constraint.wrench_frame"]
-            self._wrench_reader = WrenchReader(model.arm, model.constraint, frame, axes)
-        Worker.__init__(self, node, "control loop", subscriptions)
-        self._subscriptions, self._wrench_topic = subscriptions, wiring.wrench
-        self._commands = node.create_publisher(Float64MultiArray, wiring.commands, QUEUE)
+        self._node, self._model, self.settings, self.wiring = node, model, settings, wiring
+        self.heard = monotonic()
+        self._needs_wrench = loop.needs_wrench
         names = model.arm.joint_names
         order = [names.index(name) for name in wiring.order or names]
         self._writer, self._first_motor = EffortWriter(order), order[0]
-        self._reader = StateReader(names, names[order[0]], settings["joint_offsets"])
-        self._v = np.zeros(model.n)
-        self._lambda = np.full(model.m, np.nan)
+        self._reader = StateReader(names, names[order[0]], settings.joint_offsets)
+        self._wrench_reader = WrenchReader()
+        self._states = node.create_subscription(JointState, wiring.states, unused, QUEUE, raw=True)
+        self._subscriptions = [self._states]
+        if model.constraint is not None:
+            self._subscriptions.append(
+                node.create_subscription(WrenchStamped, wiring.wrench, unused, QUEUE, raw=True)
+            )
+        self._inbox = Inbox(node, self._subscriptions)
+        self._commands = node.create_publisher(Float64MultiArray, wiring.commands, QUEUE)
+        self.q, self._v = np.full(model.n, np.nan), np.zeros(model.n)
+        self._waiting: deque[bytes] = deque()
+        self._received, self._behind, self._entered = 0, False, False
+        self._origin_ns: int | None = None
+        self.stamp_ns = -1  # before the first state
+        self._wrench = np.zeros(6)
         self._wrench_stamp: int | None = None
         self._wrench_heard = 0
-        self._wrench_is_coming = self.needs_wrench
-        self._behind = False
+        self._wrench_is_coming = False
+        self._sent = np.zeros(model.n)
+        self.echo = EchoDelay()
+        self.skipped = self.malformed = 0
 
-    def first_state(self, seconds: float) -> ArmState:
+    # Opening and closing
+
+    def open(self) -> RawState:
+        self._inbox.__enter__()
+        self._entered = True
+        state = self._first_state(FIRST_STATE_SECONDS)
+        self._wrench_is_coming = self._needs_wrench or bool(
+            self._node.count_publishers(self.wiring.wrench)
+        )
+        return state
+
+    def _first_state(self, seconds: float) -> RawState:
         """A state (and a wrench, if one is needed) to start from; raises where none comes."""
         deadline = monotonic() + seconds
         got_state = False
         problem = f"no joint state on {self._states.topic_name}"
-        with self._inbox:
-            while monotonic() < deadline:
-                self._inbox.wait(0.05)
-                for message in self._inbox.unread(0):
-                    if wrong := self._reader.wrong_with(message):
-                        problem = problem if got_state else wrong
-                        continue
-                    self._reader.read(message, self.q, self._v)
-                    got_state = True
-                    self._model.evaluate(self.q, self._v)
-                    break
-                self._take_wrenches()
-                if self.needs_wrench and got_state and self._wrench_stamp is None:
-                    problem = (
-                        f"no finite wrench on the topic {self._wrench_topic}, and the force loop "
-                        "needs one"
-                    )
-                elif got_state and not self._commands.get_subscription_count():
-                    problem = f"nobody takes efforts on {self._commands.topic_name}"
-                elif got_state:
-                    return ArmState(self.q.copy(), self._v.copy(), None, 0.0)
+        while monotonic() < deadline:
+            self._inbox.wait(0.05)
+            for message in self._inbox.unread(0):
+                if wrong := self._reader.wrong_with(message):
+                    problem = problem if got_state else wrong
+                    continue
+                self._reader.read(message, self.q, self._v)
+                got_state = True
+                break
+            self._take_wrenches()
+            if self._needs_wrench and got_state and self._wrench_stamp is None:
+                problem = (
+                    f"no finite wrench on the topic {self.wiring.wrench}, and the force loop "
+                    "needs one"
+                )
+            elif got_state and not self._commands.get_subscription_count():
+                problem = f"nobody takes efforts on {self._commands.topic_name}"
+            elif got_state:
+                wrench = self._wrench.copy() if self._wrench_stamp is not None else None
+                return RawState(self.q.copy(), self._v.copy(), 0.0, wrench)
         raise ProjectedControlError(problem)
 
     def ages(self, seconds: float) -> list[float]:
         """How old states are when they come, by their stamps, over a while [s]."""
         deadline, ages = monotonic() + seconds, []
         clock = self._node.get_clock()
-        with self._inbox:
-            while monotonic() < deadline:
-                self._inbox.wait(0.05)
-                now = clock.now().nanoseconds
-                for message in self._inbox.unread(0)[:1]:
-                    stamp = self._reader.read(message, self.q, self._v)
-                    if stamp is not None:
-                        ages.append((now - stamp) * 1e-9)
-                self._take_wrenches()
+        while monotonic() < deadline:
+            self._inbox.wait(0.05)
+            now = clock.now().nanoseconds
+            for message in self._inbox.unread(0)[:1]:
+                stamp = self._reader.read(message, self.q, self._v)
+                if stamp is not None:
+                    ages.append((now - stamp) * 1e-9)
+            self._take_wrenches()
         return ages
+
+    def interrupt(self) -> None:
+        self._inbox.close()
+
+    def close(self) -> None:
+        """Give back what was made on the node, when the last effort has arrived."""
+        self._commands.wait_for_all_acked(Duration(seconds=FAREWELL_SECONDS))
+        if self._entered:
+            self._inbox.__exit__(None, None, None)
+            self._entered = False
+        self._inbox.destroy()
+        for subscription in self._subscriptions:
+            self._node.destroy_subscription(subscription)
+        self._node.destroy_publisher(self._commands)
+
+    # Reading and writing
+
+    def read(self) -> RawState | None:
+        if not self._waiting:
+            self._listen()
+        lockstep = self.settings.lockstep
+        while self._waiting:
+            now = self._reader.read(self._waiting.popleft(), self.q, self._v)
+            if now is None:
+                self.malformed += 1
+                continue
+            self.heard = monotonic()
+            if not (lockstep and now == self.stamp_ns):
+                return self._state(now)
+            self.write(self._sent)  # a state that is said again gets the same answer again
+        return None
+
+    def _listen(self) -> None:
+        """Wait for messages; of a backlog that persists keep the newest few."""
+        if self.settings.lockstep:
+            self._inbox.wait(0.1)
+            self._received = perf_counter_ns()
+            message = self._inbox.take(0)
+            if message is not None:
+                self._waiting.append(message)
+        else:
+            patience = min(self.settings.limits.stale_time, 1.0 / self.settings.heartbeat_rate)
+            self._inbox.wait(patience)
+            self._received = perf_counter_ns()
+            unread = self._inbox.unread(0)
+            behind = len(unread) > BACKLOG
+            if behind and self._behind:
+                self.skipped += len(unread) - BACKLOG
+                del unread[BACKLOG:]
+            self._behind = behind
+            self._waiting.extend(reversed(unread))
+        self._take_wrenches()  # else an unread wrench would wake us again and again
+
+    def _state(self, now: int) -> RawState:
+        if self._origin_ns is None:
+            self._origin_ns = now
+        self.stamp_ns = now
+        self.echo.seen(self._reader.echo)
+        self._take_wrenches()
+        lockstep = self.settings.lockstep
+        if lockstep and self._wrench_is_coming:
+            self._await_wrench(now)
+        time = (now - self._origin_ns) * 1e-9
+        if self._wrench_stamp is None:
+            return RawState(self.q, self._v, time, None, 0.0, self._received)
+        # By the clock of this computer: a sensor's own may be another than that of the joints.
+        age = now - self._wrench_stamp if lockstep else self._received - self._wrench_heard
+        return RawState(self.q, self._v, time, self._wrench, age * 1e-9, self._received)
+
+    def _await_wrench(self, now: int) -> None:
+        """In lockstep a state and its wrench belong together."""
+        give_up = monotonic() + LOCKSTEP_PATIENCE
+        while self._wrench_stamp != now and monotonic() < give_up and not self._inbox.closed:
+            self._inbox.wait(0.01)
+            self._take_wrenches()
+        self._wrench_is_coming = self._needs_wrench or self._wrench_stamp == now
+
+    def _take_wrenches(self) -> None:
+        if len(self._subscriptions) < 2:
+            return
+        for message in self._inbox.unread(1):
+            stamp = self._wrench_reader.read(message, self._wrench)
+            if stamp is not None:
+                if stamp != self._wrench_stamp:
+                    self._wrench_stamp, self._wrench_heard = stamp, perf_counter_ns()
+                    self._name_axes()
+                return
+            self.malformed += 1
+
+    def _name_axes(self) -> None:
+        """In whose axes the wrench is: what the settings say, else what the messages say."""
+        frame = self.settings.constraint.wrench_frame or self._wrench_reader.frame
+        world = frame in (self._model.arm.root_link, self._model.arm.root_frame, "world")
+        self.wrench_frame = WORLD if world else frame or "(none)"
+
+    def write(self, effort: Array) -> None:
+        tag = tag_of(self.stamp_ns) if self.settings.lockstep and self.stamp_ns >= 0 else 0
+        self._commands.publish(self._writer.fill(effort, tag))
+        if effort is not self._sent:
+            self._sent[:] = effort
+            self.echo.sent(float(effort[self._first_motor]))
 
     def await_listener(self, seconds: float) -> bool:
         """Whether somebody listens to the commands; discovery takes a moment."""
@@ -157,135 +284,10 @@ class LoopThread(Worker, Answering):
             sleep(0.01)
         return True
 
-    def start(self) -> None:
-        self._wrench_is_coming = self.needs_wrench or bool(
-            self._node.count_publishers(self._wrench_topic)
-        )
-        super().start()
+    def counters(self) -> dict[str, int]:
+        return {"states_skipped": self.skipped, "malformed": self.malformed}
 
-    def destroy(self) -> None:
-        """Give back what was made on the node."""
-        node = self._node
-        for subscription in self._subscriptions:
-            node.destroy_subscription(subscription)
-        node.destroy_publisher(self._commands)
 
-    # In the thread
-
-    def _run(self) -> None:
-        try:
-            with quiet_interpreter(), self._inbox:
-                self._answer_states()
-        except Exception as error:  # nothing may leave the thread but a reason
-            self.lost = f"the loop failed: {type(error).__name__}: {error}"
-        finally:
-            self.loop.guard.sent[:] = 0.0
-            self._commands.publish(self._writer.fill(self.loop.guard.sent))
-            self._beats.publish(Header(frame_id="inactive"))
-            for publisher in (self._commands, self._beats):
-                publisher.wait_for_all_acked(Duration(seconds=FAREWELL_SECONDS))
-
-    def _answer_states(self) -> None:
-        inbox, lockstep = self._inbox, self.settings["lockstep"]
-        heard = monotonic()
-        while not inbox.closed:
-            limits = self.loop.guard.limits
-            inbox.wait(0.1 if lockstep else min(limits.stale_time, self._beat_period))
-            received = perf_counter_ns()
-            if self._answer_one(received) if lockstep else self._answer_all(received):
-                heard = monotonic()
-                continue
-            if self._wrench_reader is not None:
-                self._take_wrenches()  # else an unread wrench would wake us again and again
-            silent = monotonic() - heard
-            self.beat()
-            if lockstep:
-                if silent > LOCKSTEP_PATIENCE:
-                    self.lost = f"no joint state for {silent:.1f} s in lockstep"
-                    return
-            elif silent > limits.stale_time:
-                self._fall_silent(silent)
-                if self.lost:
-                    return
-
-    def _fall_silent(self, silent: float) -> None:
-        report = self.loop.guard.release(self.loop.guard.sent, _STALE)
-        self.statistics.note(report)
-        self._commands.publish(self._writer.fill(report.effort))
-        if silent > self.settings["limits.lost_time"]:
-            self.lost = f"no joint state for {silent:.2f} s: the arm or its driver has stopped"
-
-    def _answer_all(self, received: int) -> bool:
-        """Answer what has come, in order; of a backlog that persists only the newest few."""
-        unread = self._inbox.unread(0)
-        behind = len(unread) > BACKLOG
-        if behind and self._behind:
-            self.skipped += len(unread) - BACKLOG
-            del unread[BACKLOG:]
-        self._behind = behind
-        answered = False
-        for message in reversed(unread):
-            now = self._reader.read(message, self.q, self._v)
-            if now is None:
-                self.malformed += 1
-            else:
-                self._answer(now, received)
-                answered = True
-        return answered
-
-    def _answer_one(self, received: int) -> bool:
-        """Answer the oldest state; one that is said again gets the same answer again."""
-        message = self._inbox.take(0)
-        if message is None:
-            return False
-        now = self._reader.read(message, self.q, self._v)
-        if now is None:
-            self.malformed += 1
-            return False
-        if now == self._last_ns:
-            self._commands.publish(self._writer.fill(self.loop.guard.sent, tag_of(now)))
-            self._beats.publish(Header(frame_id="active"))
-            return True
-        self._answer(now, received)
-        return True
-
-    def _answer(self, now: int, received: int) -> None:
-        time = self.begin(now)
-        noticed, multipliers = self._measure(now, received)
-        self.echo.seen(self._reader.echo)
-        report = self.loop.update(ArmState(self.q, self._v, multipliers, time), noticed)
-        tag = tag_of(now) if self.settings["lockstep"] else 0
-        self._commands.publish(self._writer.fill(report.effort, tag))
-        self.echo.sent(float(report.effort[self._first_motor]))
-        self.count(report, now, received)
-
-    def _measure(self, now: int, received: int) -> tuple[int, Any]:
-        if self._wrench_reader is None:
-            return 0, None
-        self._take_wrenches()
-        if self.settings["lockstep"] and self._wrench_is_coming:
-            give_up = monotonic() + LOCKSTEP_PATIENCE
-            while self._wrench_stamp != now and monotonic() < give_up and not self._inbox.closed:
-                self._inbox.wait(0.01)
-                self._take_wrenches()
-            self._wrench_is_coming = self.needs_wrench or self._wrench_stamp == now
-        if not self.needs_wrench:
-            return 0, self._lambda if self._wrench_stamp is not None else None
-        patience = self.settings["limits.force_time"] * 1e9
-        if self._wrench_stamp is None:
-            return _FORCE_STALE, self._lambda
-        # By the clock of this computer: a sensor's own may be another than that of the joints.
-        lockstep = self.settings["lockstep"]
-        age = now - self._wrench_stamp if lockstep else received - self._wrench_heard
-        return (_FORCE_STALE if age > patience else 0), self._lambda
-
-    def _take_wrenches(self) -> None:
-        if self._wrench_reader is None:
-            return
-        for message in self._inbox.unread(1):
-            stamp = self._wrench_reader.read(message, self._lambda)
-            if stamp is not None:
-                if stamp != self._wrench_stamp:
-                    self._wrench_stamp, self._wrench_heard = stamp, perf_counter_ns()
-                return
-            self.malformed += 1
+def make_port(node: ManagedNode[ControllerSettings], side: Node, loop: ControlLoop) -> Port:
+    """For `projected_control.ports.kinds`."""
+    return TopicsPort(side, loop, node.settings)

@@ -1,4 +1,4 @@
-"""From settings (see `parameters`) to arms, controllers, guards, references and plants.
+"""From settings (see `nodes`) to arms, controllers, guards, references and plants.
 
 The nodes, the demo and the tests all build through here, so that the same settings give the same
 numbers everywhere. Nothing here needs ROS.
@@ -22,8 +22,7 @@ from projected_control.control import (
     MotionGains,
     PassiveJointController,
 )
-from projected_control.control.force_source import ModelObserver, MomentumObserver
-from projected_control.control.guard import Guard
+from projected_control.control.force_source import ForceSource
 from projected_control.control.limits import Limits
 from projected_control.control.loop import ControlLoop
 from projected_control.control.references import (
@@ -39,18 +38,23 @@ from projected_control.control.references import (
 from projected_control.errors import InvalidValue
 from projected_control.model.arm import Arm
 from projected_control.model.constrained_arm import ConstrainedArm
-from projected_control.model.constraints import (
-    Constraint,
-    LoopClosure,
-    PointAtPoint,
-    PointOnLine,
-    PointOnPlane,
-)
-from projected_control.model.coordinates import Coordinate, Coordinates
+from projected_control.model.constraints import CONSTRAINTS, Constraint
+from projected_control.model.coordinates import Coordinates, coordinate_named
 from projected_control.model.projection import Metric
 from projected_control.ports import SimulatedArm
 from projected_control.resources import share_file
-from projected_control.settings.parameters import FORCE, MOTION, PASSIVE, Settings
+from projected_control.settings import groups
+from projected_control.settings.nodes import (
+    CONTROLLERS,
+    ConstrainedArmSettings,
+    ControllerSettings,
+    ForceControllerSettings,
+    MotionControllerSettings,
+    MovedArmSettings,
+    PassiveJointControllerSettings,
+    PassiveJointsSettings,
+    SimulatedArmSettings,
+)
 from projected_control.simulation import ForceSensor, JointFriction, Plant, assemble
 
 Array = NDArray[np.float64]
@@ -59,22 +63,27 @@ PLANT_SINGULAR_VALUE = 1e-6
 """A plant's own tolerance: far below a controller's, so that no step falls where the rank drops."""
 
 
-def build_arm(settings: Settings) -> Arm:
+def build_arm(settings: ConstrainedArmSettings) -> Arm:
     """The arm of a node's settings."""
-    arguments = {}
-    for item in settings["robot_description_arguments"]:
-        name, separator, value = item.partition(":=")
-        if not separator:
-            raise InvalidValue(f"robot_description_arguments must be name:=value, got {item!r}")
-        arguments[name] = value
-    gravity = settings["gravity"] if settings.get("effort_includes_gravity", True) else 0.0
+    weightless = isinstance(settings, MovedArmSettings) and not settings.effort_includes_gravity
     return Arm.from_urdf(
-        settings["robot_description"] or description_file(settings["robot_description_file"]),
-        mappings=arguments,
-        joints=settings["joints"] or None,
-        passive=settings.get("passive_joints", ()),
-        gravity=gravity,
+        _description(settings),
+        mappings=_arguments("robot_description_arguments", settings.robot_description_arguments),
+        joints=settings.joints or None,
+        passive=settings.passive_joints if isinstance(settings, PassiveJointsSettings) else (),
+        gravity=0.0 if weightless else settings.gravity,
     )
+
+
+def _description(settings: ConstrainedArmSettings) -> str | Path:
+    if settings.robot_description:
+        return settings.robot_description
+    if not settings.robot_description_file:
+        raise InvalidValue(
+            "no arm is described: give robot_description_file, a path or a name in the package's "
+            "urdf folder, or robot_description, the URDF itself"
+        )
+    return description_file(settings.robot_description_file)
 
 
 def description_file(name: str) -> Path:
@@ -83,133 +92,135 @@ def description_file(name: str) -> Path:
     return path if path.is_absolute() or path.exists() else share_file("urdf", name)
 
 
-def build_constraint(settings: Settings) -> Constraint | None:
+def _arguments(parameter: str, items: Sequence[str]) -> dict[str, str]:
+    arguments = {}
+    for item in items:
+        name, separator, value = item.partition(":=")
+        if not separator:
+            raise InvalidValue(f"{parameter} must be name:=value, got {item!r}")
+        arguments[name] = value
+    return arguments
+
+
+def build_constraint(settings: ConstrainedArmSettings) -> Constraint | None:
     """The constraint of a node's settings."""
-    kind, frame = settings["constraint.kind"], settings["constraint.frame"]
-    point, direction = settings["constraint.point"], settings["constraint.direction"]
-    plane = settings["constraint.plane_normal"] or None
-    if kind == "none":
-        return None
-    if kind == "line":
-        return PointOnLine(frame, point, direction, plane)
-    if kind == "plane":
-        return PointOnPlane(frame, point, direction)
-    if kind == "point":
-        return PointAtPoint(frame, point, plane)
-    return LoopClosure(frame, settings["constraint.other_frame"], plane)
+    group = settings.constraint
+    if not group.kind:
+        raise InvalidValue(
+            "constraint.kind must be given, as nothing is assumed of what holds an arm: one of "
+            f"{', '.join(CONSTRAINTS)}"
+        )
+    return CONSTRAINTS[group.kind].build(group)
 
 
-def build_coordinates(names: Sequence[str], arm: Arm, settings: Settings) -> Coordinates:
-    """Coordinates by name: link.x, link.y, link.z, link.angle, or a joint."""
-    members = []
-    for name in names:
-        frame, dot, what = name.rpartition(".")
-        if not dot:
-            unit = "m" if arm.prismatic[arm.joint_index(name)] else "rad"
-            members.append(Coordinate.joint(name, unit=unit))
-        elif what == "angle":
-            plane = settings["constraint.plane_normal"]
-            if not plane:
-                raise InvalidValue(
-                    f"{name} needs the plane it is measured in: constraint.plane_normal"
-                )
-            arm.attachment(frame)
-            members.append(Coordinate.heading(frame, plane))
-        elif what in ("x", "y", "z"):
-            arm.attachment(frame)
-            members.append(Coordinate.position(frame, what))
-        else:
-            raise InvalidValue(
-                f"coordinate {name!r} must be link.x, link.y, link.z, link.angle or a joint's name"
-            )
-    return Coordinates(members)
+def build_coordinates(
+    names: Sequence[str], arm: Arm, settings: ConstrainedArmSettings
+) -> Coordinates:
+    """Coordinates by name (see `model.coordinates.COORDINATES`)."""
+    return Coordinates([coordinate_named(name, arm, settings.constraint) for name in names])
 
 
-def build_model(settings: Settings) -> ConstrainedArm:
+def build_model(settings: MovedArmSettings) -> ConstrainedArm:
     """Arm, constraint and coordinates of a controller."""
     arm = build_arm(settings)
+    if not settings.coordinates:
+        raise InvalidValue(
+            "coordinates must be given: what the controller moves, each as link.x, link.y, "
+            f"link.z, link.angle or a joint's name ({', '.join(arm.joint_names)})"
+        )
     metric = None
-    if settings["metric.kind"] == "length":
-        metric = Metric.from_length(settings["metric.length"], arm.prismatic)
-    elif settings["metric.kind"] == "limits":
+    if settings.metric.kind == "length":
+        metric = Metric.from_length(settings.metric.length, arm.prismatic)
+    elif settings.metric.kind == "limits":
         metric = Metric.from_limits(build_limits(settings, arm).effort)
     return ConstrainedArm(
         arm,
         build_constraint(settings),
-        build_coordinates(settings["coordinates"], arm, settings),
-        tolerance=settings["constraint.singular_value"],
+        build_coordinates(settings.coordinates, arm, settings),
+        tolerance=settings.constraint.singular_value,
         metric=metric,
     )
 
 
-def build_gains(settings: Settings, k: int) -> MotionGains:
+def build_gains(settings: MovedArmSettings, k: int) -> MotionGains:
     """Gains on k coordinates."""
-    gains = MotionGains(
-        settings["gains.stiffness"], settings["gains.damping"], settings["gains.null_damping"]
+    group = settings.gains
+    return MotionGains(
+        spread("gains.stiffness", group.stiffness, k),
+        spread("gains.damping", group.damping, k),
+        group.null_damping,
     )
-    gains.array(k)
-    return gains
 
 
-def build_force_gains(settings: Settings) -> ForceGains:
+def build_force_gains(settings: ForceControllerSettings) -> ForceGains:
     """Gains on λ, refused where the sampled loop would diverge."""
     gains = ForceGains(
-        settings["force.proportional"],
-        settings["force.integral"],
-        settings["force.cutoff"] or None,
-        settings["force.delay"],
-        settings["force.integral_limit"],
-        AntiWindup(settings["force.anti_windup"]),
-        settings["force.tracking_time"],
+        settings.force.proportional,
+        settings.force.integral,
+        settings.force.cutoff or None,
+        settings.force.delay,
+        settings.force.integral_limit,
+        AntiWindup(settings.force.anti_windup),
+        settings.force.tracking_time,
     )
-    gains.loop(1.0 / settings["rate"]).require_stable()
+    gains.loop(1.0 / settings.rate).require_stable()
     return gains
 
 
-def build_limits(settings: Settings, arm: Arm) -> Limits:
-    """What the arm stands: the description's limits, or those of the settings."""
+def build_limits(settings: MovedArmSettings, arm: Arm) -> Limits:
+    """The limits of the settings, and the description's where these say nothing."""
+    group = settings.limits
+
+    def given(name: str, numbers: Sequence[float]) -> Array | None:
+        return spread(f"limits.{name}", numbers, arm.n, "joint") if numbers else None
+
     return Limits.of(
         arm,
-        effort=settings["limits.effort"] or None,
-        effort_rate=settings["limits.effort_rate"],
-        velocity=settings["limits.velocity"] or None,
-        lower=settings["limits.lower"] or None,
-        upper=settings["limits.upper"] or None,
-        reference_jump=settings["limits.reference_jump"],
-        hold_time=settings["limits.hold_time"],
-        frozen_time=settings["limits.frozen_time"],
-        stale_time=settings["limits.stale_time"],
+        effort=given("effort", group.effort),
+        effort_rate=spread("limits.effort_rate", group.effort_rate, arm.n, "joint"),
+        velocity=given("velocity", group.velocity),
+        lower=given("lower", group.lower),
+        upper=given("upper", group.upper),
+        reference_jump=group.reference_jump,
+        hold_time=group.hold_time,
+        frozen_time=group.frozen_time,
+        stale_time=group.stale_time,
+        residual=group.residual,
+        **({"force_time": group.force_time} if isinstance(group, groups.ForceLimits) else {}),
     )
 
 
-def build_controller(node: str, settings: Settings) -> Controller:
+def build_controller(node: str, settings: ControllerSettings) -> Controller:
     """The controller of a node."""
-    model, period = build_model(settings), 1.0 / settings["rate"]
+    if node not in CONTROLLERS:
+        raise InvalidValue(f"{node} is no controller; there are: {', '.join(CONTROLLERS)}")
+    model, period = build_model(settings), 1.0 / settings.rate
     gains = build_gains(settings, model.k)
-    if node == MOTION:
-        return MotionController(model, gains, Law[settings["law"].upper()], period)
-    if node == FORCE:
-        return ForceController(model, gains, build_force_gains(settings), period)
-    if node == PASSIVE:
-        force = build_force_gains(settings) if settings["force.enabled"] else None
+    if isinstance(settings, MotionControllerSettings):
+        return MotionController(model, gains, Law[settings.law.upper()], period)
+    if isinstance(settings, PassiveJointControllerSettings):
+        force = build_force_gains(settings) if settings.force.enabled else None
         return PassiveJointController(model, gains, force, period)
-    raise InvalidValue(f"{node} is no controller")
+    if isinstance(settings, ForceControllerSettings):
+        return ForceController(model, gains, build_force_gains(settings), period)
+    raise InvalidValue(f"{type(settings).__name__} are not the settings of {node}")
 
 
-def spread(settings: Settings, name: str, k: int, of: str = "coordinate") -> Array:
-    """A list of one number, or of one a coordinate, as k numbers."""
-    values = np.asarray(settings[name], dtype=np.float64)
+def spread(name: str, numbers: Sequence[float], k: int, each: str = "coordinate") -> Array:
+    """A parameter with one number for all, or with one per coordinate, as k numbers."""
+    values = np.asarray(numbers, dtype=np.float64)
     if values.size not in (1, k):
-        raise InvalidValue(f"{name} must be one number or {k}, one a {of}, got {values.size}")
+        raise InvalidValue(f"{name} must be one number or {k}, one per {each}, got {values.size}")
     return np.array(np.broadcast_to(values, (k,)))
 
 
-def motion_limits(settings: Settings, k: int) -> MotionLimits:
+def motion_limits(settings: MovedArmSettings, k: int) -> MotionLimits:
     """What a set-point may ask for on the way."""
+    group = settings.reference
     return MotionLimits(
-        spread(settings, "reference.max_rate", k),
-        spread(settings, "reference.max_acceleration", k),
-        spread(settings, "reference.max_jerk", k),
+        spread("reference.max_rate", group.max_rate, k),
+        spread("reference.max_acceleration", group.max_acceleration, k),
+        spread("reference.max_jerk", group.max_jerk, k),
     )
 
 
@@ -226,80 +237,114 @@ class Approach(Reference):
         return (self._way if time < self._way.end else self._then).at(time)
 
 
-def build_sines(settings: Settings, k: int) -> Sines:
+def build_sines(settings: MovedArmSettings, k: int) -> Sines:
     """The sine of the settings, from time zero."""
-    amplitude, frequency, phase = (
-        spread(settings, f"reference.{name}", k) for name in ("amplitude", "frequency", "phase")
-    )
+    group = settings.reference
+    amplitude = spread("reference.amplitude", group.amplitude, k)
+    frequency = spread("reference.frequency", group.frequency, k)
+    phase = spread("reference.phase", group.phase, k)
     sines = [[Sine(*numbers)] for numbers in zip(amplitude, frequency, phase, strict=True)]
-    return Sines(spread(settings, "reference.offset", k), sines)
+    return Sines(spread("reference.offset", group.offset, k), sines)
 
 
-def build_reference(settings: Settings, start: ReferencePoint, begin: float) -> Reference:
+def build_reference(settings: MovedArmSettings, start: ReferencePoint, begin: float) -> Reference:
     """What a controller follows from a time on, starting from where its reference is."""
     k = start.value.size
     limits = motion_limits(settings, k)
     limits.array(k)
-    if settings["reference.kind"] == "hold":
+    if settings.reference.kind == "hold":
         if start.rate.any() or start.acceleration.any():
             return SetPoint(start, start.value, limits, begin)
         return Constant(start.value)
     sines = build_sines(settings, k)
-    if settings["reference.approach"]:
+    if settings.reference.approach:
         return Approach(start, sines, limits, begin)
     return Shifted(sines, begin)
 
 
-def build_force_reference(settings: Settings, m: int) -> Constant | None:
+def check_reference(settings: MovedArmSettings, k: int) -> None:
+    """Raise where the settings make no reference for k coordinates."""
+    build_reference(settings, ReferencePoint(*np.zeros((3, k))), 0.0)
+
+
+def build_force_reference(settings: ForceControllerSettings, m: int) -> Constant | None:
     """λ_d, or None where it is not given for this constraint."""
-    values = np.asarray(settings["force.reference"], dtype=np.float64)
+    values = np.asarray(settings.force.reference, dtype=np.float64)
     if values.size not in (1, m):
-        raise InvalidValue(f"force.reference must have {m} numbers, one a row, got {values.size}")
+        raise InvalidValue(
+            f"force.reference must have {m} numbers, one per row of the constraint, "
+            f"got {values.size}"
+        )
     return Constant(np.broadcast_to(values, (m,)))
 
 
-def build_loop(node: str, settings: Settings) -> ControlLoop:
-    """Controller, guard and observer of a node, holding still until it is given a reference."""
+def build_loop(node: str, settings: ControllerSettings) -> ControlLoop:
+    """The control loop of a node, holding still until it is given a reference."""
     controller = build_controller(node, settings)
     model = controller.model
-    guard = Guard(build_limits(settings, model.arm), model.k, controller.period)
-    observer: ModelObserver | MomentumObserver | None = None
-    force_reference = None
-    if controller.force is not None:
-        force_reference = build_force_reference(settings, model.m)
-        if settings["force.source"] == "model":
-            observer = ModelObserver(model)
-        elif settings["force.source"] == "momentum":
-            bandwidth = settings["force.observer_bandwidth"]
-            observer = MomentumObserver(model, bandwidth, controller.period)
-    return ControlLoop(controller, guard, Constant(np.zeros(model.k)), force_reference, observer)
+    source, force_reference = None, None
+    if isinstance(settings, ForceControllerSettings):
+        force = settings.force
+        source = ForceSource(
+            model, force.source, bandwidth=force.observer_bandwidth, period=controller.period
+        )
+        if controller.force is not None:
+            force_reference = build_force_reference(settings, model.m)
+    return ControlLoop(
+        controller,
+        Constant(np.zeros(model.k)),
+        limits=build_limits(settings, model.arm),
+        force_reference=force_reference,
+        force_source=source or "sensor",
+    )
 
 
-def build_plant(settings: Settings) -> tuple[SimulatedArm, Constraint | None]:
-    """The simulated arm, assembled at its start, and its constraint."""
+def build_plant(settings: SimulatedArmSettings) -> SimulatedArm:
+    """The simulated arm, assembled at its start."""
     arm, constraint = build_arm(settings), build_constraint(settings)
-    names = settings["simulation.coordinates"]
+    simulation = settings.simulation
+    names = simulation.coordinates
     coordinates = build_coordinates(names, arm, settings) if names else None
-    values = np.asarray(settings["simulation.values"], dtype=np.float64) if names else None
-    start = assemble(arm, constraint, settings["simulation.start"], coordinates, values)
+    values = np.asarray(simulation.values, dtype=np.float64) if names else None
+    if values is not None and values.size != len(names):
+        raise InvalidValue(
+            f"simulation.values must have {len(names)} numbers, one per name in "
+            f"simulation.coordinates, got {values.size}"
+        )
+    guess = start_guess(arm, simulation.start)
+    start = assemble(arm, constraint, guess, coordinates, values)
     model = ConstrainedArm(arm, constraint, coordinates, tolerance=PLANT_SINGULAR_VALUE)
     velocity = np.zeros(arm.n)
-    if settings["simulation.rates"]:
-        if coordinates is None or len(settings["simulation.rates"]) != coordinates.size:
-            raise InvalidValue("simulation.rates must be one number a simulation.coordinates")
+    if simulation.rates:
+        if coordinates is None or len(simulation.rates) != coordinates.size:
+            raise InvalidValue(
+                "simulation.rates must have one number per name in simulation.coordinates"
+            )
         model.evaluate(start, velocity)
         along = model.J_theta @ model.P
-        velocity = np.linalg.pinv(along) @ np.asarray(settings["simulation.rates"])
+        velocity = np.linalg.pinv(along) @ np.asarray(simulation.rates)
     friction = build_friction(settings, arm.n)
-    plant = Plant(model, settings["simulation.step"], friction=friction)
-    sensor = ForceSensor(settings["sensor.noise"], settings["sensor.delay"])
-    hardware = SimulatedArm(plant, start, velocity, period=1.0 / settings["rate"], sensor=sensor)
-    return hardware, constraint
+    plant = Plant(model, simulation.step, friction=friction)
+    sensor = ForceSensor(settings.sensor.noise, settings.sensor.delay)
+    return SimulatedArm(plant, start, velocity, period=1.0 / settings.rate, sensor=sensor)
 
 
-def build_friction(settings: Settings, n: int) -> JointFriction:
+def start_guess(arm: Arm, given: Sequence[float]) -> Array:
+    """Joint positions to look for a start from: those given, else some within the ranges."""
+    if len(given) == arm.n:
+        return np.array(given, dtype=np.float64)
+    if given:
+        raise InvalidValue(
+            f"simulation.start must have {arm.n} numbers, one per joint "
+            f"({', '.join(arm.joint_names)}), or none, got {len(given)}"
+        )
+    lower, upper = arm.limits.lower, arm.limits.upper
+    middle = np.where(np.isfinite(lower) & np.isfinite(upper), 0.5 * (lower + upper), 0.0)
+    return np.where((lower <= 0.0) & (upper >= 0.0), 0.0, middle)
+
+
+def build_friction(settings: SimulatedArmSettings, n: int) -> JointFriction:
     """Joint friction of a simulated arm with n joints."""
-    coulomb, viscous = (
-        spread(settings, f"friction.{kind}", n, "joint") for kind in ("coulomb", "viscous")
-    )
+    coulomb = spread("friction.coulomb", settings.friction.coulomb, n, "joint")
+    viscous = spread("friction.viscous", settings.friction.viscous, n, "joint")
     return JointFriction(coulomb, viscous)

@@ -1,30 +1,230 @@
-"""Reading ROS parameter files without ROS."""
+"""Reading ROS parameter files as nodes read them, without ROS, and saying what is wrong with them.
+
+A file has sections: one for all nodes (``/**``), or one per node, as ``ros2 param dump`` writes
+them. Sections that fit count in the order in which they stand, later ones first, as in ROS. Names
+that nobody has are errors with file, line and the nearest name there is; what belongs to another of
+our nodes may stand in a section for all. Every value remembers where it came from.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import yaml
 
-from projected_control.errors import InvalidValue
+from projected_control.errors import InvalidValue, UnknownName
+from projected_control.settings.declaration import Value, nearest
+from projected_control.settings.nodes import nodes, parameters_of
+
+ALL_NODES = "/**"
+PARAMETERS = "ros__parameters"
+DESCRIPTION = "robot_description_file"
+
+ROS_OWN = ("use_sim_time", "start_type_description_service")
+ROS_OWN_GROUPS = ("qos_overrides.",)
+"""Parameters that every ROS node has."""
 
 
-def read_parameter_file(path: Path) -> dict[str, Any]:
-    """The parameters of a ROS parameter file that hold for all nodes, with dots for groups."""
+class Given(NamedTuple):
+    """A value and where it came from.
+
+    Attributes:
+        value: As it was written.
+        origin: In words, such as ``my_arm.yaml, line 7``.
+    """
+
+    value: Value
+    origin: str
+
+
+class Entry(NamedTuple):
+    """A parameter as it stands in a file: its value and its line, counted from one."""
+
+    value: Value
+    line: int
+
+
+@dataclass(frozen=True)
+class ParameterFile:
+    """A parameter file that was read.
+
+    Attributes:
+        path: Where it stands.
+        sections: Parameters by full name, per section, in the order of the file.
+    """
+
+    path: Path
+    sections: tuple[tuple[str, Mapping[str, Entry]], ...]
+
+    def given(self, node: str) -> dict[str, Given]:
+        """What the file says to a node of ours; raises where it says what nobody understands.
+
+        Args:
+            node: Which kind; empty for what it says to all nodes.
+        """
+        self.require_known()
+        given: dict[str, Given] = {}
+        for section, entries in self.sections:
+            if section == ALL_NODES or (node and _kind_of(section) == node):
+                for name, entry in entries.items():
+                    if not _is_ros_own(name):
+                        given[name] = Given(self._value(name, entry), self.place(entry))
+        return given
+
+    def place(self, entry: Entry) -> str:
+        """Where a parameter stands, in words."""
+        return f"{self.path}, line {entry.line}"
+
+    def require_known(self) -> None:
+        """Raise where there is no section for a node of ours, or a name that none of them has."""
+        ours = [ALL_NODES, *nodes()]
+        names = [name for name, _ in self.sections]
+        if not any(name == ALL_NODES or _kind_of(name) in ours for name in names):
+            near = next((n for name in names if (n := nearest(_kind_of(name), ours))), "")
+            hint = f"did you mean {near}?" if near else f"expected one of {', '.join(ours)}"
+            raise InvalidValue(
+                f"{self.path} has no section for a node of this package, only for "
+                f"{', '.join(names) or 'nobody'}; {hint}"
+            )
+        for section, entries in self.sections:
+            known = _known_in(section)
+            for name, entry in entries.items():
+                if known is not None and name not in known and not _is_ros_own(name):
+                    raise self._unknown(name, entry, known, section)
+
+    def _unknown(self, name: str, entry: Entry, known: Iterable[str], section: str) -> UnknownName:
+        whose = "our nodes" if section == ALL_NODES else _kind_of(section)
+        error = UnknownName(f"parameter of {whose}", name, known)
+        if near := nearest(name, known):
+            error.args = (f"unknown parameter {name!r} of {whose}; did you mean {near!r}?",)
+        error.args = (f"{self.place(entry)}: {error}",)
+        return error
+
+    def _value(self, name: str, entry: Entry) -> Value:
+        """The value; a description that stands beside the file is named by its path."""
+        if name == DESCRIPTION and isinstance(entry.value, str) and entry.value:
+            beside = self.path.parent / entry.value
+            if not Path(entry.value).is_absolute() and beside.is_file():
+                return str(beside.resolve())
+        return entry.value
+
+
+def read_file(path: Path | str) -> ParameterFile:
+    """Read a parameter file; raises where it is none."""
+    path = Path(path)
     try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
-        return _flat(content["/**"]["ros__parameters"])
-    except (OSError, UnicodeError, yaml.YAMLError, LookupError, TypeError, AttributeError) as error:
-        raise InvalidValue(f"{path} is not a parameter file for all nodes (/**): {error}") from None
+        loader = _Loader(path.read_text(encoding="utf-8"))
+        try:
+            root = loader.get_single_node()
+            sections = tuple(_sections(loader, root)) if root is not None else ()
+        finally:
+            loader.dispose()
+    except OSError as error:
+        raise InvalidValue(f"cannot read {path}: {error.strerror or error}") from None
+    except (UnicodeError, yaml.YAMLError, _NotParameters) as error:
+        raise InvalidValue(f"{path} is not a parameter file: {error}") from None
+    if not sections:
+        raise InvalidValue(f"{path} is not a parameter file: nothing stands under {PARAMETERS}")
+    return ParameterFile(path, sections)
 
 
-def _flat(group: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    values: dict[str, Any] = {}
-    for name, value in group.items():
-        if isinstance(value, Mapping):
-            values |= _flat(value, f"{prefix}{name}.")
-        else:
-            values[prefix + name] = value
+def read_parameter_file(path: Path | str, node: str = "") -> dict[str, Value]:
+    """What a parameter file says to all nodes, or to one of ours, by full parameter names."""
+    return {name: given.value for name, given in read_file(path).given(node).items()}
+
+
+def combined(layers: Iterable[Mapping[str, Given]]) -> dict[str, Given]:
+    """Several sources as one; later ones count before earlier ones."""
+    values: dict[str, Given] = {}
+    for layer in layers:
+        values |= layer
     return values
+
+
+def from_command_line(items: Iterable[str], flag: str) -> dict[str, Given]:
+    """Values of ``name:=value`` items; the values are YAML, as for ``ros2 run … -p``."""
+    given: dict[str, Given] = {}
+    known = _known_in(ALL_NODES) or {}
+    for item in items:
+        name, separator, text = item.partition(":=")
+        if not separator:
+            raise InvalidValue(f"{flag} must be name:=value, got {item!r}")
+        if name not in known:
+            near = nearest(name, known)
+            raise InvalidValue(
+                f"{flag} {item}: unknown parameter {name!r}"
+                + (f"; did you mean {near!r}?" if near else "")
+            )
+        given[name] = Given(yaml.load(text, _Loader), f"command line ({flag})")
+    return given
+
+
+class _NotParameters(ValueError):
+    pass
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML in which 1e-3 is a number, as ROS reads it."""
+
+
+_Loader.add_implicit_resolver(
+    "tag:yaml.org,2002:float",
+    re.compile(r"^[-+]?(\d+\.?\d*|\.\d+)[eE][-+]?\d+$"),
+    list("-+.0123456789"),
+)
+
+
+def _sections(
+    loader: _Loader, node: yaml.Node, name: str = ""
+) -> Iterator[tuple[str, dict[str, Entry]]]:
+    """Sections of a file: mappings with ros__parameters in them, at any depth of namespaces."""
+    for key, value, line in _items(loader, node):
+        if key == PARAMETERS:
+            yield name, dict(_entries(loader, value, line))
+        elif isinstance(value, yaml.MappingNode):
+            inner = key if key.startswith("/") else f"{name}/{key}" if name else key
+            yield from _sections(loader, value, inner)
+        else:
+            raise _NotParameters(
+                f"line {line}: {key!r} stands outside of {PARAMETERS}; parameters stand under "
+                f"{ALL_NODES}: {PARAMETERS}:"
+            )
+
+
+def _entries(
+    loader: _Loader, node: yaml.Node, line: int, prefix: str = ""
+) -> Iterator[tuple[str, Entry]]:
+    if not isinstance(node, yaml.MappingNode):
+        raise _NotParameters(f"line {line}: {prefix or PARAMETERS} holds no parameters")
+    for key, value, at in _items(loader, node):
+        if isinstance(value, yaml.MappingNode):
+            yield from _entries(loader, value, at, f"{prefix}{key}.")
+        else:
+            yield prefix + key, Entry(loader.construct_object(value, deep=True), at)
+
+
+def _items(loader: _Loader, node: yaml.Node) -> Iterator[tuple[str, yaml.Node, int]]:
+    if not isinstance(node, yaml.MappingNode):
+        raise _NotParameters(f"line {node.start_mark.line + 1}: expected names with values")
+    for key, value in node.value:
+        yield str(loader.construct_object(key, deep=True)), value, key.start_mark.line + 1
+
+
+def _kind_of(section: str) -> str:
+    return section.rpartition("/")[2]
+
+
+def _known_in(section: str) -> Mapping[str, Any] | None:
+    """The names a section may have; None where it is not ours."""
+    if section == ALL_NODES:
+        return {name: p for node in nodes() for name, p in parameters_of(node).items()}
+    kind = _kind_of(section)
+    return parameters_of(kind) if kind in nodes() else None
+
+
+def _is_ros_own(name: str) -> bool:
+    return name in ROS_OWN or name.startswith(ROS_OWN_GROUPS)

@@ -112,7 +112,7 @@ def start_of(
     at = model.evaluate(q, np.zeros(model.n), time)
     imposed = np.asarray(at.A @ at.normal_rate)
     equations, rates = np.vstack([at.A, at.J_theta]), np.concatenate([imposed, point.rate])
-    return Start(q, np.linalg.pinv(equations, rcond=1e-9) @ rates / model.root)
+    return Start(q, np.linalg.pinv(equations, rcond=1e-9) @ rates / model.sqrt_metric)
 
 
 def _nearest(equations: Equations, start: Array, tolerance: float) -> Array | None:

@@ -7,7 +7,7 @@ configuration a velocity error ε grows to A⁺ε, and the simulation leaves thr
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,8 +17,10 @@ from projected_control.compiled import compiled
 from projected_control.errors import InvalidValue, SimulationFailed
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.dynamics import acceleration_kernel
+from projected_control.model.linalg import axpy, copy, dot, matvec, matvec_add
 from projected_control.simulation.friction import FRICTIONLESS, JointFriction
 from projected_control.simulation.integrators import RK4, Tableau, integrate_step
+from projected_control.workspace import Layout, Part
 
 Array = NDArray[np.float64]
 
@@ -79,18 +81,18 @@ class Plant:
         correct_position: bool = True,
         correct_velocity: bool = True,
     ) -> None:
-        if not (model.root == 1.0).all():
+        if not (model.sqrt_metric == 1.0).all():
             raise InvalidValue("a plant has no metric: its model must be built without one")
         for name in ("coulomb", "viscous"):
             if np.size(getattr(friction, name)) not in (1, model.n):
                 raise InvalidValue(
-                    f"{name} friction must be one number or {model.n}, one a joint, "
+                    f"{name} friction must be one number or {model.n}, one per joint, "
                     f"got {np.size(getattr(friction, name))}"
                 )
         self.model = model
         n = model.n
-        self._work = np.zeros(n * n + 3 * n)
-        self._load = self._work[:n]
+        self._scratch = SLOPE.new(n=n)
+        self._load = SLOPE.view(self._scratch, n=n).load
         self.step_size = validate.positive("integration step", step)
         self.friction, self.tableau = friction, tableau
         self.tolerance = validate.positive("tolerance of the position correction", tolerance)
@@ -161,10 +163,14 @@ class Plant:
             model.rank,
         )
 
+    def apply(self, effort: ArrayLike) -> None:
+        """Apply joint efforts [N·m or N] without letting time pass: only forces answer."""
+        self._effort = validate.finite_array("effort", effort, (self.model.n,))
+
     def step(self, effort: ArrayLike) -> None:
         """Apply joint efforts [N·m or N] for one step."""
         n = self.model.n
-        self._effort = validate.finite_array("effort", effort, (n,))
+        self.apply(effort)
         y = integrate_step(self.tableau, self._derivative, self.time, self._y, self.step_size)
         if not np.isfinite(y).all():
             raise SimulationFailed(
@@ -190,7 +196,7 @@ class Plant:
             model.b,
             model.target_rate,
             slope,
-            self._work,
+            self._scratch,
         )
 
     def _correct(self) -> None:
@@ -213,6 +219,22 @@ class Plant:
             v[:] = model.P @ v + model.normal_rate
 
 
+class SlopeTerms(NamedTuple):
+    """Scratch of `slope_kernel`."""
+
+    load: Annotated[Array, Part("n", "f, the effort of motors and friction [N·m or N].")]
+    net: Annotated[Array, Part("n", "f − h, then f − h − M q̈.")]
+    tangent: Annotated[Array, Part("n", "P (f − h).")]
+    normal_acceleration: Annotated[Array, Part("n", "C q̇ = A⁺b.")]
+    normal_rate: Annotated[Array, Part("n", "A⁺ẋ.")]
+    PM: Annotated[Array, Part("n, n", "P M.")]
+    M_c: Annotated[Array, Part("n, n", "M + PM − (PM)ᵀ.")]
+
+
+SLOPE = Layout(SlopeTerms, "n")
+unpack_slope = SLOPE.unpack
+
+
 @compiled
 def slope_kernel(
     v: Array,
@@ -225,9 +247,12 @@ def slope_kernel(
     b: Array,
     target_rate: Array,
     slope: Array,
-    work: Array,
+    scratch: Array,
 ) -> None:
     """q̇, q̈ and the power that enters the arm, at an evaluated state.
+
+    The power is q̇ᵀf of motors and friction, and −(A⁺ẋ)ᵀF of a constraint that moves, where
+    F = (I − P)(f − h − M q̈).
 
     Args:
         v: q̇, n.
@@ -236,29 +261,20 @@ def slope_kernel(
         M, h, P, A_pinv, b: Of the model.
         target_rate: ẋ of a moving constraint, m.
         slope: Result, 2 n + 1.
-        work: n² + 3 n numbers; the first n are the effort with friction afterwards.
+        scratch: An array of `SlopeTerms`; `load` stays there.
     """
-    n, m = v.size, b.size
-    load, acting, centripetal = work[:n], work[n : 2 * n], work[2 * n : 3 * n]
+    n = v.size
+    s = unpack_slope(scratch, n)
     for i in range(n):
         dry, viscous, blend = friction[0, i], friction[1, i], friction[2, i]
-        load[i] = effort[i] - dry * np.tanh(v[i] / blend) - viscous * v[i]
-    for i in range(n):
-        acting[i] = 0.0
-        for j in range(n):
-            acting[i] += P[i, j] * (load[j] - h[j])
-        centripetal[i] = 0.0
-        for j in range(m):
-            centripetal[i] += A_pinv[i, j] * b[j]
+        s.load[i] = effort[i] - dry * np.tanh(v[i] / blend) - viscous * v[i]
+    copy(s.load, s.net)
+    axpy(-1.0, h, s.net)
+    matvec(P, s.net, s.tangent)
+    matvec(A_pinv, b, s.normal_acceleration)
     acceleration = slope[n : 2 * n]
-    acceleration_kernel(M, P, acting, centripetal, acceleration, work[3 * n :])
-    power = 0.0
-    for i in range(n):
-        slope[i] = v[i]
-        power += v[i] * load[i]
-        unbalanced = load[i] - h[i]
-        for j in range(n):
-            unbalanced -= M[i, j] * acceleration[j]
-        for j in range(m):
-            power -= A_pinv[i, j] * target_rate[j] * unbalanced
-    slope[2 * n] = power
+    acceleration_kernel(M, P, s.tangent, s.normal_acceleration, acceleration, s.PM, s.M_c)
+    copy(v, slope[:n])
+    matvec_add(M, acceleration, s.net, -1.0)
+    matvec(A_pinv, target_rate, s.normal_rate)
+    slope[2 * n] = dot(v, s.load) - dot(s.normal_rate, s.net)

@@ -28,7 +28,7 @@ from projected_control.apps.demo.case import CASES, DemoSettings, run_in_process
 from projected_control.apps.launch import choices, gazebo_world
 from projected_control.errors import ProjectedControlError
 from projected_control.ros.gazebo_system import find_gazebo
-from projected_control.settings.parameters import ARM, PASSIVE
+from projected_control.settings.nodes import ARM, PASSIVE
 
 SECONDS = 8.0
 WORLD = "/world/constrained_arm/control"

@@ -32,7 +32,7 @@ from std_srvs.srv import SetBool, Trigger
 
 import projected_control
 from projected_control.settings.files import read_parameter_file
-from projected_control.settings.parameters import parameters_of
+from projected_control.settings.nodes import parameters_of
 
 SOURCE = Path(__file__).resolve().parents[2]
 PATIENCE = 90.0

@@ -16,7 +16,7 @@ from fleet import STEADY, THREE_LINK, Fleet
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
-from projected_control.settings.parameters import ARM, FORCE, WATCHDOG
+from projected_control.settings.nodes import ARM, FORCE, WATCHDOG
 
 SETTINGS = {
     **THREE_LINK,

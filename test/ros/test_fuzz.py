@@ -31,7 +31,7 @@ from projected_control.ros.messages import StateReader, WrenchReader
 from projected_control.ros.simulated_arm import Physics
 from projected_control.ros.trajectories import reference_from_trajectory
 from projected_control.settings import build
-from projected_control.settings.parameters import ARM, FORCE, checked, parameters_of
+from projected_control.settings.nodes import ARM, FORCE, checked, own_values, parameters_of
 
 SETTINGS = {**THREE_LINK, "lockstep": True, "autostart": False}
 SETS, MESSAGES = 10_000, 10_000
@@ -41,7 +41,7 @@ SETS, MESSAGES = 10_000, 10_000
 def ros(fleet: Fleet, tmp_path: Any) -> Iterator[Fleet]:
     """ROS in this process, with the settings of the arm."""
     file = tmp_path / "here.yaml"
-    own = {k: v for k, v in SETTINGS.items() if k in parameters_of(FORCE)}
+    own = own_values(FORCE, SETTINGS)
     file.write_text(yaml.safe_dump({"/**": {"ros__parameters": own}}))
     rclpy.init(
         args=["--ros-args", "--params-file", str(file)],
@@ -52,15 +52,19 @@ def ros(fleet: Fleet, tmp_path: Any) -> Iterator[Fleet]:
     rclpy.shutdown()
 
 
-def own_settings(node: str) -> dict[str, Any]:
-    return checked(node, {k: v for k, v in SETTINGS.items() if k in parameters_of(node)})
+def own_settings(node: str) -> Any:
+    return checked(node, own_values(node, SETTINGS))
+
+
+def plain(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
 
 
 def random_set(random: np.random.Generator) -> dict[str, Any]:
     """One to four parameters with random values."""
     table = parameters_of(FORCE)
     names = random.choice(sorted(table), random.integers(1, 5), replace=False)
-    return {name: random_value(random, table[name].default) for name in names}
+    return {name: random_value(random, plain(table[name].default)) for name in names}
 
 
 def put_any(node: ControllerNode, values: dict[str, Any]) -> Any:
@@ -78,14 +82,15 @@ def fuzz(node: ControllerNode, count: int, random: np.random.Generator) -> tuple
     names = sorted(parameters_of(FORCE))
     for _ in range(count):
         values = random_set(random)
-        settings = dict(node.settings)
+        settings = node.settings
         stored = {name: node.get_parameter(name).value for name in values}
         result = put_any(node, values)
         if result.successful:
             accepted += 1
-            assert node.settings == checked(FORCE, node.settings)
+            assert node.settings == checked(FORCE, node.settings.values())
             for name, value in values.items():
-                assert node.settings[name] == parameters_of(FORCE)[name].check(value)
+                checked_value = plain(parameters_of(FORCE)[name].check(value))
+                assert node.settings.values()[name] == checked_value
             if accepted % 20 == 0:
                 build.build_loop(FORCE, node.settings)
         else:
@@ -110,14 +115,15 @@ def test_parameters(ros: Fleet) -> None:
         node.trigger_configure()
         counts = [fuzz(node, SETS // 10, random)]  # each change of what is fixed builds anew
         node.trigger_cleanup()
-        put(node, own_settings(FORCE))
+        put(node, {k: v for k, v in own_settings(FORCE).values().items() if v != []})
         node.trigger_configure()
         ros.until_state(ARM, "active")
         ros.until(lambda: (node.trigger_activate(), node.active)[1], "an active node")
         ros.until(lambda: node.status()[2]["ticks"] > 10, "some ticks")
         ros.pause(ARM, True)
         counts.append(fuzz(node, SETS - SETS // 10, random))
-        good = {k: v for k, v in own_settings(FORCE).items() if parameters_of(FORCE)[k].live}
+        live = {k: p.live for k, p in parameters_of(FORCE).items()}
+        good = {k: v for k, v in own_settings(FORCE).values().items() if live[k] and v != []}
         put(node, good)
         ticks = node.status()[2]["ticks"]
         ros.pause(ARM, False)

@@ -12,7 +12,7 @@ from fleet import STEADY, THREE_LINK, Fleet
 from sensor_msgs.msg import JointState
 
 from projected_control.ros.neighbours import left_constraint
-from projected_control.settings.parameters import ARM, FORCE, MOTION, WATCHDOG
+from projected_control.settings.nodes import ARM, FORCE, MOTION, WATCHDOG
 
 SETTINGS = {**THREE_LINK, **STEADY, "friction.viscous": [1.0]}
 GUARDED = {**SETTINGS, "watchdog": WATCHDOG, "limits.watchdog_time": 2.0}

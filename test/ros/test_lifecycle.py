@@ -21,7 +21,7 @@ from std_msgs.msg import Float64MultiArray
 from projected_control.ros.controller_node import ControllerNode
 from projected_control.ros.effort_watchdog import EffortWatchdogNode
 from projected_control.ros.simulated_arm import SimulatedArmNode
-from projected_control.settings.parameters import ARM, FORCE, WATCHDOG
+from projected_control.settings.nodes import ARM, FORCE, WATCHDOG
 
 SETTINGS = {**THREE_LINK, "lockstep": True, "reference.kind": "hold", "friction.viscous": [0.5]}
 BY_HAND = {**SETTINGS, "autostart": False}

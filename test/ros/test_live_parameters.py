@@ -14,7 +14,7 @@ from fleet import THREE_LINK, Fleet
 from std_msgs.msg import Float64MultiArray
 
 from projected_control.ros.messages import tag_of
-from projected_control.settings.parameters import ARM, FORCE, parameters_of
+from projected_control.settings.nodes import ARM, FORCE, parameters_of
 
 RATE = 200.0
 """Largest change of effort [N·m/s]: a fifth of a N·m a tick."""
@@ -104,25 +104,34 @@ def test_gains_count(running: Fleet) -> None:
     assert errors[1] < 0.25 * errors[0]
 
 
+def test_a_number_is_taken_for_a_list_of_one(running: Fleet) -> None:
+    """As everybody types it first: ros2 param set … gains.stiffness 200.0."""
+    (before,) = running.get(FORCE, ["gains.stiffness"])
+    running.put(FORCE, {"gains.stiffness": 200.0})
+    ticks = later(running, 300)["ticks"]
+    assert ticks > 0
+    running.put(FORCE, {"gains.stiffness": before})
+
+
 @pytest.mark.parametrize(
     ("values", "reason"),
     [
         ({"gains.stiffness": [-1.0]}, "at least"),
-        ({"gains.stiffness": [1.0, 2.0, 3.0]}, "one a coordinate"),
-        ({"gains.stiffness": []}, "one a coordinate"),
+        ({"gains.stiffness": [1.0, 2.0, 3.0]}, "one per coordinate"),
+        ({"gains.stiffness": []}, "one per coordinate"),
         ({"gains.stiffness": ["stiff"]}, "must be a number"),
         ({"gains.stiffness": [NAN]}, "must be finite"),
         ({"gains.damping": [1e9]}, "at most"),
-        ({"gains.damping": 20.0}, "must be a list"),
+        ({"gains.damping": "20"}, "gains.damping must be a number, got '20'"),
         ({"gains.null_damping": NAN}, "null_damping"),
         ({"gains.null_damping": "much"}, "null_damping"),
         ({"force.delay": 1.5}, "whole number"),
         ({"force.anti_windup": "please"}, "back_calculation"),
         ({"limits.effort": [0.0]}, "at least"),
-        ({"limits.effort": [1.0, 2.0]}, "one a joint"),
+        ({"limits.effort": [1.0, 2.0]}, "one per joint"),
         ({"limits.lower": [1.0], "limits.upper": [-1.0]}, "inconsistent"),
         ({"reference.kind": "square"}, "hold, sine"),
-        ({"reference.amplitude": [0.1, 0.1, 0.1]}, "one a coordinate"),
+        ({"reference.amplitude": [0.1, 0.1, 0.1]}, "one per coordinate"),
         ({"force.reference": [1.0, 2.0]}, "force.reference"),
         ({"gains.null_damping": 5.0, "force.cutoff": -1.0}, "force.cutoff"),
     ],

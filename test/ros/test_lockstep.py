@@ -12,7 +12,7 @@ from typing import Any
 from fleet import Fleet
 
 from projected_control.apps.demo.case import DemoSettings, run_in_process, settings_for
-from projected_control.settings.parameters import ARM, FORCE, MOTION, PASSIVE
+from projected_control.settings.nodes import ARM, FORCE, MOTION, PASSIVE
 
 SECONDS = 1.5
 TICKS = 1500
@@ -60,8 +60,8 @@ def compare_twice(fleet: Fleet, controller: str, settings: DemoSettings) -> None
 def slider(shared_fleet: Fleet) -> Fleet:
     """An arm on a slider and two controllers, none of them active."""
     for choice, controller in (("motion", MOTION), ("force", FORCE)):
-        shared_fleet.start(controller, settings_of(choice).controller)
-    shared_fleet.start(ARM, settings_of("motion").arm)
+        shared_fleet.start(controller, settings_of(choice).controller.values())
+    shared_fleet.start(ARM, settings_of("motion").arm.values())
     for node in (MOTION, FORCE, ARM):
         assert shared_fleet.change(node, "configure")
     return shared_fleet
@@ -73,14 +73,14 @@ def slider(shared_fleet: Fleet) -> Fleet:
 def test_on_the_slider(slider: Fleet, choice: str, controller: str) -> None:
     settings = settings_of(choice)
     if controller == MOTION:
-        slider.put(MOTION, {"law": settings.controller["law"]})
+        slider.put(MOTION, {"law": settings.controller.law})
     compare_twice(slider, controller, settings)
 
 
 def test_with_a_passive_joint(fleet: Fleet) -> None:
     settings = settings_of("passive")
-    fleet.start(PASSIVE, settings.controller)
-    fleet.start(ARM, settings.arm)
+    fleet.start(PASSIVE, settings.controller.values())
+    fleet.start(ARM, settings.arm.values())
     for node in (PASSIVE, ARM):
         assert fleet.change(node, "configure")
     compare_twice(fleet, PASSIVE, settings)

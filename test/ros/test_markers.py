@@ -6,13 +6,15 @@ import pytest
 
 pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
 
+import numpy as np
 import yaml
 from fleet import THREE_LINK, Fleet
 from visualization_msgs.msg import Marker, MarkerArray
 
+from projected_control.model.constraints import Curve, Line, Plane, Point, Shape
 from projected_control.resources import share_file
-from projected_control.ros.markers import METRES_PER_NEWTON, REACH
-from projected_control.settings.parameters import ARM, FORCE
+from projected_control.ros.markers import METRES_PER_NEWTON, REACH, draw
+from projected_control.settings.nodes import ARM, FORCE
 
 SETTINGS = {**THREE_LINK, "lockstep": True, "markers_rate": 20.0, "force.reference": [5.0]}
 
@@ -38,6 +40,39 @@ def test_markers_show_slider_force_and_reference(fleet: Fleet) -> None:
     assert abs(end.y - tip.y) == pytest.approx(5.0 * METRES_PER_NEWTON, rel=0.2)
     wanted = markers["reference"].pose.position
     assert (wanted.x, wanted.y) == pytest.approx((tip.x, tip.y), abs=0.05)
+
+
+ORIGIN = np.array([1.0, 2.0, 3.0])
+QUARTER_TURN = np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
+ALONG_X, ALONG_Z = np.array([1.0, 0.0, 0.0]), np.array([0.0, 0.0, 1.0])
+
+
+def corners(marker: Marker) -> np.ndarray:
+    return np.array([(p.x, p.y, p.z) for p in marker.points])
+
+
+@pytest.mark.parametrize("shape", Shape.__args__)
+def test_every_shape_can_be_drawn(shape: type[Shape]) -> None:
+    assert shape in draw.registry
+
+
+def test_shapes_are_drawn_in_the_axes_of_what_they_move_with() -> None:
+    """A frame at (1, 2, 3) m, turned by 90° about z: its x axis is the world's y axis."""
+    place = ORIGIN, QUARTER_TURN
+    sphere = draw(Point(ALONG_X), place).pose.position
+    assert (sphere.x, sphere.y, sphere.z) == pytest.approx((1.0, 3.0, 3.0))
+    line = corners(draw(Line(ALONG_X, ALONG_X), place))
+    np.testing.assert_allclose(line, [(1.0, 3.0 - REACH, 3.0), (1.0, 3.0 + REACH, 3.0)])
+    curve = corners(draw(Curve(np.array([ALONG_X, ALONG_Z])), place))
+    np.testing.assert_allclose(curve, [(1.0, 3.0, 3.0), (1.0, 2.0, 4.0)])
+
+
+def test_a_plane_is_drawn_flat_and_from_both_sides() -> None:
+    triangles = corners(draw(Plane(ALONG_Z, ALONG_Z), (ORIGIN, QUARTER_TURN))).reshape(4, 3, 3)
+    np.testing.assert_allclose(triangles[..., 2], 4.0)
+    normals = [np.cross(b - a, c - a)[2] for a, b, c in triangles]
+    np.testing.assert_allclose(np.abs(normals), (2.0 * REACH) ** 2)
+    assert sorted(np.sign(normals)) == [-1.0, -1.0, 1.0, 1.0]
 
 
 def test_the_configuration_of_rviz_shows_them() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 from fleet import THREE_LINK, Fleet
 from sensor_msgs.msg import JointState
 
-from projected_control.settings.parameters import ARM, FORCE, MOTION, PASSIVE
+from projected_control.settings.nodes import ARM, FORCE, MOTION, PASSIVE
 
 SETTINGS = {**THREE_LINK, "lockstep": True, "autostart": False}
 

@@ -21,7 +21,7 @@ from std_msgs.msg import Float64MultiArray
 
 from projected_control.ros.messages import tag_of
 from projected_control.settings import build
-from projected_control.settings.parameters import ARM, checked, parameters_of
+from projected_control.settings.nodes import ARM, checked, parameters_of
 
 SETTINGS = {**THREE_LINK, "lockstep": True, "simulation.clock": True}
 EFFORT = (0.5, -0.3, 0.2)
@@ -218,7 +218,7 @@ def test_disturbance(arm: Puppeteer) -> None:
     state = arm.step([0.0, 0.0, 0.0], 10)
     same(state, follow(plant(), EFFORT, 10))
     assert "3 numbers" in arm.fleet.refused(ARM, {"disturbance.effort": [1.0]})
-    assert "one a joint" in arm.fleet.refused(ARM, {"friction.coulomb": [1.0, 2.0]})
+    assert "one per joint" in arm.fleet.refused(ARM, {"friction.coulomb": [1.0, 2.0]})
     arm.fleet.put(ARM, {"disturbance.effort": [0.0, 0.0, 0.0]})
 
 

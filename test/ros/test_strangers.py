@@ -20,7 +20,7 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from projected_control.apps.demo.case import run_in_process, settings_for
 from projected_control.ros.messages import tag_of
-from projected_control.settings.parameters import ARM, FORCE
+from projected_control.settings.nodes import ARM, FORCE
 
 COMMANDS = "effort_controller/commands"
 REFERENCE, FORCE_REFERENCE = f"{FORCE}/reference", f"{FORCE}/force_reference"
@@ -79,8 +79,8 @@ def until_logged(fleet: Fleet, process: Process, words: str, count: int) -> None
 def test_nothing_changes(fleet: Fleet) -> None:
     """With all that in the middle of a run, its numbers are those of a run without."""
     settings = settings_for("force", 1.0, "paper", True, {"diagnostics_rate": 20.0})
-    controller = fleet.start(FORCE, settings.controller)
-    fleet.start(ARM, settings.arm)
+    controller = fleet.start(FORCE, settings.controller.values())
+    fleet.start(ARM, settings.arm.values())
     fleet.until_counted(FORCE, "ticks", 100)
     fleet.pause(ARM, True)
     references = fleet.publisher(JointTrajectory, REFERENCE)

@@ -102,7 +102,7 @@ def measure(repeats: int, folder: Path, progress: Any) -> dict[str, Any]:
     from projected_control.apps.demo.fleet import Fleet
     from projected_control.apps.demo.monitor import Monitor
     from projected_control.errors import ProjectedControlError
-    from projected_control.settings.parameters import ARM, WATCHDOG
+    from projected_control.settings.nodes import ARM, WATCHDOG
 
     settings = settings_for("force", 1.0, "paper", False, RESTFUL)
     controller = settings.case.node

@@ -15,7 +15,6 @@ from projected_control.control import (
     MotionGains,
     PassiveJointController,
 )
-from projected_control.control.guard import Guard
 from projected_control.control.limits import Limits
 from projected_control.control.loop import ControlLoop
 from projected_control.control.references import Constant
@@ -134,9 +133,9 @@ class TickCase:
             controller = PassiveJointController(model, gains, period=PERIOD)
         else:
             controller = ForceController(model, gains, ForceGains(), period=PERIOD)
-        guard = Guard(Limits.of(arm, effort_rate=1e6), model.k, PERIOD)
+        limits = Limits.of(arm, effort_rate=1e6)
         plant = Plant(ConstrainedArm(arm.twin(), constraint, tolerance=1e-6), PERIOD)
-        return ControlLoop(controller, guard, reference), SimulatedArm(plant, q0)
+        return ControlLoop(controller, reference, limits=limits), SimulatedArm(plant, q0)
 
 
 CASES = tuple(

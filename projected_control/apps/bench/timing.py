@@ -12,7 +12,7 @@ import pinocchio
 from projected_control.apps.bench.tick_cases import TickCase
 from projected_control.apps.experiments.progress import Progress, silent
 from projected_control.control.loop import ControlLoop
-from projected_control.ports import ArmState, SimulatedArm
+from projected_control.ports import RawState, SimulatedArm, run
 
 TICKS = 500
 """States that are simulated once and then replayed; they also warm everything up."""
@@ -72,7 +72,7 @@ def time_ticks(case: TickCase, seconds: float, progress: Progress = silent) -> T
     alone: list[int] = []
     begin = perf_counter()
     while not ticks or perf_counter() - begin < seconds:
-        loop.reset()
+        loop.begin(states[0])
         for state in states:
             start = perf_counter_ns()
             loop.update(state)
@@ -93,10 +93,10 @@ def time_ticks(case: TickCase, seconds: float, progress: Progress = silent) -> T
     )
 
 
-def record(loop: ControlLoop, hardware: SimulatedArm) -> list[ArmState]:
+def record(loop: ControlLoop, hardware: SimulatedArm) -> list[RawState]:
     """The states of a simulated run."""
-    states: list[ArmState] = []
-    loop.run(hardware, TICKS, lambda _, tick: states.append(tick.state))
+    states: list[RawState] = []
+    run(loop, hardware, TICKS, lambda _, tick: states.append(tick.state))
     return states
 
 

@@ -76,24 +76,22 @@ def inspect(
     from projected_control.errors import ProjectedControlError
     from projected_control.model.dynamics import condition_numbers
     from projected_control.settings import build
-    from projected_control.settings.parameters import checked, parameters_of
+    from projected_control.settings.nodes import checked_controller, own_values
     from projected_control.simulation import assemble
 
-    known = parameters_of(node)
-    settings = checked(node, {k: v for k, v in values.items() if k in known})
+    settings = checked_controller(node, own_values(node, values))
     loop = build.build_loop(node, settings)
     controller, model = loop.controller, loop.controller.model
     arm, troubles = model.arm, []
     if q is None:
-        guess = values.get("simulation.start", [])
-        start = guess if len(guess) == arm.n else np.zeros(arm.n)
-        place = assemble(arm, model.constraint, start)
+        guess = build.start_guess(arm, values.get("simulation.start", []))
+        place = assemble(arm, model.constraint, guess)
     else:
         place = validate.finite_array("--q", q, (arm.n,))
     model.evaluate(place, np.zeros(arm.n))
     controller.stop(place, np.zeros(arm.n))
     residual = float(np.linalg.norm(model.residual))
-    if residual > settings["constraint.residual_tolerance"]:
+    if residual > settings.constraint.residual_tolerance:
         troubles.append(f"the arm is off its constraint by {residual:.4g} m")
     if model.k > model.free_directions:
         troubles.append(

@@ -118,7 +118,7 @@ def _run_nodes(
     from projected_control.apps.demo.display import live_display
     from projected_control.apps.demo.fleet import Fleet
     from projected_control.apps.demo.monitor import Monitor
-    from projected_control.settings.parameters import ARM, WATCHDOG
+    from projected_control.settings.nodes import ARM, WATCHDOG
 
     environment = {
         "ROS_AUTOMATIC_DISCOVERY_RANGE": os.environ.get(
@@ -169,14 +169,14 @@ def _watch(settings: DemoSettings, fleet: Any, monitor: Monitor, show: Any) -> N
             raise ProjectedControlError(f"{settings.case.node}: {message}")
         if start is None:
             if monitor.time > 0.0:
-                start = 0.0 if settings.controller["lockstep"] else monitor.time
+                start = 0.0 if settings.controller.lockstep else monitor.time
             elif monotonic() - began > START_SECONDS:
                 reason = message or fleet.tail(settings.case.node)
                 raise ProjectedControlError(f"the controller did not start: {reason}")
             continue
         done = (monitor.time - start) / settings.seconds
         show(monitor, done)
-        if settings.controller["lockstep"]:
+        if settings.controller.lockstep:
             if done > 0.9 and monitor.summary()["ticks"] >= settings.ticks:
                 return
         elif done >= 1.0:

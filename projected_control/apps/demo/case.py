@@ -10,18 +10,21 @@ import numpy as np
 import yaml
 
 from projected_control.control.references import ReferencePoint
-from projected_control.ports.totals import Totals
+from projected_control.ports import run
 from projected_control.resources import share_file
 from projected_control.settings import build
 from projected_control.settings.files import read_parameter_file
-from projected_control.settings.parameters import (
+from projected_control.settings.nodes import (
     ARM,
     FORCE,
     MOTION,
     PASSIVE,
     WATCHDOG,
-    checked,
-    parameters_of,
+    ControllerSettings,
+    SimulatedArmSettings,
+    WatchdogSettings,
+    checked_controller,
+    own_values,
 )
 
 
@@ -59,26 +62,25 @@ class DemoSettings:
     Attributes:
         case: What is shown.
         seconds: How long.
-        controller, arm, watchdog: Settings by parameter name.
+        controller, arm, watchdog: Settings of the three nodes.
     """
 
     case: DemoCase
     seconds: float
-    controller: Mapping[str, Any]
-    arm: Mapping[str, Any]
-    watchdog: Mapping[str, Any]
+    controller: ControllerSettings
+    arm: SimulatedArmSettings
+    watchdog: WatchdogSettings
 
     @property
     def ticks(self) -> int:
         """How many the whole run takes."""
-        return round(self.seconds * self.controller["rate"])
+        return round(self.seconds * self.controller.rate)
 
     def parameter_file(self) -> str:
         """One ROS parameter file for all three nodes."""
         nodes = {self.case.node: self.controller, ARM: self.arm, WATCHDOG: self.watchdog}
         content = {
-            f"/{name}": {"ros__parameters": {k: v for k, v in values.items() if v not in ([], "")}}
-            for name, values in nodes.items()
+            f"/{name}": {"ros__parameters": settings.values()} for name, settings in nodes.items()
         }
         return yaml.safe_dump(content, sort_keys=False, allow_unicode=True)
 
@@ -94,38 +96,31 @@ def settings_for(
     values = read_parameter_file(share_file("config", f"{case.arm}.yaml"))
     values |= read_parameter_file(share_file("config", "presets", f"{preset}.yaml"))
     values |= {"lockstep": lockstep, "reference.approach": False, **case.own, **overrides}
-    controller = _for_node(case.node, values)
-    k = len(controller["coordinates"])
+    controller = checked_controller(case.node, own_values(case.node, values))
+    k = len(controller.coordinates)
     start = build.build_sines(controller, k).at(0.0)
     values |= {
-        "simulation.coordinates": controller["coordinates"],
+        "simulation.coordinates": controller.coordinates,
         "simulation.values": start.value.tolist(),
         "simulation.rates": start.rate.tolist(),
         "simulation.duration": seconds if lockstep else 0.0,
         "simulation.wait_for_command": True,
     }
-    arm = _for_node(ARM, values)
-    watchdog = {"joints": arm["joints"], "controller": case.node}
+    arm = SimulatedArmSettings.of(own_values(ARM, values))
+    watchdog: dict[str, Any] = {"joints": arm.joints, "controller": case.node}
     if lockstep:
-        watchdog["timeout"] = 5.0  # in lockstep time does not press
-    return DemoSettings(case, seconds, controller, arm, checked(WATCHDOG, watchdog))
-
-
-def _for_node(node: str, values: Mapping[str, Any]) -> dict[str, Any]:
-    names = parameters_of(node)
-    return checked(node, {name: value for name, value in values.items() if name in names})
+        watchdog["timeout"] = 5.0  # the arm waits for every answer, so nothing is urgent
+    return DemoSettings(case, seconds, controller, arm, WatchdogSettings.of(watchdog))
 
 
 def run_in_process(settings: DemoSettings) -> dict[str, Any]:
     """The same run without ROS, in lockstep: what the numbers ought to be."""
-    hardware, _ = build.build_plant(settings.arm)
+    arm = build.build_plant(settings.arm)
     loop = build.build_loop(settings.case.node, settings.controller)
     loop.warm_up()
     controller = loop.controller
-    state = hardware.read()
+    state = arm.read()
     controller.hold(state.q, state.v)
     here = ReferencePoint(controller.model.theta.copy(), *np.zeros((2, controller.model.k)))
     loop.set_reference(build.build_reference(settings.controller, here, 0.0))
-    totals = Totals(controller)
-    loop.run(hardware, settings.ticks, lambda _, tick: totals.add(tick.report.effort))
-    return totals.summary()
+    return run(loop, arm, settings.ticks).totals.summary()

@@ -40,7 +40,7 @@ def make_report(
 ) -> Outcome:
     """Numbers, tables and figures of a run."""
     latency = summary["latency_us"]
-    mode = "in lockstep" if settings.controller["lockstep"] else "in real time"
+    mode = "in lockstep" if settings.controller.lockstep else "in real time"
     rows = [
         [
             label,

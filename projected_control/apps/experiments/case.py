@@ -15,7 +15,7 @@ from projected_control.errors import InvalidValue
 from projected_control.model.arm import Arm
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.constraints import Constraint
-from projected_control.ports import Hardware
+from projected_control.ports import Port
 from projected_control.resources import share_file
 from projected_control.simulation import (
     FRICTIONLESS,
@@ -78,17 +78,18 @@ class Sent(NamedTuple):
     events: int
 
 
-Step = Callable[[Hardware], Sent]
+Step = Callable[[], Sent]
 """One tick: read the arm, write to it."""
 
 
 class Drive(Protocol):
     """What drives the arm: data until it is bound to an arm."""
 
-    def bind(self, arm: Arm, constraint: Constraint, period: float) -> Step:
+    def bind(self, port: Port, arm: Arm, constraint: Constraint, period: float) -> Step:
         """Ready for one run.
 
         Args:
+            port: The way to the arm.
             arm: The arm, its own to evaluate.
             constraint: What really holds the arm.
             period: Between two ticks [s].
@@ -101,19 +102,21 @@ class ConstantEffort:
     """The same joint efforts all the time.
 
     Attributes:
-        values: One a joint [N·m or N].
+        values: One per joint [N·m or N].
     """
 
     values: tuple[float, ...]
 
-    def bind(self, arm: Arm, constraint: Constraint, period: float) -> Step:
+    def bind(self, port: Port, arm: Arm, constraint: Constraint, period: float) -> Step:
         """See `Drive`."""
         effort = validate.finite_array("constant effort", self.values, (arm.n,))
 
-        def step(hardware: Hardware) -> Sent:
-            hardware.read()
-            hardware.write(effort)
+        def step() -> Sent:
+            port.read()
+            port.write(effort)
             return Sent(effort, 0)
+
+        port.open()
 
         return step
 
@@ -168,7 +171,7 @@ class Case:
 
 
 def joint_angles(arm: Arm, q0: Sequence[float]) -> Array:
-    """A start as typed, one angle a joint [rad]."""
+    """A start as typed, one angle per joint [rad]."""
     if len(q0) != arm.n:
         raise InvalidValue(
             f"q0 must be {arm.n} angles, one each for {', '.join(arm.joint_names)}; got {len(q0)}"

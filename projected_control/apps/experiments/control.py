@@ -18,7 +18,6 @@ from projected_control.control import (
     MotionGains,
     PassiveJointController,
 )
-from projected_control.control.guard import Guard
 from projected_control.control.limits import Limits
 from projected_control.control.loop import ControlLoop
 from projected_control.control.references import Reference
@@ -27,7 +26,7 @@ from projected_control.model.arm import Arm
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.constraints import Constraint
 from projected_control.model.coordinates import Coordinates
-from projected_control.ports import Hardware
+from projected_control.ports import Port, Runner
 
 Array = NDArray[np.float64]
 
@@ -69,18 +68,19 @@ class Control:
     force_gains: ForceGains | None = None
     assumed_constraint: Constraint | None = None
 
-    def bind(self, arm: Arm, constraint: Constraint, period: float) -> Step:
+    def bind(self, port: Port, arm: Arm, constraint: Constraint, period: float) -> Step:
         """See `case.Drive`."""
         model = ConstrainedArm(arm, self.assumed_constraint or constraint, self.coordinates)
-        guard = Guard(wide_limits(arm), self.coordinates.size, period)
-        loop = ControlLoop(self._controller(model, period), guard, self.reference)
+        controller = self._controller(model, period)
+        runner = Runner(ControlLoop(controller, self.reference, limits=wide_limits(arm)), port)
 
-        def step(hardware: Hardware) -> Sent:
-            tick = loop.step(hardware)
+        def step() -> Sent:
+            tick = runner.step()
             if tick is None:
                 raise SimulationFailed("the simulated arm gave no state")
             return Sent(tick.report.effort.copy(), tick.report.events)
 
+        runner.open()
         return step
 
     def _controller(self, model: ConstrainedArm, period: float) -> Controller:

@@ -99,23 +99,21 @@ def attempt(case: Case, progress: Progress = silent) -> Recording:
         correct_velocity=case.correct_velocity,
     )
     hardware = SimulatedArm(plant, case.q0, case.v0, period=case.sample)
-    step = case.drive.bind(arm.twin(), case.constraint, case.sample)
+    step = case.drive.bind(hardware, arm.twin(), case.constraint, case.sample)
     progress(case.name, 0.0)
-    hardware.configure()
-    hardware.activate()
     states: list[PlantState] = []
     sent: list[Sent] = []
     failure = None
     for k in range(case.samples + 1):
         try:
-            sent.append(step(hardware))
+            sent.append(step())
         except SimulationFailed as error:
             failure = f"{case.name}: {error}"
             break
         states.append(hardware.truth)
         if k % PROGRESS_SAMPLES == 0:
             progress(case.name, k / case.samples)
-    hardware.deactivate()
+    hardware.close()
     progress(case.name, 1.0)
     if not states:
         raise SimulationFailed(failure)

@@ -13,7 +13,13 @@ from projected_control.errors import InvalidValue, ProjectedControlError
 from projected_control.resources import share_file
 from projected_control.settings import build
 from projected_control.settings.files import read_parameter_file
-from projected_control.settings.parameters import ARM, checked, parameters_of
+from projected_control.settings.nodes import (
+    ARM,
+    NodeSettings,
+    SimulatedArmSettings,
+    checked,
+    own_values,
+)
 
 BOOLEANS = {"true": True, "false": False}
 
@@ -65,14 +71,14 @@ def read_all(files: Iterable[Path]) -> dict[str, Any]:
     return {name: value for path in files for name, value in read_parameter_file(path).items()}
 
 
-def require_valid(node: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+def require_valid(node: str, settings: Mapping[str, Any]) -> NodeSettings:
     """A node's complete settings out of those of all nodes; raises where one is wrong."""
-    return checked(node, {k: v for k, v in settings.items() if k in parameters_of(node)})
+    return checked(node, own_values(node, settings))
 
 
 def start_of(settings: Mapping[str, Any]) -> dict[str, float]:
     """Joint positions at which an arm's file starts it, assembled on its constraint."""
-    hardware, _ = build.build_plant(require_valid(ARM, settings))
+    hardware = build.build_plant(SimulatedArmSettings.of(own_values(ARM, settings)))
     names = hardware.plant.model.arm.joint_names
     return dict(zip(names, hardware.plant.q.tolist(), strict=True))
 

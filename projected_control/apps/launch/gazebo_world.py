@@ -20,7 +20,12 @@ from projected_control.errors import InvalidValue
 from projected_control.model.description import read_description
 from projected_control.resources import share_file
 from projected_control.settings import build
-from projected_control.settings.parameters import ARM, checked, parameters_of
+from projected_control.settings.nodes import (
+    ARM,
+    ControllerSettings,
+    SimulatedArmSettings,
+    own_values,
+)
 
 SENSOR_TOPIC = "/tip_sensor"
 """Of Gazebo, where the force-torque sensor of urdf/gazebo.xacro publishes."""
@@ -65,8 +70,7 @@ PLAIN = Setting()
 
 def start_in(settings: Mapping[str, Any]) -> tuple[dict[str, float], float]:
     """Joint positions at the start, on the constraint, and the tip's place along the slider [m]."""
-    own = {name: value for name, value in settings.items() if name in parameters_of(ARM)}
-    hardware, _ = build.build_plant(checked(ARM, own))
+    hardware = build.build_plant(SimulatedArmSettings.of(own_values(ARM, settings)))
     arm, q = hardware.plant.model.arm, hardware.plant.q
     for frame in ("tip", "slider"):
         if frame not in arm.frame_names:
@@ -89,7 +93,7 @@ def pose_arguments(settings: Mapping[str, Any]) -> dict[str, str]:
 def write_files(
     folder: Path,
     node: str,
-    controller: Mapping[str, Any],
+    controller: ControllerSettings,
     settings: Mapping[str, Any],
     setting: Setting = PLAIN,
     *,
@@ -106,7 +110,7 @@ def write_files(
         summary: File for the numbers of the run, written when the world ends; none if not given.
     """
     files = _files(folder)
-    files.parameters.write_text(_parameter_file(controller), encoding="utf-8")
+    files.parameters.write_text(_parameter_file(controller.values()), encoding="utf-8")
     bridge = {
         "node": node,
         "parameters": str(files.parameters),
@@ -121,7 +125,7 @@ def write_files(
 
 def write_ros2_control_files(
     folder: Path,
-    controller: Mapping[str, Any],
+    controller: ControllerSettings,
     settings: Mapping[str, Any],
     controllers: str,
     passive: Sequence[str],
@@ -164,32 +168,31 @@ def _files(folder: Path) -> GazeboFiles:
 
 
 def _parameter_file(settings: Mapping[str, Any]) -> str:
-    parameters = {name: value for name, value in settings.items() if value not in ([], "")}
-    return str(yaml.safe_dump({"/**": {"ros__parameters": parameters}}))
+    return str(yaml.safe_dump({"/**": {"ros__parameters": dict(settings)}}))
 
 
 def _write_scene(
     files: GazeboFiles,
-    controller: Mapping[str, Any],
+    controller: ControllerSettings,
     settings: Mapping[str, Any],
     setting: Setting,
     arguments: Mapping[str, str],
 ) -> None:
     """The arm as Gazebo gets it, and the world around it."""
-    given = dict(item.split(":=", 1) for item in controller["robot_description_arguments"])
+    given = dict(item.split(":=", 1) for item in controller.robot_description_arguments)
     given |= pose_arguments(settings)
     if setting.friction:
         coulomb, viscous = (FRICTION[f"friction.{kind}"][0] for kind in ("coulomb", "viscous"))
         given |= {"friction": repr(coulomb), "damping": repr(viscous)}
     given |= {"gazebo": "true", "yaw": repr(setting.yaw), **arguments}
-    description = build.description_file(controller["robot_description_file"])
+    description = build.description_file(controller.robot_description_file)
     files.model.write_text(read_description(description, given).urdf, encoding="utf-8")
     text = expand_world(
         setting.world or share_file("worlds", "constrained_arm.sdf.xacro"),
         {
             "model": str(files.model),
-            "step": repr(1.0 / controller["rate"]),
-            "gravity": repr(controller["gravity"]),
+            "step": repr(1.0 / controller.rate),
+            "gravity": repr(controller.gravity),
             "factor": repr(setting.factor),
         },
     )

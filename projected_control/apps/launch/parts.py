@@ -25,7 +25,7 @@ from projected_control.apps.demo.case import CASES, DemoCase
 from projected_control.apps.launch import choices
 from projected_control.errors import InvalidValue
 from projected_control.resources import PRESETS
-from projected_control.settings.parameters import PASSIVE
+from projected_control.settings.nodes import PASSIVE
 
 
 def arguments(controller: str, preset: str) -> list[DeclareLaunchArgument]:

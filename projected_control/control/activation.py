@@ -1,0 +1,105 @@
+"""What must be so for a controller to start: the same for a node, a launch file and `check`."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from projected_control.control.controllers import PassiveJointController
+from projected_control.control.loop import ControlLoop
+from projected_control.control.references import Reference
+from projected_control.errors import ProjectedControlError, Uncontrollable
+
+Array = NDArray[np.float64]
+
+INDEPENDENT = 1e-3
+"""Smallest singular value of J_θ P, over the largest of J_θ, from which coordinates count as
+independent of the constraint and of each other."""
+
+
+class CannotStart(ProjectedControlError, ValueError):
+    """An arm that cannot be taken over as it stands; the message says all that is against it."""
+
+
+def obstacles(loop: ControlLoop, q: Array, tolerance: float) -> list[str]:
+    """All that keeps a controller from starting at q, in words; empty where nothing does.
+
+    Evaluates the model at q, at rest.
+
+    Args:
+        loop: With the controller and its limits.
+        q: Joint positions [rad or m].
+        tolerance: ‖Φ‖ up to which the arm counts as on its constraint [m].
+    """
+    controller, model = loop.controller, loop.controller.model
+    found = []
+    controller.stop(q, np.zeros(model.n))
+    residual = float(np.linalg.norm(model.residual))
+    if not residual <= tolerance:
+        found.append(
+            f"the arm is not on its constraint: ‖Φ‖ = {residual:.4g} m, allowed are "
+            f"{tolerance:g} m (constraint.residual_tolerance); at q = {np.round(q, 4).tolist()}"
+        )
+    found += _outside(loop, q)
+    found += _dependent(loop)
+    if isinstance(controller, PassiveJointController):
+        try:
+            controller.require_controllable(q)
+        except Uncontrollable as error:
+            found.append(str(error))
+    return found + _too_heavy(loop)
+
+
+def require_start(loop: ControlLoop, q: Array, tolerance: float) -> None:
+    """Raise where something keeps a controller from starting at q; see `obstacles`."""
+    if found := obstacles(loop, q, tolerance):
+        raise CannotStart("; ".join(found))
+
+
+def require_near(loop: ControlLoop, reference: Reference) -> None:
+    """Raise where a reference begins elsewhere than the arm is: the arm would jump there."""
+    model = loop.controller.model
+    if model.coordinates is None:
+        return
+    away = np.abs(model.coordinates.difference(reference.at(0.0).value, model.theta))
+    if (away > loop.guard.limits.reference_jump).any():
+        raise CannotStart(
+            f"the reference begins {np.round(away, 4).tolist()} from where the arm is, allowed "
+            f"are {loop.guard.limits.reference_jump:g} (limits.reference_jump); set "
+            "reference.approach to go there smoothly first"
+        )
+
+
+def _outside(loop: ControlLoop, q: Array) -> list[str]:
+    limits, names = loop.guard.limits, loop.controller.model.arm.joint_names
+    outside = [
+        f"{name} at {x:.4g}, allowed are {low:.4g} to {high:.4g}"
+        for name, x, low, high in zip(names, q, limits.lower, limits.upper, strict=True)
+        if not low <= x <= high
+    ]
+    return [f"joints are outside their limits: {'; '.join(outside)}"] if outside else []
+
+
+def _dependent(loop: ControlLoop) -> list[str]:
+    controller, model = loop.controller, loop.controller.model
+    if model.k > model.free_directions:
+        return [
+            f"{model.k} coordinates cannot all move: the constraint leaves "
+            f"{model.free_directions} of {model.n} directions free"
+        ]
+    if controller.margins[0] < INDEPENDENT:
+        return ["the coordinates do not describe what the constraint leaves free here"]
+    return []
+
+
+def _too_heavy(loop: ControlLoop) -> list[str]:
+    arm, limits = loop.controller.model.arm, loop.guard.limits
+    weight = np.abs(loop.controller.effort.total)
+    names = [
+        f"{name} needs {need:.3g} of {most:.3g}"
+        for name, need, most in zip(arm.joint_names, weight, limits.effort, strict=True)
+        if need > most
+    ]
+    if not names:
+        return []
+    return [f"carrying the arm's weight here takes more than the effort limits: {'; '.join(names)}"]

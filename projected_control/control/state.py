@@ -1,0 +1,30 @@
+"""What an arm says of itself, before anybody has made anything of it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+class RawState(NamedTuple):
+    """One reading of an arm.
+
+    Attributes:
+        q, v: Joint positions and velocities, n [rad or m, and per second].
+        stamp: When this was true, since the arm was opened [s].
+        wrench: What the constraint takes at the sensor: force above moment, 6 [N, N·m], in the axes
+            that the port names (`Port.wrench_frame`); None where nothing measures it.
+        wrench_age: How old the wrench is [s].
+        received: When the state reached this process, by `time.perf_counter_ns`; zero for now.
+    """
+
+    q: Array
+    v: Array
+    stamp: float
+    wrench: Array | None = None
+    wrench_age: float = 0.0
+    received: int = 0

@@ -1,0 +1,159 @@
+"""Kinds of constraint that a parameter file can name: one record per kind.
+
+A kind of another package is a record like ours behind an entry point::
+
+    [project.entry-points."projected_control.constraints"]
+    circle = "my_package.circle:RECORD"
+
+and can then be named in YAML. What it needs beyond our own settings is given as arguments::
+
+    constraint:
+      kind: circle
+      frame: tip
+      arguments: ["radius:=0.45"]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from projected_control.errors import InvalidValue, UnknownName
+from projected_control.model.constraints.base import Constraint
+from projected_control.registry import Registry
+
+
+class ConstraintSettings(Protocol):
+    """The settings of the group ``constraint`` that our own kinds read; empty where not given."""
+
+    @property
+    def frame(self) -> str:
+        """Link whose origin is held."""
+
+    @property
+    def other_frame(self) -> str:
+        """Second link of a loop."""
+
+    @property
+    def point(self) -> Sequence[float]:
+        """A point in the world [m]."""
+
+    @property
+    def direction(self) -> Sequence[float]:
+        """A direction in the world."""
+
+    @property
+    def plane_normal(self) -> Sequence[float]:
+        """Normal of the plane a planar arm moves in; empty for an arm in space."""
+
+
+OUR_SETTINGS = ("frame", "other_frame", "point", "direction", "plane_normal")
+"""Names of `ConstraintSettings`; a kind's other settings are arguments."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A setting of the group ``constraint`` that a kind reads.
+
+    Attributes:
+        name: Without the group: ``point`` for ``constraint.point``. One that is not among
+            `ConstraintSettings` is given by ``constraint.arguments``, as in ``radius:=0.45``.
+        meaning: What it is to this kind.
+        unit: SI; empty for none.
+    """
+
+    name: str
+    meaning: str
+    unit: str = ""
+
+    def __str__(self) -> str:
+        unit = f" [{self.unit}]" if self.unit else ""
+        where = self.name if self.name in OUR_SETTINGS else f"arguments {self.name}:=…"
+        return f"constraint.{where}{unit} ({self.meaning})"
+
+
+@dataclass(frozen=True)
+class ConstraintKind:
+    """A kind of constraint.
+
+    Attributes:
+        name: In YAML.
+        title: What it is, in a few words.
+        make: The constraint from settings that are all given, or None for no constraint.
+        needs: Settings without which it cannot be made.
+        takes: Settings that may be left empty.
+    """
+
+    name: str
+    title: str
+    make: Callable[[Any], Constraint | None]
+    needs: tuple[Setting, ...] = ()
+    takes: tuple[Setting, ...] = ()
+
+    def build(self, settings: Any) -> Constraint | None:
+        """The constraint of these settings.
+
+        Args:
+            settings: Of the group ``constraint``, as attributes: `ConstraintSettings`, and
+                ``arguments``, a list of texts ``name:=value``, where the kind needs more.
+
+        Raises:
+            InvalidValue: If a setting that the kind needs is missing.
+            UnknownName: If there is an argument that the kind does not take.
+        """
+        given = _Given(settings, self._arguments(getattr(settings, "arguments", ())))
+        missing = [need for need in self.needs if _is_empty(getattr(given, need.name, None))]
+        if missing:
+            raise InvalidValue(
+                f"constraint.kind {self.name!r} ({self.title}) needs "
+                f"{' and '.join(map(str, missing))}, which the settings do not give"
+            )
+        return self.make(given)
+
+    def _arguments(self, items: Sequence[str]) -> dict[str, Any]:
+        """Arguments by name: numbers, tuples of numbers where there are commas, or texts."""
+        known = [s.name for s in (*self.needs, *self.takes) if s.name not in OUR_SETTINGS]
+        arguments = {}
+        for item in items:
+            name, separator, value = item.partition(":=")
+            if not separator:
+                raise InvalidValue(f"constraint.arguments must be name:=value, got {item!r}")
+            if name not in known:
+                raise UnknownName(f"argument of constraint.kind {self.name!r}", name, known)
+            arguments[name] = _value_of(value)
+        return arguments
+
+
+class _Given:
+    """The settings of the group, and a kind's own arguments beside them."""
+
+    def __init__(self, settings: Any, arguments: dict[str, Any]) -> None:
+        self._settings = settings
+        self.__dict__.update(arguments)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._settings, name)
+
+
+def _value_of(text: str) -> float | tuple[float, ...] | str:
+    try:
+        numbers = tuple(float(part) for part in text.split(","))
+    except ValueError:
+        return text
+    return numbers[0] if len(numbers) == 1 else numbers
+
+
+def _is_empty(value: Any) -> bool:
+    return value is None or (hasattr(value, "__len__") and len(value) == 0)
+
+
+CONSTRAINTS: Registry[ConstraintKind] = Registry("constraint", "projected_control.constraints")
+"""Every kind that can be named, ours and other packages'."""
+
+FRAME = Setting("frame", "link whose origin is held")
+PLANE_NORMAL = Setting(
+    "plane_normal", "normal of the plane a planar arm moves in; empty for an arm in space"
+)
+
+NO_CONSTRAINT = ConstraintKind("none", "no constraint: the arm is free", lambda settings: None)

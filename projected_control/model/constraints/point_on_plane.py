@@ -1,0 +1,53 @@
+"""The wiped table: a point on a plane."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from projected_control import validate
+from projected_control.model.constraints.function_constraint import FunctionConstraint
+from projected_control.model.constraints.kinds import (
+    FRAME,
+    ConstraintKind,
+    ConstraintSettings,
+    Setting,
+)
+from projected_control.model.constraints.shapes import Plane, Shape
+from projected_control.model.scalar_functions import PositionAlong
+
+Array = NDArray[np.float64]
+
+
+class PointOnPlane(FunctionConstraint):
+    """A frame's origin stays on a plane: the wiped table. One equation.
+
+    Args:
+        frame: Name of the frame whose origin is held.
+        point: A point of the plane [m].
+        normal: Of the plane; a positive λ presses along it.
+    """
+
+    def __init__(self, frame: str, point: ArrayLike, normal: ArrayLike) -> None:
+        self._normal = validate.direction("normal of the plane", normal)
+        self._point = validate.finite_array("point of the plane", point, (3,))
+        super().__init__([PositionAlong(frame, self._normal, float(self._normal @ self._point))])
+
+    def shapes_at(self, x: Array) -> list[Shape]:
+        return [Plane(self._point + x[0] * self._normal, self._normal)]
+
+
+def _make(settings: ConstraintSettings) -> PointOnPlane:
+    return PointOnPlane(settings.frame, settings.point, settings.direction)
+
+
+RECORD = ConstraintKind(
+    "plane",
+    "a point on a plane",
+    _make,
+    needs=(
+        FRAME,
+        Setting("point", "a point of the plane, in the world", "m"),
+        Setting("direction", "normal of the plane, in the world"),
+    ),
+)

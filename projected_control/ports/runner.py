@@ -1,0 +1,198 @@
+"""The runner: takes a control loop through its ticks on any port.
+
+It owns what surrounds a tick, once for all kinds of arm: changes come into force, a state is read,
+the loop answers, the answer is written, everything is counted.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from time import monotonic, perf_counter_ns
+from typing import Protocol
+
+from projected_control.control.guard import Event, GuardReport
+from projected_control.control.loop import ControlLoop, Tick
+from projected_control.errors import ProjectedControlError
+from projected_control.ports.port import Port
+from projected_control.ports.statistics import Statistics
+
+Change = Callable[[ControlLoop, float], None]
+"""Made between two ticks, with the loop and its time [s]."""
+
+LOST_SECONDS = 0.5
+"""Default for the silence of an arm after which a run ends [s]."""
+
+_STALE, _LEFT = int(Event.STATE_STALE), int(Event.LEFT_CONSTRAINT)
+
+
+class Listener(Protocol):
+    """Somebody who looks on, in the runner's own thread: be quick."""
+
+    def ticked(self, tick: Tick) -> None:
+        """A state was answered."""
+
+    def waited(self) -> None:
+        """No state came for a moment."""
+
+
+class Runner:
+    """Steps a control loop on a port.
+
+    All of it happens in one thread, but for `hand_over`, which may be called from any.
+
+    Args:
+        loop: What answers.
+        port: The way to the arm.
+        listeners: Who looks on.
+        lost_time: Silence of an arm that is waited for, after which the run ends [s].
+        stale: Whether such an arm gets zeros when it has been silent for ``limits.stale_time``.
+
+    Attributes:
+        statistics: What was counted.
+        lost: Why the run cannot go on; empty while it can.
+        refused: Why the last change that was handed over could not be made; empty if it could.
+        time: Stamp of the last state [s].
+    """
+
+    def __init__(
+        self,
+        loop: ControlLoop,
+        port: Port,
+        listeners: Sequence[Listener] = (),
+        *,
+        lost_time: float = LOST_SECONDS,
+        stale: bool = True,
+    ) -> None:
+        self.loop, self.port = loop, port
+        self._listeners = tuple(listeners)
+        self.lost_time, self._stale = lost_time, stale
+        self.statistics = Statistics(loop.controller)
+        self._changes: deque[Change] = deque()
+        self._axes: str | None = None
+        self.lost = self.refused = ""
+        self.time = 0.0
+
+    def hand_over(self, change: Change) -> None:
+        """Have a change made between two ticks."""
+        self._changes.append(change)
+
+    def open(self, prepare: Callable[[ControlLoop, Port], None] | None = None) -> None:
+        """Open the port and get everything ready for the first tick, without a bump.
+
+        Args:
+            prepare: Checks and sets what depends on where the arm is. The loop's model has been
+                evaluated there.
+        """
+        state = self.port.open()
+        try:
+            self._turn_axes()
+            self.loop.controller.hold(state.q, state.v)
+            if prepare is not None:
+                prepare(self.loop, self.port)
+            self.loop.begin(state)
+            self.statistics = Statistics(self.loop.controller)
+            self.port.engage()
+        except BaseException:
+            self.port.close()
+            raise
+
+    def step(self) -> Tick | None:
+        """One turn: read, answer, write, count. None where the arm gave no state."""
+        state = self.port.read()
+        if state is None:
+            self._wait()
+            return None
+        begin = state.received or perf_counter_ns()
+        self.time = state.stamp
+        if self._changes:
+            self._make_changes()
+        if self.port.wrench_frame is not self._axes:
+            self._turn_axes()
+        report = self.loop.update(state)
+        self.port.write(report.effort)
+        self.statistics.count(report, state.stamp, perf_counter_ns() - begin)
+        if report.events & _LEFT and not self.lost:
+            self.lost = self._left_constraint()
+        tick = Tick(state, report, self.loop.controller, self.loop.multipliers)
+        for listener in self._listeners:
+            listener.ticked(tick)
+        return tick
+
+    def run(self, ticks: int, observe: Callable[[int, Tick], None] | None = None) -> Statistics:
+        """Open the port, make this many turns as fast as the arm goes, and close it."""
+        self.open()
+        try:
+            for i in range(ticks):
+                tick = self.step()
+                if observe is not None and tick is not None:
+                    observe(i, tick)
+        finally:
+            self.port.close()
+        return self.statistics
+
+    def send_zero(self) -> None:
+        """The last thing that a run sends."""
+        self.loop.guard.sent[:] = 0.0
+        self.port.write(self.loop.guard.sent)
+
+    def _make_changes(self) -> None:
+        while self._changes:
+            try:
+                self._changes.popleft()(self.loop, self.time)
+                self.refused = ""
+            except Exception as error:  # a change that cannot be made must not stop the arm
+                self.refused = str(error)
+
+    def _turn_axes(self) -> None:
+        """The wrench is in other axes from now on."""
+        self._axes = self.port.wrench_frame
+        try:
+            self.loop.force_source.set_axes(self._axes)
+        except ProjectedControlError as error:
+            raise ProjectedControlError(
+                f"the wrench is measured in axes that the arm does not have: {error}; set "
+                "constraint.wrench_frame to the link in whose axes it is"
+            ) from None
+
+    def _wait(self) -> None:
+        """No state: zeros where that means something, and the end where it lasts."""
+        silent = monotonic() - self.port.heard
+        if not self.port.waits or (self._stale and silent > self.loop.guard.limits.stale_time):
+            self._answer_silence()
+        if self.port.waits and silent > self.lost_time:
+            self.lost = f"no joint state for {silent:.2f} s: the arm or its driver has stopped"
+        for listener in self._listeners:
+            listener.waited()
+
+    def _answer_silence(self) -> None:
+        self.statistics.missed += 1
+        report: GuardReport = self.loop.guard.release(self.loop.guard.sent, _STALE)
+        self.statistics.note(report)
+        self.port.write(report.effort)
+
+    def _left_constraint(self) -> str:
+        from numpy.linalg import norm
+
+        residual, limit = norm(self.loop.controller.model.residual), self.loop.guard.limits.residual
+        return (
+            f"the arm has left its constraint: ‖Φ‖ = {residual:.4g} m, allowed are {limit:g} m "
+            "(limits.residual)"
+        )
+
+
+def run(
+    loop: ControlLoop,
+    port: Port,
+    ticks: int,
+    observe: Callable[[int, Tick], None] | None = None,
+) -> Statistics:
+    """Take an arm through this many ticks.
+
+    Args:
+        loop: What answers.
+        port: The way to the arm; opened first, closed in the end.
+        ticks: How many.
+        observe: Called after each with its number and what happened.
+    """
+    return Runner(loop, port).run(ticks, observe)

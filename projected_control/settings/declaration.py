@@ -1,0 +1,256 @@
+"""How parameters are declared: typed, frozen groups whose fields say all there is to say of them.
+
+A group is a frozen dataclass; each of its fields is a parameter, made by `parameter`, or another
+group, made by `group`. The type of a field is the parameter's type, its name the parameter's name,
+and nesting stands for dots: ``settings.limits.force_time`` is the parameter ``limits.force_time``.
+What nodes declare, docs/parameters.md shows and `Settings.of` checks is read from these classes.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import reduce
+from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args, get_origin, get_type_hints
+
+import numpy as np
+
+from projected_control.errors import InvalidValue, UnknownName
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+Value = Any
+"""Of a parameter: a bool, a number, text, or a tuple of numbers or texts."""
+
+Numbers = tuple[float, ...]
+Words = tuple[str, ...]
+
+T = TypeVar("T")
+G = TypeVar("G", bound="Group")
+
+_PARAMETER = "parameter"
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """All there is to say of one parameter.
+
+    Attributes:
+        name: In full, with dots for groups.
+        type: bool, int, float or str: of the value, or of each item of a list.
+        is_list: Whether it holds a list.
+        default: Its value where nothing is said.
+        description: What it does.
+        unit: SI; empty for none.
+        minimum, maximum: Of the number, or of each number of a list; None for no bound.
+        choices: Allowed words, empty for any.
+        live: Whether it may change while the node is active.
+        required: Whether it has to be said: the default then stands for nothing, and whoever needs
+            the value refuses to go on.
+    """
+
+    name: str
+    type: type
+    is_list: bool
+    default: Value
+    description: str
+    unit: str = ""
+    minimum: float | None = None
+    maximum: float | None = None
+    choices: Collection[str] = ()
+    live: bool = False
+    required: bool = False
+
+    def check(self, value: Value) -> Value:
+        """The value in the parameter's type, or an error that says what is wrong with it.
+
+        A number or a word is taken for a list of one, and empty texts in a list for nothing, as
+        ROS cannot say in every place that a list is empty.
+        """
+        if not self.is_list:
+            return self._check_one(value)
+        if isinstance(value, (str, bool, int, float, np.number)):
+            value = (value,)
+        if not isinstance(value, Iterable) or isinstance(value, Mapping):
+            raise InvalidValue(f"{self.name} must be a list, got {value!r}")
+        return tuple(self._check_one(item) for item in value if not _is_empty(item))
+
+    def _check_one(self, value: Value) -> Value:
+        if self.type is bool:
+            if not isinstance(value, (bool, np.bool_)):
+                raise InvalidValue(f"{self.name} must be true or false, got {value!r}")
+            return bool(value)
+        if self.type is str:
+            return self._check_text(value)
+        return self._check_number(value)
+
+    def _check_text(self, value: Value) -> str:
+        if not isinstance(value, str):
+            raise InvalidValue(f"{self.name} must be text, got {value!r}")
+        unsaid = self.required and not value
+        if self.choices and value not in self.choices and not unsaid:
+            raise UnknownName(self.name, value, self.choices)
+        return value
+
+    def _check_number(self, value: Value) -> float | int:
+        if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.number)):
+            raise InvalidValue(f"{self.name} must be a number, got {value!r}")
+        number = float(value)
+        if not np.isfinite(number):
+            raise InvalidValue(f"{self.name} must be finite, got {value!r}")
+        if self.type is int and number != int(number):
+            raise InvalidValue(f"{self.name} must be a whole number, got {value!r}")
+        if self.minimum is not None and number < self.minimum:
+            raise InvalidValue(f"{self.name} must be at least {self.minimum:g}, got {number:g}")
+        if self.maximum is not None and number > self.maximum:
+            raise InvalidValue(f"{self.name} must be at most {self.maximum:g}, got {number:g}")
+        return int(number) if self.type is int else number
+
+
+def _is_empty(item: object) -> bool:
+    return isinstance(item, str) and not item
+
+
+def parameter(
+    default: T,
+    description: str,
+    unit: str = "",
+    *,
+    minimum: float | None = None,
+    maximum: float | None = None,
+    choices: Collection[str] = (),
+    live: bool = False,
+    required: bool = False,
+) -> T:
+    """A field of a group; the arguments are those of `Parameter`."""
+    said = {
+        "description": description,
+        "unit": unit,
+        "minimum": minimum,
+        "maximum": maximum,
+        "choices": choices,
+        "live": live,
+        "required": required,
+    }
+    return dataclasses.field(default=default, metadata={_PARAMETER: said})
+
+
+def group(kind: type[G]) -> G:
+    """A field that holds another group."""
+    return dataclasses.field(default_factory=kind)
+
+
+@dataclass(frozen=True)
+class Group:
+    """Parameters that belong together. It has no methods: every name may be a parameter's."""
+
+
+@dataclass(frozen=True)
+class Settings(Group):
+    """The parameters of a node, made by `of`, which checks every value."""
+
+    @classmethod
+    def title(cls) -> str:
+        """Whose parameters these are, for messages."""
+        return cls.__name__
+
+    @classmethod
+    def parameters(cls) -> dict[str, Parameter]:
+        """All parameters by their full names, in order."""
+        return dict(_parameters(cls))
+
+    @classmethod
+    def of(cls, values: Mapping[str, Value]) -> Self:
+        """Defaults, replaced by what is given under full names; every value is checked."""
+        table = _parameters(cls)
+        for name in values:
+            if name not in table:
+                raise unknown_parameter(name, table, cls.title())
+        flat = {
+            name: p.check(values[name]) if name in values else p.default
+            for name, p in table.items()
+        }
+        return cast("Self", _nested(cls, flat, ""))
+
+    def changed(self, values: Mapping[str, Value]) -> Self:
+        """The same with other values, given under full names; every value is checked."""
+        return type(self).of({**self.values(), **values})
+
+    def values(self) -> dict[str, Value]:
+        """All values under their full names, as a parameter file has them: lists, not tuples."""
+        return _flat(self, "")
+
+    # TEMPORARY: look-ups by name, for files that are being converted to attributes.
+
+    def __getitem__(self, name: str) -> Value:
+        value = reduce(getattr, name.split("."), self)
+        return list(value) if isinstance(value, tuple) else value
+
+    def __contains__(self, name: object) -> bool:
+        return name in _parameters(type(self))
+
+
+def unknown_parameter(name: str, known: Iterable[str], whose: str) -> UnknownName:
+    """The error for a name that nobody has, with the nearest of those there are."""
+    names = list(known)
+    error = UnknownName(f"parameter of {whose}", name, names)
+    if near := nearest(name, names):
+        error.args = (f"unknown parameter {name!r} of {whose}; did you mean {near!r}?",)
+    return error
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """The known name that is most like this one, or nothing."""
+    found = get_close_matches(name, list(known), n=1, cutoff=0.6)
+    return found[0] if found else ""
+
+
+_TABLES: dict[type[Group], Mapping[str, Parameter]] = {}
+
+
+def _parameters(cls: type[Group]) -> Mapping[str, Parameter]:
+    if cls not in _TABLES:
+        _TABLES[cls] = _read_parameters(cls)
+    return _TABLES[cls]
+
+
+def _read_parameters(cls: type[Group]) -> Mapping[str, Parameter]:
+    table: dict[str, Parameter] = {}
+    hints = get_type_hints(cls)
+    for field in dataclasses.fields(cls):
+        hint = hints[field.name]
+        if isinstance(hint, type) and issubclass(hint, Group):
+            for name, inner in _parameters(hint).items():
+                full = f"{field.name}.{name}"
+                table[full] = dataclasses.replace(inner, name=full)
+            continue
+        is_list = get_origin(hint) is tuple
+        kind = get_args(hint)[0] if is_list else hint
+        said = field.metadata[_PARAMETER]
+        table[field.name] = Parameter(field.name, kind, is_list, field.default, **said)
+    return table
+
+
+def _nested(cls: type[Group], flat: Mapping[str, Value], prefix: str) -> Group:
+    hints, members = get_type_hints(cls), {}
+    for field in dataclasses.fields(cls):
+        hint = hints[field.name]
+        if isinstance(hint, type) and issubclass(hint, Group):
+            members[field.name] = _nested(hint, flat, f"{prefix}{field.name}.")
+        else:
+            members[field.name] = flat[prefix + field.name]
+    return cls(**members)
+
+
+def _flat(group: Group, prefix: str) -> dict[str, Value]:
+    values: dict[str, Value] = {}
+    for field in dataclasses.fields(group):
+        value = getattr(group, field.name)
+        if isinstance(value, Group):
+            values |= _flat(value, f"{prefix}{field.name}.")
+        else:
+            values[prefix + field.name] = list(value) if isinstance(value, tuple) else value
+    return values

@@ -1,0 +1,183 @@
+"""The groups of parameters, from which the settings of nodes are composed (see `nodes`)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from projected_control.control.force_source import SOURCES
+from projected_control.model.constraints import CONSTRAINTS
+from projected_control.settings.declaration import Group, Numbers, Words, parameter
+
+SMALL, LARGE = 1e-9, 1e6
+"""Bounds of numbers that only have to be positive, or finite."""
+
+# fmt: off
+
+
+@dataclass(frozen=True)
+class Constraint(Group):
+    """What holds the arm."""
+
+    kind: str = parameter("", "What holds the arm; none for an arm that moves freely", choices=CONSTRAINTS, required=True)
+    frame: str = parameter("", "Link whose origin is held")
+    other_frame: str = parameter("", "Second link of a loop")
+    point: Numbers = parameter((), "A point of the line or plane, or the point itself, in the world", "m", minimum=-LARGE, maximum=LARGE)
+    direction: Numbers = parameter((), "Direction of the line, or normal of the plane, in the world", minimum=-LARGE, maximum=LARGE)
+    plane_normal: Numbers = parameter((), "Normal of the plane in which a planar arm moves; empty for an arm in space", minimum=-LARGE, maximum=LARGE)
+    arguments: Words = parameter((), "What a kind of another package needs beyond these, each as name:=value")
+
+
+@dataclass(frozen=True)
+class ControllerConstraint(Constraint):
+    """What holds the arm, and how a controller deals with it."""
+
+    wrench_frame: str = parameter("", "Link in whose axes the wrench is measured, whatever its messages say; empty for what they say: constraint.frame, else the world's axes")
+    singular_value: float = parameter(1e-4, "Singular values of A up to this count as zero", minimum=1e-12, maximum=1e-3)
+    residual_tolerance: float = parameter(0.005, "‖Φ‖ up to which the controller agrees to start", "m", minimum=SMALL, maximum=1.0)
+
+
+@dataclass(frozen=True)
+class Gains(Group):
+    """Feedback on the coordinates."""
+
+    stiffness: Numbers = parameter((100.0,), "G_P, one number or one per coordinate", "1/s²", minimum=SMALL, maximum=1e6, live=True)
+    damping: Numbers = parameter((20.0,), "G_D, one number or one per coordinate", "1/s", minimum=SMALL, maximum=1e4, live=True)
+    null_damping: float = parameter(10.0, "Damping of free motions that no coordinate describes", "1/s", minimum=0.0, maximum=1e4, live=True)
+    blend_time: float = parameter(0.2, "Time over which changed gains come into force", "s", minimum=0.0, maximum=10.0, live=True)
+
+
+@dataclass(frozen=True)
+class Metric(Group):
+    """How joint efforts are compared."""
+
+    kind: str = parameter("none", "How joint efforts are compared when the least is sought", choices=("none", "length", "limits"))
+    length: float = parameter(1.0, "Length that turns forces of sliding joints into torques", "m", minimum=SMALL, maximum=1e3)
+
+
+@dataclass(frozen=True)
+class Force(Group):
+    """The constraint force: where it comes from, and the feedback on it."""
+
+    proportional: float = parameter(3.0, "G_F", minimum=0.0, maximum=1e4, live=True)
+    integral: float = parameter(0.1, "G_I", "1/s", minimum=0.0, maximum=1e5, live=True)
+    cutoff: float = parameter(50.0, "Cut-off of the low-pass on the measured force; 0 for none", "Hz", minimum=0.0, maximum=1e5, live=True)
+    delay: int = parameter(1, "Samples from a torque to its effect in the measured force", "samples", minimum=1, maximum=100, live=True)
+    integral_limit: float = parameter(100.0, "Largest share of the integral", "N", minimum=SMALL, maximum=1e6, live=True)
+    anti_windup: str = parameter("conditional", "What the integral does while efforts are limited", choices=("none", "conditional", "back_calculation"), live=True)
+    tracking_time: float = parameter(0.1, "Time constant of back-calculation", "s", minimum=1e-4, maximum=100.0, live=True)
+    reference: Numbers = parameter((0.0,), "λ_d, one number per constraint row", "N", minimum=-1e6, maximum=1e6, live=True)
+    source: str = parameter("sensor", "Where λ comes from: the wrench topic, the model (32), or a momentum observer", choices=SOURCES)
+    observer_bandwidth: float = parameter(50.0, "Bandwidth of the momentum observer", "Hz", minimum=SMALL, maximum=1e4)
+
+
+@dataclass(frozen=True)
+class OptionalForce(Force):
+    """The constraint force where a controller may leave it alone."""
+
+    enabled: bool = parameter(False, "Also control the force, where passive joints leave the freedom")
+
+
+@dataclass(frozen=True)
+class Limits(Group):
+    """What the guard allows."""
+
+    effort: Numbers = parameter((), "Largest effort, one number or one per joint; empty for the description's", "N·m or N", minimum=SMALL, maximum=1e6, live=True)
+    effort_rate: Numbers = parameter((1000.0,), "Largest change of effort, one number or one per joint", "N·m/s or N/s", minimum=SMALL, maximum=1e9, live=True)
+    velocity: Numbers = parameter((), "Largest joint velocity, one number or one per joint; empty for the description's", "rad/s or m/s", minimum=SMALL, maximum=1e6, live=True)
+    lower: Numbers = parameter((), "Smallest joint position, one number or one per joint; empty for the description's", "rad or m", minimum=-LARGE, maximum=LARGE, live=True)
+    upper: Numbers = parameter((), "Largest joint position, one number or one per joint; empty for the description's", "rad or m", minimum=-LARGE, maximum=LARGE, live=True)
+    reference_jump: float = parameter(0.05, "Step of a reference that is refused", "m or rad", minimum=SMALL, maximum=1e3, live=True)
+    residual: float = parameter(0.02, "‖Φ‖ of an active controller beyond which it stops: the constraint is gone", "m", minimum=SMALL, maximum=10.0, live=True)
+    hold_time: float = parameter(0.01, "For which the last effort is held on bad states", "s", minimum=0.0, maximum=1.0, live=True)
+    frozen_time: float = parameter(0.05, "After which a state that does not change though it should is frozen", "s", minimum=1e-3, maximum=10.0, live=True)
+    stale_time: float = parameter(0.02, "Without a new state, after which the effort is zero", "s", minimum=1e-3, maximum=10.0, live=True)
+    lost_time: float = parameter(0.5, "Without a new state, after which the controller goes inactive", "s", minimum=0.01, maximum=60.0, live=True)
+    watchdog_time: float = parameter(0.5, "Silence of the watchdog after which the controller goes inactive", "s", minimum=0.1, maximum=10.0, live=True)
+
+
+@dataclass(frozen=True)
+class ForceLimits(Limits):
+    """What the guard allows where the force counts."""
+
+    force_time: float = parameter(0.05, "Without a new wrench, after which the arm is braked", "s", minimum=1e-3, maximum=10.0, live=True)
+
+
+@dataclass(frozen=True)
+class Reference(Group):
+    """What a controller follows."""
+
+    kind: str = parameter("hold", "Stay where the arm is, or follow a sine; the topic ~/reference takes over either", choices=("hold", "sine"), live=True)
+    offset: Numbers = parameter((0.0,), "Centre of the sine, one number or one per coordinate", "m or rad", minimum=-LARGE, maximum=LARGE, live=True)
+    amplitude: Numbers = parameter((0.0,), "Amplitude of the sine, likewise", "m or rad", minimum=-LARGE, maximum=LARGE, live=True)
+    frequency: Numbers = parameter((0.5,), "Frequency of the sine, likewise", "Hz", minimum=0.0, maximum=100.0, live=True)
+    phase: Numbers = parameter((0.0,), "Phase of the sine, likewise", "rad", minimum=-LARGE, maximum=LARGE, live=True)
+    approach: bool = parameter(True, "Go to the start of the sine smoothly first; without it the arm must already move along it")
+    max_rate: Numbers = parameter((0.5,), "On the way to a set-point", "m/s or rad/s", minimum=SMALL, maximum=1e3, live=True)
+    max_acceleration: Numbers = parameter((2.0,), "On the way to a set-point", "m/s² or rad/s²", minimum=SMALL, maximum=1e4, live=True)
+    max_jerk: Numbers = parameter((20.0,), "On the way to a set-point", "m/s³ or rad/s³", minimum=SMALL, maximum=1e6, live=True)
+
+
+@dataclass(frozen=True)
+class Ros2Control(Group):
+    """How an arm behind ros2_control is found."""
+
+    manager: str = parameter("controller_manager", "Name of the controller manager")
+    effort_controller: str = parameter("", "Controller that takes the efforts; empty for the one that fits the joints")
+    timeout: float = parameter(5.0, "For which an answer of the controller manager is awaited", "s", minimum=0.1, maximum=60.0)
+
+
+@dataclass(frozen=True)
+class ControllerRos2Control(Ros2Control):
+    """How a controller finds an arm behind ros2_control."""
+
+    wrench: str = parameter("", "Topic of the measured wrench; empty for the force-torque broadcaster's, or wrench where there is none")
+
+
+@dataclass(frozen=True)
+class Realtime(Group):
+    """What the operating system is asked for."""
+
+    priority: int = parameter(0, "SCHED_FIFO priority of the loop's thread; 0 for the ordinary scheduler", minimum=0, maximum=99)
+    lock_memory: bool = parameter(False, "Keep all memory in RAM")
+    cpus: tuple[int, ...] = parameter((), "CPUs the process may run on; empty for all", minimum=0, maximum=4096)
+
+
+@dataclass(frozen=True)
+class Simulation(Group):
+    """How an arm is simulated."""
+
+    start: Numbers = parameter((), "Guess of the joint positions to start from, one per joint; the nearest configuration on the constraint is taken. Empty for a guess within the joints' ranges", "rad or m", minimum=-LARGE, maximum=LARGE)
+    coordinates: Words = parameter((), "Coordinates prescribed at the start: names as for controllers")
+    values: Numbers = parameter((), "Values of these coordinates", "m or rad", minimum=-LARGE, maximum=LARGE)
+    rates: Numbers = parameter((), "Rates of these coordinates; empty for rest", "m/s or rad/s", minimum=-LARGE, maximum=LARGE)
+    factor: float = parameter(1.0, "Speed of time against the wall clock; 0 for as fast as it goes", minimum=0.0, maximum=1000.0, live=True)
+    step: float = parameter(0.001, "Step of the integration; divides the period of the loop", "s", minimum=1e-6, maximum=0.1)
+    wait_for_command: bool = parameter(False, "Time stands still until the first effort is commanded, so that the arm does not fall before")
+    interface: str = parameter("effort_controller", "Who commands it: an effort controller's topic, or a controller manager through JointStateTopicSystem, with joint states on joint_commands", choices=("effort_controller", "joint_commands"))
+    command_timeout: float = parameter(0.0, "Without a command, after which the motors give nothing, as drivers of real arms do; 0 to hold the last effort for ever", "s", minimum=0.0, maximum=10.0)
+    brake: bool = parameter(False, "Brakes hold the arm, while time goes on, until an effort that is not zero is commanded")
+    clock: bool = parameter(False, "Publish /clock")
+    duration: float = parameter(0.0, "Stop after this much simulated time; 0 for never", "s", minimum=0.0, maximum=1e6)
+
+
+@dataclass(frozen=True)
+class Friction(Group):
+    """Joint friction of a simulated arm."""
+
+    coulomb: Numbers = parameter((0.0,), "Coulomb friction, one number or one per joint", "N·m or N", minimum=0.0, maximum=1e6, live=True)
+    viscous: Numbers = parameter((0.0,), "Viscous friction, likewise", "N·m·s/rad or N·s/m", minimum=0.0, maximum=1e6, live=True)
+
+
+@dataclass(frozen=True)
+class Sensor(Group):
+    """The force sensor of a simulated arm."""
+
+    noise: float = parameter(0.0, "Standard deviation of the measured force", "N", minimum=0.0, maximum=1e6, live=True)
+    delay: int = parameter(0, "Extra delay of the measured force", "samples", minimum=0, maximum=100, live=True)
+
+
+@dataclass(frozen=True)
+class Disturbance(Group):
+    """What pushes a simulated arm."""
+
+    effort: Numbers = parameter((), "Joint efforts added to the commanded ones; empty for none", "N·m or N", minimum=-LARGE, maximum=LARGE, live=True)

@@ -1,0 +1,205 @@
+"""The settings of every node, composed of groups (see `groups`), and which node has which."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from projected_control.errors import InvalidValue, UnknownName
+from projected_control.ports.kinds import PORTS
+from projected_control.settings import groups
+from projected_control.settings.declaration import (
+    Numbers,
+    Parameter,
+    Settings,
+    Value,
+    Words,
+    group,
+    parameter,
+)
+
+MOTION, FORCE, PASSIVE = "motion_controller", "force_controller", "passive_joint_controller"
+ARM, WATCHDOG = "simulated_arm", "effort_watchdog"
+CONTROLLERS = (MOTION, FORCE, PASSIVE)
+
+# fmt: off
+
+
+@dataclass(frozen=True)
+class ConstrainedArmSettings(Settings):
+    """The arm and what holds it."""
+
+    robot_description: str = parameter("", "URDF of the arm; takes precedence over the file. Where neither is given, it is taken from the latched topic robot_description", required=True)
+    robot_description_file: str = parameter("", "URDF or xacro file of the arm: a path, or a name in the package's urdf folder", required=True)
+    robot_description_arguments: Words = parameter((), "xacro arguments, each as name:=value")
+    joints: Words = parameter((), "Joints that move; empty for all of the description. The rest is locked")
+    gravity: float = parameter(9.81, "Acceleration of gravity along −z", "m/s²", minimum=-100.0, maximum=100.0)
+    constraint: groups.Constraint = group(groups.Constraint)
+
+
+@dataclass(frozen=True)
+class PassiveJointsSettings(Settings):
+    """Where not every joint needs a motor."""
+
+    passive_joints: Words = parameter((), "Joints without a motor")
+
+
+@dataclass(frozen=True)
+class TimedSettings(Settings):
+    """What an arm and its controller must agree on."""
+
+    rate: float = parameter(1000.0, "Rate of the loop: how often the arm publishes its state", "Hz", minimum=1.0, maximum=1e4)
+    lockstep: bool = parameter(False, "Answer every state exactly once, tagged, however long it takes")
+
+
+@dataclass(frozen=True)
+class NodeSettings(Settings):
+    """What every node has."""
+
+    diagnostics_rate: float = parameter(2.0, "Rate of /diagnostics", "Hz", minimum=0.1, maximum=100.0, live=True)
+    autostart: bool = parameter(True, "Configure and activate without being told, as soon as it is possible")
+    realtime: groups.Realtime = group(groups.Realtime)
+
+
+@dataclass(frozen=True)
+class HardwareSettings(Settings):
+    """How an arm is reached."""
+
+    hardware: str = parameter("topics", "Whoever listens on effort_controller/commands, or controllers of ros2_control, which are found, checked and switched", choices=PORTS)
+    ros2_control: groups.Ros2Control = group(groups.Ros2Control)
+
+
+@dataclass(frozen=True)
+class MovedArmSettings(ConstrainedArmSettings):
+    """What is moved, how, and within which limits."""
+
+    constraint: groups.ControllerConstraint = group(groups.ControllerConstraint)
+    joint_offsets: Numbers = parameter((), "Added to the positions that the arm reports, one number per joint, where its zero is not the description's; empty for none", "rad or m", minimum=-groups.LARGE, maximum=groups.LARGE)
+    effort_includes_gravity: bool = parameter(True, "Efforts carry the arm's weight; false for arms whose firmware does (UR, Franka)")
+    coordinates: Words = parameter((), "Independent coordinates: link.x, link.y, link.z, link.angle (in the plane of motion), or a joint's name", required=True)
+    gains: groups.Gains = group(groups.Gains)
+    metric: groups.Metric = group(groups.Metric)
+    limits: groups.Limits = group(groups.Limits)
+    reference: groups.Reference = group(groups.Reference)
+
+
+@dataclass(frozen=True)
+class ControllerSettings(NodeSettings, TimedSettings, HardwareSettings, MovedArmSettings):
+    """What every controller has."""
+
+    ros2_control: groups.ControllerRos2Control = group(groups.ControllerRos2Control)
+    watchdog: str = parameter("", "Name of the watchdog without which the controller does not run; empty for none")
+    state_rate: float = parameter(100.0, "Rate of the topic ~/state; 0 for never", "Hz", minimum=0.0, maximum=1e4)
+    markers_rate: float = parameter(0.0, "Rate of the topic ~/markers, for RViz; 0 for never", "Hz", minimum=0.0, maximum=100.0)
+    heartbeat_rate: float = parameter(250.0, "Rate of the topic ~/heartbeat, by which the watchdog knows that the controller lives", "Hz", minimum=1.0, maximum=1e4)
+
+
+@dataclass(frozen=True)
+class MotionControllerSettings(ControllerSettings):
+    """Of `motion_controller`."""
+
+    law: str = parameter("pidc", "Projected inverse dynamics, or inverse dynamics for comparison", choices=("pidc", "idc"))
+
+    @classmethod
+    def title(cls) -> str:
+        return MOTION
+
+
+@dataclass(frozen=True)
+class ForceControllerSettings(ControllerSettings):
+    """Of `force_controller`, and of every controller that may control the force."""
+
+    limits: groups.ForceLimits = group(groups.ForceLimits)
+    force: groups.Force = group(groups.Force)
+
+    @classmethod
+    def title(cls) -> str:
+        return FORCE
+
+
+@dataclass(frozen=True)
+class PassiveJointControllerSettings(ForceControllerSettings, PassiveJointsSettings):
+    """Of `passive_joint_controller`."""
+
+    force: groups.OptionalForce = group(groups.OptionalForce)
+
+    @classmethod
+    def title(cls) -> str:
+        return PASSIVE
+
+
+@dataclass(frozen=True)
+class SimulatedArmSettings(NodeSettings, TimedSettings, PassiveJointsSettings, ConstrainedArmSettings):
+    """Of `simulated_arm`."""
+
+    simulation: groups.Simulation = group(groups.Simulation)
+    friction: groups.Friction = group(groups.Friction)
+    sensor: groups.Sensor = group(groups.Sensor)
+    disturbance: groups.Disturbance = group(groups.Disturbance)
+    fault: str = parameter("none", "A fault to provoke: nothing published, nothing but old contents with new stamps, NaN positions, stamps that go back, joints in another order, or no wrench", choices=("none", "silent", "frozen", "nan", "back", "reordered", "no_wrench"), live=True)
+
+    @classmethod
+    def title(cls) -> str:
+        return ARM
+
+
+@dataclass(frozen=True)
+class WatchdogSettings(NodeSettings, HardwareSettings):
+    """Of `effort_watchdog`."""
+
+    joints: Words = parameter((), "Joints of the effort controller, for the size of the zeros", required=True)
+    timeout: float = parameter(0.012, "Silence of the heartbeat after which zeros are sent", "s", minimum=0.001, maximum=10.0, live=True)
+    controller: str = parameter("force_controller", "Name of the controller node whose heartbeat counts")
+    state_time: float = parameter(0.5, "Without a new or changing joint state under an active controller, after which zeros are sent", "s", minimum=0.01, maximum=10.0, live=True)
+    zero_rate: float = parameter(500.0, "At which zeros are repeated while tripped", "Hz", minimum=1.0, maximum=1e4)
+
+    @classmethod
+    def title(cls) -> str:
+        return WATCHDOG
+
+# fmt: on
+
+
+_CLASSES: dict[str, type[NodeSettings]] = {
+    MOTION: MotionControllerSettings,
+    FORCE: ForceControllerSettings,
+    PASSIVE: PassiveJointControllerSettings,
+    ARM: SimulatedArmSettings,
+    WATCHDOG: WatchdogSettings,
+}
+
+
+def nodes() -> tuple[str, ...]:
+    """The kinds of nodes there are, in the order in which a reader wants them."""
+    return tuple(_CLASSES)
+
+
+def settings_class(node: str) -> type[NodeSettings]:
+    """The class of a node's settings."""
+    if node not in _CLASSES:
+        raise UnknownName("node", node, _CLASSES)
+    return _CLASSES[node]
+
+
+def parameters_of(node: str) -> dict[str, Parameter]:
+    """The parameters of a node, by name."""
+    return settings_class(node).parameters()
+
+
+def checked(node: str, values: Mapping[str, Value]) -> NodeSettings:
+    """The settings of a node: defaults, replaced by what is given, each value checked."""
+    return settings_class(node).of(values)
+
+
+def checked_controller(node: str, values: Mapping[str, Value]) -> ControllerSettings:
+    """The settings of a controller node."""
+    settings = checked(node, values)
+    if not isinstance(settings, ControllerSettings):
+        raise InvalidValue(f"{node} is no controller; there are: {', '.join(CONTROLLERS)}")
+    return settings
+
+
+def own_values(node: str, values: Mapping[str, Value]) -> dict[str, Value]:
+    """Those of the values for all nodes that this node has."""
+    table = parameters_of(node)
+    return {name: value for name, value in values.items() if name in table}
