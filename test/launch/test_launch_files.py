@@ -1,8 +1,8 @@
 """The launch files with launch_testing, where ROS 2 is installed.
 
-Each ``*.test.py`` beside this file is a launch test: tests while the launch is up, and tests of exit
-codes and output after it has ended. They run in `launch_test`, the runner of launch_testing, and not
-in its pytest plugin, with which pytest 9 does not start.
+Each ``*.test.py`` beside this file is a launch test: tests while the launch is up, and tests of
+exit codes and output after it has ended. They run in `launch_test`, the runner of launch_testing,
+and not in its pytest plugin, with which pytest 9 does not start.
 """
 
 from __future__ import annotations
