@@ -27,8 +27,9 @@ from time import monotonic, sleep
 end = threading.Event()
 threading.Thread(target=lambda: (sys.stdin.read(), end.set()), daemon=True).start()
 print(flush=True)
-worst, due = 0.0, monotonic()
-while not end.is_set():
+worst, due, last = 0.0, monotonic(), False
+while not last:
+    last = end.is_set()  # one wake-up at least
     due += 1e-3
     sleep(max(due - monotonic(), 0.0))
     now = monotonic()
