@@ -73,8 +73,9 @@ ARGUMENTS = [
     ),
     DeclareLaunchArgument(
         "priority",
-        default_value="0",
-        description="SCHED_FIFO priority of our nodes, 1 to 99; 0 for the ordinary scheduler.",
+        default_value="",
+        description="SCHED_FIFO priority of our nodes, 1 to 99; 0 for the ordinary scheduler; "
+        "empty for 40, and 50 for the watchdog, where the system permits it.",
     ),
     DeclareLaunchArgument(
         "lock_memory",
@@ -98,7 +99,11 @@ def start(context: LaunchContext) -> list[Action]:
     has_sensor = hardware not in ("simulated", RUNNING)
 
     steady = {
-        "realtime.priority": int(choices.number(given, "priority")),
+        **(
+            {"realtime.priority": int(choices.number(given, "priority"))}
+            if given["priority"]
+            else {}
+        ),
         "realtime.lock_memory": BOOLEANS[given["lock_memory"]],
     }
     reached = {

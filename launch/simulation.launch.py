@@ -62,7 +62,12 @@ def start(context: LaunchContext) -> list[Action]:
     lockstep = BOOLEANS[given["lockstep"]]
     shared = {"rate": rate, "lockstep": lockstep}
     own: dict[str, dict[str, Any]] = {
-        case.node: {**shared, **case.own},
+        case.node: {
+            **shared,
+            **case.own,
+            "watchdog": WATCHDOG,
+            **({"limits.watchdog_time": PATIENT} if lockstep else {}),
+        },
         ARM: {
             **shared,
             **friction,

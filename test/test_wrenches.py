@@ -306,7 +306,7 @@ def test_a_simulated_sensor_gives_the_multipliers_of_the_dynamics(make, frame):
     """Of stacks and loops too, and wherever the sensor sits, as long as the force passes it."""
     arm, constraint, q = make()
     port = SimulatedArm(Plant(ConstrainedArm(arm, constraint)), q, frame=frame)
-    port.engage(np.linspace(3.0, -2.0, arm.n))
+    port.hold(np.linspace(3.0, -2.0, arm.n))
     wrench = port.read().wrench
     expected = port.truth.multipliers
     assert np.abs(expected).min() > 0.1

@@ -12,7 +12,6 @@ import dataclasses
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from functools import reduce
 from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args, get_origin, get_type_hints
 
 import numpy as np
@@ -182,15 +181,6 @@ class Settings(Group):
     def values(self) -> dict[str, Value]:
         """All values under their full names, as a parameter file has them: lists, not tuples."""
         return _flat(self, "")
-
-    # TEMPORARY: look-ups by name, for files that are being converted to attributes.
-
-    def __getitem__(self, name: str) -> Value:
-        value = reduce(getattr, name.split("."), self)
-        return list(value) if isinstance(value, tuple) else value
-
-    def __contains__(self, name: object) -> bool:
-        return name in _parameters(type(self))
 
 
 def unknown_parameter(name: str, known: Iterable[str], whose: str) -> UnknownName:

@@ -1,0 +1,157 @@
+"""Where λ comes from: one owner decides, whatever else is measured."""
+
+import numpy as np
+import pytest
+from arms import UNIT_LINKS, raw_state, slider_model, state_on, three_link_arm
+
+from projected_control.control import ForceController, ForceGains, MotionController, MotionGains
+from projected_control.control.force_source import ForceSource
+from projected_control.control.guard import Action, Event
+from projected_control.control.limits import Limits
+from projected_control.control.loop import ControlLoop
+from projected_control.control.references import Constant
+from projected_control.control.state import RawState
+from projected_control.errors import UnknownName
+from projected_control.model.constrained_arm import ConstrainedArm
+from projected_control.model.coordinates import Coordinates
+from projected_control.ports import Runner, SimulatedArm, SteppedArm
+from projected_control.simulation import Plant
+
+T = 1e-3
+GAINS = MotionGains(480.0, 45.0)
+NEAR = np.array([-3.8, 2.4, 1.4])
+
+
+def hybrid(source="sensor", **limits):
+    """A hybrid loop on the 3R arm at rest, and where it rests."""
+    model = slider_model()
+    q, _ = state_on(model, 1, NEAR, 0.1)
+    place = model.evaluate(q, np.zeros(3)).theta.copy()
+    controller = ForceController(model, GAINS, ForceGains(0.0, 0.0, 50.0))
+    limits = Limits.of(model.arm, effort_rate=1e9, **limits)
+    reference, desired = Constant(place), Constant([5.0])
+    loop = ControlLoop(
+        controller, reference, limits=limits, force_reference=desired, force_source=source
+    )
+    return loop, q
+
+
+@pytest.mark.parametrize("source", ["model", "momentum"])
+def test_an_observer_is_asked_whatever_the_sensor_says(source):
+    """500 N on the sensor, for ever; with λ_d = 5 N and no feedback λ is 5 N."""
+    loop, q = hybrid(source)
+    assert not loop.needs_wrench
+    for k in range(300):
+        report = loop.update(raw_state(loop.controller.model, q, np.zeros(3), 500.0, k * T))
+    assert report.action is Action.FOLLOW
+    assert loop.multipliers[0] == pytest.approx(5.0, rel=1e-6)
+
+
+def test_a_wrench_that_is_too_old_is_noticed_where_it_is_needed():
+    loop, q = hybrid(force_time=0.01)
+    fresh = raw_state(loop.controller.model, q, np.zeros(3), 5.0, 0.0)
+    assert loop.update(fresh).events == 0
+    old = fresh._replace(stamp=T, wrench_age=0.011)
+    report = loop.update(old)
+    assert (report.action, report.events) == (Action.STOP, Event.FORCE_STALE)
+    none = loop.update(RawState(q, np.zeros(3), 2 * T))
+    assert (none.action, none.events) == (Action.STOP, Event.FORCE_STALE)
+    assert loop.update(fresh._replace(stamp=3 * T)).events == 0
+
+
+def test_where_it_is_only_looked_at_an_old_wrench_is_no_force():
+    model = slider_model()
+    q, _ = state_on(model, 1, NEAR, 0.1)
+    place = model.evaluate(q, np.zeros(3)).theta.copy()
+    loop = ControlLoop(MotionController(model, GAINS), Constant(place))
+    state = raw_state(model, q, np.zeros(3), 3.0, 0.0)
+    assert loop.update(state).events == 0
+    assert loop.multipliers[0] == 3.0
+    assert loop.update(state._replace(stamp=T, wrench_age=1.0)).events == 0
+    assert np.isnan(loop.multipliers[0])
+
+
+def test_axes_are_those_of_this_very_tick():
+    """The sensor's link turns by a radian per tick: λ is the same every time."""
+    model = slider_model()
+    source = ForceSource(model)
+    source.set_axes("tip")
+    controller = MotionController(model, GAINS)
+    limits = Limits.of(model.arm, residual=1e9, reference_jump=1e9)
+    loop = ControlLoop(controller, Constant([0.0, 0.0]), limits=limits, force_source=source)
+    for k in range(5):
+        q = NEAR + k
+        world = np.array([0.0, 7.0, 0.0, 0.0, 0.0, 0.0])  # along the slider's normal
+        tip = model.arm.twin().update(q, np.zeros(3)).frame("tip").rotation
+        wrench = np.concatenate([tip.T @ world[:3], tip.T @ world[3:]])
+        loop.update(RawState(q, np.zeros(3), k * T, wrench))
+        assert loop.multipliers[0] == pytest.approx(7.0, rel=1e-12)
+
+
+def test_axes_that_nobody_has_are_refused():
+    model = slider_model()
+    with pytest.raises(UnknownName, match="tip"):
+        ForceSource(model).set_axes("nowhere")
+    port = SteppedArm(3, wrench_frame="nowhere")
+    q, _ = state_on(model, 1, NEAR, 0.1)
+    port.put(q, np.zeros(3), 0.0)
+    loop = ControlLoop(MotionController(model, GAINS), Constant(model.theta.copy()))
+    with pytest.raises(Exception, match=r"axes that the arm does not have: .*wrench_frame"):
+        Runner(loop, port).open()
+
+
+def test_a_bias_of_the_sensor_is_taken_away():
+    loop, q = hybrid()
+    loop.force_source.set_offset(np.array([0.0, 2.0, 0.0, 0.0, 0.0, 0.0]))
+    loop.update(raw_state(loop.controller.model, q, np.zeros(3), 5.0, 0.0))
+    assert loop.multipliers[0] == pytest.approx(3.0)
+
+
+# The arm has left its constraint: an event like the others, on every tick, everywhere.
+
+
+def test_off_the_constraint_nothing_is_sent():
+    loop, q = hybrid(residual=0.005)
+    model = loop.controller.model
+    assert loop.update(raw_state(model, q, np.zeros(3), 5.0, 0.0)).events == 0
+    away = q + 0.02
+    report = loop.update(raw_state(model, away, np.zeros(3), 5.0, T))
+    assert (report.action, report.events) == (Action.ZERO, Event.LEFT_CONSTRAINT)
+    assert not report.effort.any()
+    assert report.reasons == ["left constraint"]
+    assert loop.update(raw_state(model, q, np.zeros(3), 5.0, 2 * T)).events == 0
+
+
+def test_a_runner_says_that_the_arm_has_left_its_constraint():
+    """No slider holds the arm: the run is lost within the tick that shows it."""
+    model = slider_model()
+    q, _ = state_on(model, 1, NEAR, 0.1)
+    place = model.evaluate(q, np.zeros(3)).theta.copy()
+    free = ConstrainedArm(model.arm.twin(), None, Coordinates.of_joints(["joint_1"]))
+    loop = ControlLoop(MotionController(model, GAINS), Constant(place))
+    port = SimulatedArm(Plant(free), q, 0.1 * model.A_pinv[:, 0])  # 0.1 m/s off the slider
+    runner = Runner(loop, port)
+    runner.open()
+    ticks = 0
+    while not runner.lost and ticks < 1000:
+        tick = runner.step()
+        ticks += 1
+    assert tick.report.events & Event.LEFT_CONSTRAINT
+    assert not tick.report.effort.any()
+    assert "the arm has left its constraint: ‖Φ‖ = 0.02" in runner.lost
+    assert 1 < ticks <= 200  # 0.02 m at 0.1 m/s or more
+
+
+def test_a_run_starts_from_what_the_arm_needs():
+    """Under gravity at 1 N·m/s: the first effort carries the arm, none is rate limited."""
+    arm = three_link_arm(**UNIT_LINKS)
+    joints = Coordinates.of_joints(list(arm.joint_names))
+    model = ConstrainedArm(arm, None, joints)
+    q = np.array([0.3, 0.4, 0.5])
+    limits = Limits.of(arm, effort=100.0, effort_rate=1.0)
+    loop = ControlLoop(MotionController(model, GAINS), Constant(q), limits=limits)
+    loop.begin(RawState(q, np.zeros(3), 0.0))
+    report = loop.update(RawState(q, np.zeros(3), 0.0))
+    assert report.events == 0
+    np.testing.assert_allclose(report.effort, arm.update(q, np.zeros(3)).h, rtol=1e-9)
+    assert np.abs(report.effort).max() > 5.0
