@@ -120,7 +120,7 @@ def test_every_argument_is_described_and_has_a_default(file):
 @pytest.mark.parametrize("controller", CONTROLLERS)
 @pytest.mark.parametrize("arm", ["auto", "slider_crank"])
 def test_each_choice_starts_an_arm_a_watchdog_and_its_controller(file, controller, arm):
-    actions = file.start(context_of(file, controller=controller, arm=arm, rate="300"))
+    actions = file.start(context_of(file, controller=controller, arm=arm, rate="800"))
     started = {action.node_executable for action in actions if hasattr(action, "node_executable")}
     assert started == {CONTROLLERS[controller], *HELPERS}
 
