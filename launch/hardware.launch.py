@@ -81,7 +81,7 @@ ARGUMENTS = [
         "priority",
         default_value="",
         description="SCHED_FIFO priority of our nodes, 1 to 99; 0 for the ordinary scheduler; "
-        "empty for the default of each node.",
+        "empty for 40, and 50 for the watchdog, where the system permits it.",
     ),
     DeclareLaunchArgument(
         "lock_memory",

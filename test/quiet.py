@@ -26,13 +26,14 @@ from time import monotonic, sleep
 
 end = threading.Event()
 threading.Thread(target=lambda: (sys.stdin.read(), end.set()), daemon=True).start()
-print(flush=True)
-worst, due = 0.0, monotonic()
+worst, due, wake_ups = 0.0, monotonic(), 0
 while not end.is_set():
     due += 1e-3
     sleep(max(due - monotonic(), 0.0))
     now = monotonic()
-    worst, due = max(worst, now - due), max(now, due)
+    worst, due, wake_ups = max(worst, now - due), max(now, due), wake_ups + 1
+    if wake_ups == 1:
+        print("running", flush=True)
 print(worst)
 """
 """Wakes up at 1 kHz until its standard input is closed; then prints its largest lateness [s]."""
@@ -49,7 +50,7 @@ class ReferenceThread:
             text=True,
         )
         assert self._process.stdout is not None
-        self._process.stdout.readline()  # it runs
+        self._process.stdout.readline()  # it has woken up once
 
     @property
     def pid(self) -> int:

@@ -98,23 +98,53 @@ def test_the_documented_bound_of_a_tick(capsys):
     assert status == 0, capsys.readouterr().err
 
 
-GOOD = {
-    "controller_killed": {"repeats": 3, "zeroed": 3, "silence_ms": {"p50": 11.0, "max": 19.0}},
-    "arm_killed": {"inactive_after_s": 0.7, "reason": "no joint state"},
-}
-
-
 def test_faults_are_missed_in_words():
-    killed, silence = GOOD["controller_killed"], GOOD["controller_killed"]["silence_ms"]
-    assert faults.missed(GOOD, 20.0) == []
-    (late,) = faults.missed(GOOD, 18.0)
-    assert late == "the longest silence before the zeros was 19.0 ms; it may be 18 ms"
-    never = {**killed, "zeroed": 0, "silence_ms": {**silence, "max": math.nan}}
-    (none,) = faults.missed({**GOOD, "controller_killed": never}, 20.0)
-    assert "3 times that the controller was killed, zeros followed only 0 times" in none
-    awake = {"inactive_after_s": math.nan, "reason": "it never did"}
-    (stays,) = faults.missed({**GOOD, "arm_killed": awake}, 20.0)
-    assert "did not go inactive" in stays
+    killed = faults.FAULTS["controller_killed"]
+    times = [(0.011, ""), (0.019, ""), (0.012, "")]
+    good = faults.summary(killed, times)
+    assert (good["p50_ms"], good["max_ms"]) == pytest.approx((12.0, 19.0))
+    assert faults.missed({"controller_killed": good}) == []
+    (late,) = faults.missed({"controller_killed": faults.summary(killed, times, 0.018)})
+    assert late == "controller killed with -9: zeros on the wire after 19.0 ms; it may be 18 ms"
+    never = faults.summary(killed, [*times, (math.nan, "")])
+    (none,) = faults.missed({"controller_killed": never})
+    assert none == "controller killed with -9: zeros on the wire only 3 of 4 times"
+    arm = faults.FAULTS["arm_killed"]
+    assert faults.summary(arm, [(0.7, "no joint state")], 0.018)["within_bound"]
+    assert not faults.summary(arm, [(0.9, "no joint state")], 0.018)["within_bound"]
+
+
+def test_every_fault_is_provoked_and_shown():
+    """With a scene that says what was asked of it: each fault does something of its own."""
+
+    class Scene:
+        controller, watchdog, arm = "controller", "watchdog", "arm"
+
+        def kill(self, node):
+            return f"kill {node}"
+
+        def hang(self, node):
+            return f"hang {node}"
+
+        def silence(self, act):
+            return 0.0, act(self.controller)
+
+        def inactive(self, act, node):
+            return 0.0, act(node)
+
+        def interfere(self, torque):
+            return 0.0, f"send {torque}"
+
+        def without_anybody(self):
+            return 0.0, "kill both"
+
+    done = {name: faults.provoke(Scene(), name)[1] for name in faults.FAULTS}
+    assert len(set(done.values())) == len(done)
+    assert done["watchdog_hung"] == "hang watchdog"
+    rows = {name: faults.summary(fault, [(0.01, "why")]) for name, fault in faults.FAULTS.items()}
+    shown = faults.table(rows)
+    for fault in faults.FAULTS.values():
+        assert fault.title in shown
 
 
 def test_measurements_are_subcommands():

@@ -113,10 +113,10 @@ def test_all_roads_agree(problem):
 @given(problems())
 def test_compiled_kernel_is_the_projected_road(problem):
     projection = problem.projection
-    acting = projection.tangent(problem.f - problem.h)
+    net = projection.tangent(problem.f - problem.h)
     normal = projection.A_pinv @ problem.b
-    acceleration, memory = np.full(len(problem.M), np.nan), np.full(problem.M.size, np.nan)
-    acceleration_kernel(problem.M, projection.P, acting, normal, acceleration, memory)
+    acceleration, scratch = np.full(len(problem.M), np.nan), np.full((2, *problem.M.shape), np.nan)
+    acceleration_kernel(problem.M, projection.P, net, normal, acceleration, *scratch)
     assert_close(acceleration, projected(problem).acceleration, 1e-11)
 
 

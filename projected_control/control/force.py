@@ -102,7 +102,7 @@ def force_feedback(wait: bool, c: ControlTerms) -> None:
             else:
                 filtered[j] = c.lambda_measured[j]
         error[j] = c.lambda_desired[j] - filtered[j] if np.isfinite(filtered[j]) else 0.0
-        if known and c.integrate[0] != 0.0 and not wait:
+        if known and np.isfinite(error[j]) and c.integrate[0] != 0.0 and not wait:
             integral[j] = min(max(integral[j] + integral_step * error[j], -limit), limit)
         c.u_lambda[j] = c.lambda_desired[j] + G_F * error[j] + integral[j]
 

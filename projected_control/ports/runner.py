@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from time import monotonic, perf_counter_ns
 from typing import Protocol
 
-from projected_control.control.guard import Event, GuardReport
+from projected_control.control.guard import Action, Event, GuardReport
 from projected_control.control.loop import ControlLoop, Tick
 from projected_control.errors import ProjectedControlError
 from projected_control.ports.port import Port
@@ -53,6 +53,7 @@ class Runner:
         lost: Why the run cannot go on; empty while it can.
         refused: Why the last change that was handed over could not be made; empty if it could.
         time: Stamp of the last state [s].
+        report: What the guard said last, to a state or to silence.
     """
 
     def __init__(
@@ -72,6 +73,7 @@ class Runner:
         self._axes: str | None = None
         self.lost = self.refused = ""
         self.time = 0.0
+        self.report = GuardReport(loop.guard.sent, Action.FOLLOW, 0)
 
     def hand_over(self, change: Change) -> None:
         """Have a change made between two ticks."""
@@ -109,7 +111,7 @@ class Runner:
             self._make_changes()
         if self.port.wrench_frame is not self._axes:
             self._turn_axes()
-        report = self.loop.update(state)
+        self.report = report = self.loop.update(state)
         self.port.write(report.effort)
         self.statistics.count(report, state.stamp, perf_counter_ns() - begin)
         if report.events & _LEFT and not self.lost:
@@ -167,7 +169,7 @@ class Runner:
 
     def _answer_silence(self) -> None:
         self.statistics.missed += 1
-        report: GuardReport = self.loop.guard.release(self.loop.guard.sent, _STALE)
+        self.report = report = self.loop.guard.release(self.loop.guard.sent, _STALE)
         self.statistics.note(report)
         self.port.write(report.effort)
 

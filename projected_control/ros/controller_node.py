@@ -20,6 +20,7 @@ from projected_control.errors import ProjectedControlError
 from projected_control.ports.kinds import PORTS
 from projected_control.ports.port import Port
 from projected_control.ports.runner import Change, Runner
+from projected_control.ros.console import GuardConsole
 from projected_control.ros.controller_diagnostics import controller_status
 from projected_control.ros.lifecycle import ManagedNode, Status
 from projected_control.ros.live_changes import allow_for_delay, prepare_change
@@ -38,6 +39,9 @@ DISCOVERY_SECONDS = 3.5
 
 Nodes hear of each other at once or, often, with the next announcement, which comes every 3 s.
 """
+
+LISTEN_SECONDS = 0.05
+"""Between two looks whether the watchdog is there, and whether there is something to say [s]."""
 
 ECHOES = 300
 """Of efforts in the arm's states, from which the delay counts as measured."""
@@ -59,6 +63,8 @@ class ControllerNode(ManagedNode[ControllerSettings]):
         super().__init__(kind)
         self._loop_node = side_node(self, "loop")
         self._neighbours = Neighbours(self, self._loop_node, self.settings.watchdog)
+        self._console = GuardConsole()
+        self.create_timer(LISTEN_SECONDS, self._listen)
         name = self.get_name()
         self._beats = self._loop_node.create_publisher(Header, f"{name}/heartbeat", QUEUE)
         self._states = self._loop_node.create_publisher(JointState, f"{name}/state", QUEUE)
@@ -102,7 +108,7 @@ class ControllerNode(ManagedNode[ControllerSettings]):
         runner.open(self._prepare)
         self._runner = runner
         if port.waits:
-            self._thread = LoopThread(runner, reporter)
+            self._thread = LoopThread(runner, reporter, self._console, self.look_now)
             self._thread.start()
         self._say_active(loop)
 
@@ -167,6 +173,9 @@ class ControllerNode(ManagedNode[ControllerSettings]):
         if runner is None:
             return ""
         if runner.lost:
+            port = runner.port
+            if isinstance(port, TopicsPort) and port.disturbed:
+                return self._neighbours.accuse(port.wiring.commands, port.disturbed)
             return runner.lost
         self._checks += 1
         try:
@@ -177,6 +186,16 @@ class ControllerNode(ManagedNode[ControllerSettings]):
         except ProjectedControlError as error:
             return str(error)
         return ""
+
+    def _listen(self) -> None:
+        """What is looked at more often than the other reasons to stop, and what is said soon."""
+        for line in self._console.lines(monotonic()):
+            self.get_logger().warning(line)
+        if self._runner is not None:
+            try:
+                self._neighbours.require_watchdog(self.settings)
+            except ProjectedControlError:
+                self.look_now()
 
     def _check_neighbours(self, port: Port) -> None:
         """Raise where the watchdog has fallen silent, or where others command the arm."""

@@ -2,16 +2,19 @@
 
 An effort controller of ros2_control holds the last torque when its sender dies. The watchdog hears
 the controller's heartbeat; when it stops without a word of farewell, the watchdog sends zeros and
-goes on sending them until the controller is activated anew. Behind ros2_control it also looks at
-the joint states, and after the zeros it deactivates the effort controller.
+goes on sending them until the controller is heard again. Behind ros2_control it also looks at the
+joint states, and where the zeros have lasted it deactivates the effort controller.
+
+Its own heartbeat says whether it watches and whom, or what it waits for: a controller that needs it
+does not start before.
 """
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
 from time import monotonic
+from typing import Any
 
 import numpy as np
 from rclpy.node import Node
@@ -20,10 +23,11 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, Header
 
 from projected_control.errors import InvalidValue, ProjectedControlError
-from projected_control.resources import share_file
+from projected_control.ros.console import Notices
 from projected_control.ros.controller_manager import ControllerManager, Plan, plan
 from projected_control.ros.lifecycle import ERROR, OK, ManagedNode, Status, run
 from projected_control.ros.messages import EffortWriter, StateReader
+from projected_control.ros.neighbours import WATCHING
 from projected_control.ros.topics_port import QUEUE, Wiring
 from projected_control.ros.wait_set import Worker, side_node, unused
 from projected_control.settings.nodes import WATCHDOG, WatchdogSettings
@@ -32,16 +36,13 @@ BEAT_SECONDS = 0.05
 """Between two heartbeats of the watchdog itself [s]."""
 
 ZEROS_FIRST = 25
-"""Zeros in a row that go before a deactivation of the effort controller."""
+"""Zeros in a row that go before a deactivation of the effort controller, at least."""
 
 LOOK_SECONDS = 0.02
-"""Between two looks whether it is time for that [s]."""
+"""Between two looks whether there is something to say, or to deactivate [s]."""
 
 AT_REST = 1e-3
 """Joint velocity below which a state need not change [rad/s or m/s]."""
-
-PROFILE_VARIABLES = ("FASTRTPS_DEFAULT_PROFILES_FILE", "FASTDDS_DEFAULT_PROFILES_FILE")
-"""In the environment, by which Fast DDS is told of a profile."""
 
 NEWEST = QoSProfile(depth=1)
 
@@ -57,10 +58,12 @@ class Watch(Worker):
         timeout: Of the heartbeat [s].
         state_time: For which joint states may stand still [s]; None to look at none.
         zero_rate: At which zeros are repeated [Hz].
+        own_beats: Publisher of the watchdog's own heartbeat.
 
     Attributes:
         watching: Whether there is an active controller.
         trouble: Why zeros are sent; empty while none are.
+        tripped: When that began, by `time.monotonic` [s].
         zeros: How many were sent since, each after another look.
         trips, beats: How often it tripped; heartbeats heard.
         longest: Longest silence of an active controller [s].
@@ -75,6 +78,7 @@ class Watch(Worker):
         timeout: float,
         state_time: float | None,
         zero_rate: float,
+        own_beats: Any,
     ) -> None:
         self._beats = node.create_subscription(Header, f"{controller}/heartbeat", unused, QUEUE)
         self._states = node.create_subscription(
@@ -83,9 +87,7 @@ class Watch(Worker):
         super().__init__(node, "watchdog", [self._beats], besides=[self._states])
         self.timeout, self.state_time, self._zero_period = timeout, state_time, 1.0 / zero_rate
         self._commands = node.create_publisher(Float64MultiArray, commands, QUEUE)
-        self._own_beats = node.create_publisher(
-            Header, f"{node.get_name().removesuffix('_watch')}/heartbeat", QUEUE
-        )
+        self._own_beats, self._own_words = own_beats, Header(frame_id=f"{WATCHING} {controller}")
         n = len(joints)
         self._zeros = EffortWriter(range(n)).fill(np.zeros(n))
         self._reader = StateReader(joints)
@@ -96,14 +98,13 @@ class Watch(Worker):
         self.watching = False
         self.trouble = ""
         self.trips = self.beats = self.zeros = 0
-        self.longest = 0.0
+        self.longest = self.tripped = 0.0
 
     def stop(self) -> None:
         super().stop()
         for subscription in (self._beats, self._states):
             self._node.destroy_subscription(subscription)
-        for publisher in (self._commands, self._own_beats):
-            self._node.destroy_publisher(publisher)
+        self._node.destroy_publisher(self._commands)
 
     def _run(self) -> None:
         with self._inbox:
@@ -114,7 +115,7 @@ class Watch(Worker):
                 self._look(now)
                 self._judge(now)
                 if now - self._said > BEAT_SECONDS:
-                    self._own_beats.publish(Header(frame_id="watching"))
+                    self._own_beats.publish(self._own_words)
                     self._said = now
 
     def _hear(self, now: float) -> None:
@@ -148,7 +149,7 @@ class Watch(Worker):
         trouble = self._wrong(now) if self.watching else ""
         if trouble and not self.trouble:
             self.trips += 1
-            self.zeros = 0
+            self.zeros, self.tripped = 0, now
         self.trouble = trouble
         if trouble:
             self._commands.publish(self._zeros)
@@ -179,10 +180,14 @@ class EffortWatchdogNode(ManagedNode[WatchdogSettings]):
         self._manager: ControllerManager | None = None
         self._plan: Plan | None = None
         self._deactivated = ""
+        self._trips = 0
         super().__init__(WATCHDOG)
         self._watch_node = side_node(self, "watch")
         self._manager_node = side_node(self, "manager")
-        self.create_timer(LOOK_SECONDS, self._deactivate_after_zeros)
+        self._beats = self.create_publisher(Header, "~/heartbeat", QUEUE)
+        self._notices = Notices()
+        self.create_timer(LOOK_SECONDS, self._look)
+        self.create_timer(BEAT_SECONDS, self._say_what_it_waits_for)
 
     def configure(self) -> None:
         if not self.settings.joints:
@@ -213,7 +218,9 @@ class EffortWatchdogNode(ManagedNode[WatchdogSettings]):
             s.timeout,
             state_time,
             s.zero_rate,
+            self._beats,
         )
+        self._trips = 0
         self._watch.start()
 
     def deactivate(self) -> None:
@@ -239,16 +246,42 @@ class EffortWatchdogNode(ManagedNode[WatchdogSettings]):
             if watch.state_time is not None:
                 watch.state_time = settings.state_time
 
-    def _deactivate_after_zeros(self) -> None:
-        """Once zeros have been sent for a while, take the effort controller out; once a trip."""
-        watch, manager = self._watch, self._manager
-        if watch is None or manager is None or self._plan is None:
+    def _say_what_it_waits_for(self) -> None:
+        """While nothing is watched, the heartbeat says why; the watching thread has its own."""
+        if self._watch is None:
+            reason = self.trouble or "told to, or not told to start yet"
+            self._beats.publish(Header(frame_id=f"waiting: {reason}"))
+
+    def _look(self) -> None:
+        """Say when zeros begin and end; where they last, take the effort controller out."""
+        watch = self._watch
+        if watch is None:
             return
-        trouble = watch.trouble
-        if not trouble:
+        if watch.trips != self._trips:
+            self._trips = watch.trips
+            reason = watch.trouble or "the controller was silent for a moment"
+            self._notices.begin("zeros", f"{reason}: zeros are sent")
+            self._say()
+        if watch.trouble:
+            self._deactivate_after_zeros(watch)
+        else:
             self._deactivated = ""
+            self._notices.end(
+                "zeros", f"all is well again after {watch.zeros} zeros: the controller goes on"
+            )
+        self._say()
+
+    def _say(self) -> None:
+        for line in self._notices.due(monotonic()):
+            self.get_logger().warning(line)
+
+    def _deactivate_after_zeros(self, watch: Watch) -> None:
+        """Once zeros have been sent for long enough; once a trip."""
+        manager, trouble = self._manager, watch.trouble
+        if manager is None or self._plan is None or self._deactivated:
             return
-        if self._deactivated or watch.zeros < ZEROS_FIRST:
+        lasted = monotonic() - watch.tripped
+        if watch.zeros < ZEROS_FIRST or lasted < self.settings.deactivate_time:
             return
         name = self._plan.effort_controller
         try:
@@ -277,24 +310,8 @@ class EffortWatchdogNode(ManagedNode[WatchdogSettings]):
         return OK, "watching" if watch.watching else "waiting for a controller", values
 
 
-def leave_shared_memory() -> None:
-    """Reach everybody through the loopback interface alone, if Fast DDS is left to its defaults.
-
-    A process that is killed in the midst of a message may leave a lock of Fast DDS's shared memory
-    behind, which holds up all who send to the same listener, for a second. Who has to do with
-    killed processes stays out of it.
-    """
-    env = os.environ
-    ours = "fastrtps" in env.get("RMW_IMPLEMENTATION", "rmw_fastrtps_cpp")
-    local = env.get("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST") == "LOCALHOST"
-    if ours and local and not any(name in env for name in PROFILE_VARIABLES):
-        env[PROFILE_VARIABLES[0]] = str(share_file("config", "fastdds_udp.xml"))
-        env["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "SYSTEM_DEFAULT"  # that is: as the profile says
-
-
 def main() -> int:
     """The executable."""
-    leave_shared_memory()
     return run(EffortWatchdogNode, WATCHDOG)
 
 

@@ -8,10 +8,12 @@ import signal
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any, Generic, TypeVar, cast
 
 import rclpy
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from rcl_interfaces.msg import ParameterDescriptor
 from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.impl.implementation_singleton import rclpy_implementation as _rclpy
@@ -23,10 +25,10 @@ from projected_control.ros.description_topic import description_from_topic
 from projected_control.ros.parameters import (
     DeclaredParameters,
     check_arguments,
-    declare,
     require_inactive,
 )
-from projected_control.ros.realtime import prepare_process
+from projected_control.ros.realtime import Preparation, ordinary_priority, prepare_process
+from projected_control.ros.transport import avoid_shared_memory
 from projected_control.settings.nodes import (
     ConstrainedArmSettings,
     NodeSettings,
@@ -35,6 +37,9 @@ from projected_control.settings.nodes import (
 
 RETRY_SECONDS = 0.25
 """How often a node that starts itself tries again [s]."""
+
+_PACES = ("lockstep", "simulation.factor")
+"""Parameters by which a node runs as fast as it can: with priority it would let nobody else run."""
 
 Status = tuple[int, str, dict[str, Any]]
 OK, WARN, ERROR = 0, 1, 2
@@ -68,6 +73,7 @@ class ManagedNode(LifecycleNode, Generic[S]):
         period = 1.0 / self.settings.diagnostics_rate
         self._diagnostics_timer = self.create_timer(period, self.publish_diagnostics)
         self._housekeeping = self.create_timer(RETRY_SECONDS, self._keep_house)
+        self._wake = self.create_guard_condition(self._keep_house)
 
     @property
     def settings(self) -> S:
@@ -99,10 +105,25 @@ class ManagedNode(LifecycleNode, Generic[S]):
         """Why an active node cannot go on, or nothing. Asked a few times a second."""
         return ""
 
+    def look_now(self) -> None:
+        """Have `failure` asked at once instead of at its next turn; from any thread."""
+        self._wake.trigger()
+
+    @property
+    def trouble(self) -> str:
+        """Why it does not do its work though it should: refused, or stopped by itself; or nothing.
+
+        A node that somebody deactivated, or that waits to be told to start, is not in trouble.
+        """
+        if self.stopped_by_itself or self.active:
+            return self.stopped_by_itself
+        return self._reason
+
     # Lifecycle
 
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
-        return self._attempt("configure", self._configure)
+        with ordinary_priority():  # it may compile
+            return self._attempt("configure", self._configure)
 
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
         result = self._attempt("activate", self.activate)
@@ -158,7 +179,8 @@ class ManagedNode(LifecycleNode, Generic[S]):
 
     def _accept(self, settings: S, changed: list[str]) -> None:
         require_inactive(self._class, changed, self.active)
-        self.accept(settings, changed)
+        with nullcontext() if self.active else ordinary_priority():  # inactive, it may compile
+            self.accept(settings, changed)
         if "diagnostics_rate" in changed:
             self._diagnostics_timer.timer_period_ns = round(1e9 / settings.diagnostics_rate)
 
@@ -211,8 +233,13 @@ def _text(value: Any) -> str:
 def run(
     factory: Callable[[], ManagedNode[Any]], kind: str, arguments: Sequence[str] | None = None
 ) -> int:
-    """The main of a node: start, spin until told to stop, leave nothing behind."""
-    os.environ.setdefault("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
+    """The main of a node: start, spin until told to stop, leave nothing behind.
+
+    Returns:
+        The exit status: 0, or 1 where the node had stopped by itself or was refused its start, with
+        the reason on the console; 2 where its parameters were refused.
+    """
+    avoid_shared_memory()
     if "HOME" not in os.environ:
         os.environ.setdefault("ROS_LOG_DIR", tempfile.gettempdir())
     stop: list[int] = []
@@ -224,7 +251,7 @@ def run(
     except ProjectedControlError as error:
         print(f"{kind}: {error}", file=sys.stderr)
         return 2
-    refused = _prepare(kind, argv)
+    prepared = _prepare(kind, argv)
     rclpy.init(args=argv, signal_handler_options=SignalHandlerOptions.NO)
     try:
         node = factory()
@@ -232,7 +259,9 @@ def run(
         print(f"{kind}: {error}", file=sys.stderr)
         rclpy.shutdown()
         return 2
-    for sentence in refused:
+    for sentence in (*prepared.granted, *prepared.not_permitted):
+        node.get_logger().info(sentence)
+    for sentence in prepared.refused:
         node.get_logger().warning(sentence)
     executor = SingleThreadedExecutor()
     executor.add_node(node)
@@ -246,29 +275,50 @@ def run(
     finally:
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, signal.SIG_IGN)  # we are going already
+        trouble = node.trouble
+        if trouble:
+            node.get_logger().error(f"ends without having done its work: {trouble}")
         node._leave_active()
         executor.shutdown()
         node.cleanup()
         node.destroy_node()
         rclpy.shutdown()
-    return 0
+    return 1 if trouble else 0
 
 
-def _prepare(kind: str, argv: Sequence[str]) -> list[str]:
+def _prepare(kind: str, argv: Sequence[str]) -> Preparation:
     """Real-time settings count before the middleware starts its threads, so look at them first."""
-    if not any("realtime" in a or a == "--params-file" for a in argv):
-        return []
     table = settings_class(kind).parameters()
-    names = [name for name in table if name.startswith("realtime.")]
+    names = [name for name in table if name.startswith("realtime.") or name in _PACES]
+    try:
+        given = _given(kind, argv, names) if len(argv) > 1 else {}
+    except ProjectedControlError as error:
+        return Preparation([], [str(error)], [])
+    values: dict[str, Any] = {name: given.get(name, table[name].default) for name in names}
+    priority = values["realtime.priority"]
+    at_a_pace = not values.get("lockstep") and values.get("simulation.factor", 1.0)
+    return prepare_process(
+        priority if at_a_pace else 0,
+        values["realtime.lock_memory"],
+        values["realtime.cpus"],
+        asked=priority != table["realtime.priority"].default,
+    )
+
+
+def _given(kind: str, argv: Sequence[str], names: Sequence[str]) -> dict[str, Any]:
+    """The values of parameters as the command line gives them, checked."""
     context = Context()
     rclpy.init(args=list(argv), context=context, signal_handler_options=SignalHandlerOptions.NO)
     try:
         probe = rclpy.create_node(kind, context=context)
-        given = {name: declare(probe, table[name]) for name in names}
-        realtime = settings_class(kind).of(given).realtime
+        table, any_type = (
+            settings_class(kind).parameters(),
+            ParameterDescriptor(dynamic_typing=True),
+        )
+        given = {
+            name: probe.declare_parameter(name, descriptor=any_type).value for name in names
+        }  # without a default: None for those that are not given
         probe.destroy_node()
-    except ProjectedControlError as error:
-        return [str(error)]
+        return {name: table[name].check(v) for name, v in given.items() if v is not None}
     finally:
         context.try_shutdown()
-    return prepare_process(realtime.priority, realtime.lock_memory, list(realtime.cpus))

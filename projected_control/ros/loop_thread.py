@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 
+from projected_control.errors import ProjectedControlError
 from projected_control.ports.runner import Runner
+from projected_control.ros.console import GuardConsole
 from projected_control.ros.realtime import quiet_interpreter
 from projected_control.ros.state_topic import StateReporter
 
@@ -15,10 +18,19 @@ class LoopThread:
     Args:
         runner: Open already.
         reporter: Says farewell.
+        console: Notices what the guard does.
+        ended: Called in the thread when the run was lost, once zero has been sent.
     """
 
-    def __init__(self, runner: Runner, reporter: StateReporter) -> None:
+    def __init__(
+        self,
+        runner: Runner,
+        reporter: StateReporter,
+        console: GuardConsole,
+        ended: Callable[[], None],
+    ) -> None:
         self._runner, self._reporter = runner, reporter
+        self._console, self._ended = console, ended
         self._stopped = False
         self._thread = threading.Thread(target=self._run, name="control loop", daemon=True)
 
@@ -39,8 +51,13 @@ class LoopThread:
             with quiet_interpreter():
                 while not (self._stopped or runner.lost):
                     runner.step()
+                    self._console.noticed(runner.report, runner.time)
+        except ProjectedControlError as error:  # the port says why it cannot go on
+            runner.lost = str(error)
         except Exception as error:  # nothing may leave the thread but a reason
             runner.lost = f"the loop failed: {type(error).__name__}: {error}"
         finally:
             runner.send_zero()
+            if runner.lost:
+                self._ended()
             self._reporter.farewell()

@@ -14,7 +14,8 @@ from projected_control.ros.wait_set import drain, unused
 from projected_control.settings.nodes import ControllerSettings
 
 NAMESAKE_SECONDS = 0.5
-"""How long a controller listens for one of the same name where there may be one [s]."""
+"""How long a controller listens for another of the same name, or for a watchdog that was named a
+moment ago [s]."""
 
 NAMELESS_CHECKS = 8
 """In how many checks of an active controller another publisher may have no name.
@@ -22,7 +23,11 @@ NAMELESS_CHECKS = 8
 ROS learns of nodes after their topics: it may be the watchdog. Nobody starts beside it, though.
 """
 
-_NAMELESS = "_NODE_NAME_UNKNOWN_"
+NAMELESS = "_NODE_NAME_UNKNOWN_"
+"""What the graph of ROS says where it knows a topic's end but not yet its node."""
+
+WATCHING = "watching"
+"""The first word of a heartbeat of a watchdog that watches; the second is whom."""
 
 
 class Neighbours:
@@ -37,27 +42,58 @@ class Neighbours:
     def __init__(self, node: Node, side: Node, watchdog: str) -> None:
         self._node, self._side = node, side
         self._nameless = 0
-        self._beat = 0.0
+        self._watchdog = ""
         self._beats: Any = None
+        self._listen_to(watchdog)
+
+    def _listen_to(self, watchdog: str) -> None:
+        """Hear this watchdog's heartbeat and no other; from it alone zeros are welcome."""
+        if self._beats is not None:
+            self._side.destroy_subscription(self._beats)
+            self._beats = None
+        self._watchdog, self._beat, self._said = watchdog, 0.0, ""
+        self._welcome = {self._side.get_fully_qualified_name()}
         if watchdog:
-            self._beats = side.create_subscription(Header, f"{watchdog}/heartbeat", unused, QUEUE)
+            topic = f"{watchdog}/heartbeat"
+            self._beats = self._side.create_subscription(Header, topic, unused, QUEUE)
+            # The watchdog sends its zeros from a node of its own beside it.
+            self._welcome.add(f"{self._beats.topic_name.removesuffix('/heartbeat')}_watch")
+
+    def others(self, commands: str) -> set[str]:
+        """Names of the nodes that publish on the topic of the commands, but us and the watchdog."""
+        found = set()
+        for info in self._side.get_publishers_info_by_topic(self._topic(commands)):
+            if info.node_name == NAMELESS:
+                found.add(NAMELESS)
+            elif (name := f"{info.node_namespace.rstrip('/')}/{info.node_name}") not in (
+                self._welcome
+            ):
+                found.add(name)
+        return found
 
     def refuse_others(self, commands: str, active: bool) -> None:
-        """Raise where somebody but the watchdog publishes on the topic of the commands."""
-        topic = self._side.resolve_topic_name(commands)
-        others = {
-            info.node_name
-            for info in self._side.get_publishers_info_by_topic(topic)
-            if info.node_name != self._side.get_name() and "watchdog" not in info.node_name
-        }
-        self._nameless = self._nameless + 1 if active and _NAMELESS in others else 0
+        """Raise where somebody but the configured watchdog publishes on the topic of commands."""
+        others = self.others(commands)
+        self._nameless = self._nameless + 1 if active and NAMELESS in others else 0
         if 0 < self._nameless < NAMELESS_CHECKS:
-            others.discard(_NAMELESS)
+            others.discard(NAMELESS)
         if others:
-            named = sorted(others - {_NAMELESS}) or ["somebody whose name is not known yet"]
+            advice = "stop it first"
+            if any("watchdog" in name for name in others):
+                advice += ", or name it in the parameter watchdog if it is this controller's"
             raise ProjectedControlError(
-                f"{', '.join(named)} also commands this arm on {topic}; stop it first"
+                f"{_listed(others)} also commands this arm on {self._topic(commands)}; {advice}"
             )
+
+    def accuse(self, commands: str, numbers: str) -> str:
+        """In words, who has commanded these numbers beside us, as far as the graph knows."""
+        return (
+            f"{_listed(self.others(commands))} also commands this arm on {self._topic(commands)}: "
+            f"{numbers} was not sent from here; stop it first"
+        )
+
+    def _topic(self, commands: str) -> str:
+        return str(self._side.resolve_topic_name(commands))
 
     def refuse_namesake(self) -> None:
         """Raise beside an active controller of the same name; a dead one keeps silent."""
@@ -77,15 +113,46 @@ class Neighbours:
             self._side.destroy_subscription(beats)
 
     def require_watchdog(self, settings: ControllerSettings) -> None:
-        """Raise where the watchdog, if one is needed, has fallen silent."""
+        """Raise where the watchdog, if one is needed, is silent or does not watch us."""
         name, patience = settings.watchdog, settings.limits.watchdog_time
+        if name != self._watchdog:
+            self._listen_to(name)
+            self._await_beat()
         if not name:
             return
-        if self._beats is not None and drain(self._beats):
-            self._beat = monotonic()
+        if beats := drain(self._beats):
+            self._beat, self._said = monotonic(), beats[-1].frame_id
         if not self._beat:
             raise ProjectedControlError(
-                f"there is no watchdog {name}: start effort_watchdog, or set watchdog to nothing"
+                f"there is no watchdog {name}; start it, with ros2 run projected_control "
+                "effort_watchdog or a launch file, or set watchdog to the name of the one that runs"
             )
+        state, _, details = self._said.partition(" ")
         if (silent := monotonic() - self._beat) > patience:
-            raise ProjectedControlError(f"the watchdog {name} has been silent for {silent:.2f} s")
+            last = f"; it said last that it is {self._said}" if state != WATCHING else ""
+            raise ProjectedControlError(
+                f"the watchdog {name} has been silent for {silent:.2f} s{last}"
+            )
+        if state != WATCHING:
+            raise ProjectedControlError(
+                f"the watchdog {name} is there but does not watch: {self._said}"
+            )
+        if details.rpartition("/")[2] != self._node.get_name():
+            raise ProjectedControlError(
+                f"the watchdog {name} watches {details}, not {self._node.get_name()}; set its "
+                "parameter controller"
+            )
+
+    def _await_beat(self) -> None:
+        """Give a watchdog that was named a moment ago the time to be heard."""
+        give_up = monotonic() + NAMESAKE_SECONDS
+        while self._beats is not None and monotonic() < give_up:
+            if beats := drain(self._beats):
+                self._beat, self._said = monotonic(), beats[-1].frame_id
+                return
+            sleep(0.02)
+
+
+def _listed(names: set[str]) -> str:
+    known = sorted(name.lstrip("/") for name in names - {NAMELESS})
+    return ", ".join(known) or "somebody whose name is not known yet"

@@ -7,39 +7,107 @@ import ctypes
 import gc
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 _LOCK_ALL = 1 | 2  # MCL_CURRENT | MCL_FUTURE
 SWITCH_INTERVAL = 2e-4
 """How long another thread may keep the interpreter from the loop [s]."""
 
 
-def prepare_process(priority: int, lock_memory: bool, cpus: list[int]) -> list[str]:
-    """Ask for what was configured; what was refused comes back as plain sentences.
+class Preparation(NamedTuple):
+    """What became of the real-time settings of a process, in plain sentences.
+
+    Attributes:
+        granted: What was asked for and given.
+        refused: What was asked for and not given, with what to do about it.
+        not_permitted: What nobody asked for and would have been welcome; likewise.
+    """
+
+    granted: list[str]
+    refused: list[str]
+    not_permitted: list[str]
+
+
+def prepare_process(
+    priority: int, lock_memory: bool, cpus: Sequence[int], asked: bool = True
+) -> Preparation:
+    """Ask the system for what was configured.
 
     Call it before ``rclpy.init``: the middleware's threads inherit the priority.
+
+    Args:
+        priority: SCHED_FIFO priority; 0 for the ordinary scheduler.
+        lock_memory: Keep all memory in RAM.
+        cpus: That the process may run on; empty for all.
+        asked: Whether somebody asked for the priority; else it is taken where it is permitted.
     """
-    refused = []
+    outcome = Preparation([], [], [])
     if cpus:
         try:
             os.sched_setaffinity(0, set(cpus))
+            outcome.granted.append(f"it runs on CPUs {list(cpus)}")
         except OSError as error:
             there = sorted(os.sched_getaffinity(0))
-            refused.append(f"CPUs {cpus} cannot be used ({error.strerror}); there are {there}")
+            outcome.refused.append(
+                f"CPUs {list(cpus)} cannot be used ({error.strerror}); there are {there}"
+            )
     if lock_memory:
         libc = ctypes.CDLL(None, use_errno=True)
-        if libc.mlockall(_LOCK_ALL) != 0:
+        if libc.mlockall(_LOCK_ALL) == 0:
+            outcome.granted.append("its memory is locked in RAM")
+        else:
             reason = os.strerror(ctypes.get_errno())
-            refused.append(f"memory cannot be locked ({reason}); allow it with ulimit -l unlimited")
+            outcome.refused.append(
+                f"memory cannot be locked ({reason}); allow it with ulimit -l unlimited"
+            )
     if priority > 0:
         try:
             os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(priority))
+            outcome.granted.append(f"it has real-time priority (SCHED_FIFO {priority})")
         except OSError as error:
-            refused.append(
-                f"SCHED_FIFO priority {priority} is not permitted ({error.strerror}); allow it by "
-                "an rtprio line in /etc/security/limits.conf, or leave realtime.priority at 0"
+            (outcome.refused if asked else outcome.not_permitted).append(
+                f"real-time priority (SCHED_FIFO {priority}) is not permitted ({error.strerror}): "
+                "on a busy computer messages will be late. Allow it by an rtprio line in "
+                "/etc/security/limits.conf, or set realtime.priority to 0 to do without"
             )
-    return refused
+    return outcome
+
+
+@contextlib.contextmanager
+def real_time_priority(priority: int) -> Iterator[None]:
+    """This thread, and those that it starts meanwhile, run before others where that is permitted.
+
+    Args:
+        priority: SCHED_FIFO priority.
+    """
+    policy, parameter = os.sched_getscheduler(0), os.sched_getparam(0)
+    with contextlib.suppress(OSError):
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(priority))
+    try:
+        yield
+    finally:
+        with contextlib.suppress(OSError):
+            os.sched_setscheduler(0, policy, parameter)
+
+
+@contextlib.contextmanager
+def ordinary_priority() -> Iterator[None]:
+    """Give way to others in this thread for a while: for work that takes long and may wait.
+
+    A thread with real-time priority that compiles for half a minute would take its CPU from
+    everybody else.
+    """
+    policy, parameter = os.sched_getscheduler(0), os.sched_getparam(0)
+    if policy not in (os.SCHED_FIFO, os.SCHED_RR):
+        yield
+        return
+    os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+    try:
+        yield
+    finally:
+        with contextlib.suppress(OSError):  # permitted a moment ago
+            os.sched_setscheduler(0, policy, parameter)
 
 
 @contextlib.contextmanager

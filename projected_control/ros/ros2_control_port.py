@@ -66,6 +66,7 @@ class Ros2ControlPort(TopicsPort):
         return state
 
     def engage(self) -> None:
+        super().engage()
         before, wanted = self.plan.deactivate, self.plan.activate
         self._manager.switch(wanted, before)
         self._engaged = True
@@ -93,11 +94,12 @@ class Ros2ControlPort(TopicsPort):
         self._leave()
 
     def _give_back(self) -> None:
-        """Switch back to what was active before."""
+        """Switch back to what was active before; beside a stranger nobody shall take efforts."""
         self._manager.timeout = min(self._manager.timeout, RELEASE_SECONDS)
         try:
             there = {c.name: c for c in self._manager.controllers()}
-            mine = [n for n in self.plan.activate if n in there and there[n].active]
+            ours = (self.plan.effort_controller,) if self.disturbed else self.plan.activate
+            mine = [n for n in ours if n in there and there[n].active]
             former = [n for n in self.plan.deactivate if n in there and not there[n].active]
             self._manager.switch(former, mine)
             if former:

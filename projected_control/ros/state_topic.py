@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy as np
 from builtin_interfaces.msg import Time
-from rclpy.duration import Duration
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Header
 
 from projected_control.control.loop import ControlLoop, Tick
 from projected_control.ports.port import Port
 from projected_control.ros.messages import NANOSECONDS
+from projected_control.ros.transport import let_arrive
 from projected_control.settings.nodes import ControllerSettings
 
-FAREWELL_SECONDS = 0.2
+FAREWELL_SECONDS = 0.05
 """How long the farewell may take to arrive [s]."""
 
 
@@ -95,7 +95,7 @@ class StateReporter:
     def farewell(self) -> None:
         """The loop ends on purpose."""
         self._beats.publish(Header(frame_id="inactive"))
-        self._beats.wait_for_all_acked(Duration(seconds=FAREWELL_SECONDS))
+        let_arrive(self._beats, FAREWELL_SECONDS)
 
     def _beat(self) -> None:
         """The loop lives, whether or not the arm does."""

@@ -13,7 +13,6 @@ from typing import NamedTuple
 import numpy as np
 from geometry_msgs.msg import WrenchStamped
 from numpy.typing import NDArray
-from rclpy.duration import Duration
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
 from sensor_msgs.msg import JointState
@@ -25,8 +24,10 @@ from projected_control.control.state import RawState
 from projected_control.errors import ProjectedControlError
 from projected_control.ports.delay import EchoDelay
 from projected_control.ports.port import Port
+from projected_control.ros.command_monitor import CommandMonitor
 from projected_control.ros.lifecycle import ManagedNode
 from projected_control.ros.messages import EffortWriter, StateReader, WrenchReader, tag_of
+from projected_control.ros.transport import let_arrive
 from projected_control.ros.wait_set import Inbox, unused
 from projected_control.settings.nodes import ControllerSettings
 
@@ -45,7 +46,7 @@ FIRST_STATE_SECONDS = 1.0
 LOCKSTEP_PATIENCE = 2.0
 """For which a wrench is awaited in lockstep, and without a state the controller gives up [s]."""
 
-FAREWELL_SECONDS = 0.2
+FAREWELL_SECONDS = 0.05
 """How long the last words of a loop may take to arrive [s]."""
 
 
@@ -76,6 +77,7 @@ class TopicsPort(Port):
         settings: As given; those that may change live are looked up at every reading.
         skipped: States that a newer one overtook.
         malformed: States and wrenches that could not be read.
+        disturbed: What somebody else commanded, which ended the run; empty for nothing.
         echo: Measures the delay from the efforts that the arm reports.
         has_echo: Whether that delay counts.
         stamp_ns: Time of the last state [ns].
@@ -119,6 +121,8 @@ class TopicsPort(Port):
         self._wrench_heard = 0
         self._wrench_is_coming = False
         self._sent = np.zeros(model.n)
+        self._monitor: CommandMonitor | None = None
+        self.disturbed = ""
         self.echo = EchoDelay()
         self.skipped = self.malformed = 0
 
@@ -174,12 +178,16 @@ class TopicsPort(Port):
             self._take_wrenches()
         return ages
 
+    def engage(self) -> None:
+        """From now on whoever else sends commands is a stranger."""
+        self._monitor = CommandMonitor(self._node, self.wiring.commands)
+
     def interrupt(self) -> None:
         self._inbox.close()
 
     def close(self) -> None:
         """Give back what was made on the node, when the last effort has arrived."""
-        self._commands.wait_for_all_acked(Duration(seconds=FAREWELL_SECONDS))
+        let_arrive(self._commands, FAREWELL_SECONDS)
         if self._entered:
             self._inbox.__exit__(None, None, None)
             self._entered = False
@@ -187,6 +195,8 @@ class TopicsPort(Port):
         for subscription in self._subscriptions:
             self._node.destroy_subscription(subscription)
         self._node.destroy_publisher(self._commands)
+        if self._monitor is not None:
+            self._monitor.destroy()
 
     # Reading and writing
 
@@ -225,6 +235,16 @@ class TopicsPort(Port):
             self._behind = behind
             self._waiting.extend(reversed(unread))
         self._take_wrenches()  # else an unread wrench would wake us again and again
+        self._refuse_foreign_commands()
+
+    def _refuse_foreign_commands(self) -> None:
+        """Raise where somebody else has commanded the arm."""
+        if self._monitor is not None and not self.disturbed:
+            self.disturbed = self._monitor.foreign()
+            if self.disturbed:
+                raise ProjectedControlError(
+                    f"somebody else also commands this arm, with {self.disturbed}"
+                )
 
     def _state(self, now: int) -> RawState:
         if self._origin_ns is None:
@@ -270,7 +290,10 @@ class TopicsPort(Port):
 
     def write(self, effort: Array) -> None:
         tag = tag_of(self.stamp_ns) if self.settings.lockstep and self.stamp_ns >= 0 else 0
-        self._commands.publish(self._writer.fill(effort, tag))
+        message = self._writer.fill(effort, tag)
+        if self._monitor is not None:
+            self._monitor.sent(message)
+        self._commands.publish(message)
         if effort is not self._sent:
             self._sent[:] = effort
             self.echo.sent(float(effort[self._first_motor]))

@@ -138,9 +138,16 @@ class ControllerRos2Control(Ros2Control):
 class Realtime(Group):
     """What the operating system is asked for."""
 
-    priority: int = parameter(0, "SCHED_FIFO priority of the loop's thread; 0 for the ordinary scheduler", minimum=0, maximum=99)
+    priority: int = parameter(40, "SCHED_FIFO priority of the process; taken where the system permits it, but not in lockstep; 0 for the ordinary scheduler", minimum=0, maximum=99)
     lock_memory: bool = parameter(False, "Keep all memory in RAM")
     cpus: tuple[int, ...] = parameter((), "CPUs the process may run on; empty for all", minimum=0, maximum=4096)
+
+
+@dataclass(frozen=True)
+class WatchdogRealtime(Realtime):
+    """The watchdog runs before whom it watches."""
+
+    priority: int = parameter(50, "SCHED_FIFO priority of the process, above the controller's; taken where the system permits it; 0 for the ordinary scheduler", minimum=0, maximum=99)
 
 
 @dataclass(frozen=True)

@@ -139,17 +139,32 @@ class Rig:
 
     # Acting
 
-    def kill(self, executable: str) -> float:
+    def kill(self, *executables: str) -> float:
         """kill -9; when."""
+        return self._signal(signal.SIGKILL, *executables)
+
+    @contextlib.contextmanager
+    def hung(self, executable: str) -> Iterator[float]:
+        """SIGSTOP; when. It goes on afterwards."""
+        yield self._signal(signal.SIGSTOP, executable)
+        self._signal(signal.SIGCONT, executable)
+
+    def _signal(self, number: int, *executables: str) -> float:
+        """To processes of the launches; when."""
+        pids = [pid for executable in executables for pid in self._pids(executable)]
+        when = monotonic()
+        for pid in pids:
+            os.kill(pid, number)
+        return when
+
+    def _pids(self, executable: str) -> list[int]:
         pids = subprocess.run(
             ["pgrep", "-s", ",".join(str(p.pid) for p in self._launches), "-f", f"/{executable} "],
             capture_output=True,
             text=True,
             check=True,
         ).stdout.split()
-        for pid in pids:
-            os.kill(int(pid), signal.SIGKILL)
-        return monotonic()
+        return [int(pid) for pid in pids]
 
     @contextlib.contextmanager
     def stranger(self) -> Iterator[Callable[..., None]]:

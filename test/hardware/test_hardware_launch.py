@@ -106,6 +106,61 @@ def test_watchdog_killed(simulated):
     report("watchdog killed", zero, said - when)
 
 
+def test_controller_hung(simulated):
+    """As good as killed: zeros at once, and where it lasts the effort controller is deactivated."""
+    with simulated.hung(CONTROLLER) as when:
+        zero = simulated.silence_after(when)
+        said = simulated.until_said(WATCHDOG, "no heartbeat", "effort_controller deactivated")
+    assert zero < 1.0
+    assert simulated.controllers()["effort_controller"] == "inactive"
+    simulated.until_said(CONTROLLER, "effort_controller is inactive", since=when)
+    report("controller hung", zero, said - when)
+
+
+def test_a_moment_costs_a_moment(simulated):
+    """A controller that hangs shorter than deactivate_time goes on."""
+    with simulated.hung(CONTROLLER) as when:
+        simulated.until(lambda: simulated.torques[-1][1] == 0.0, "no torque")
+    simulated.moving()
+    assert simulated.values[CONTROLLER]["state"] == "active"
+    assert simulated.controllers()["effort_controller"] == "active"
+    print(f"\na moment: {simulated.torques[-1][0] - when:.3f} s later it goes on")
+
+
+def test_watchdog_hung(simulated):
+    with simulated.hung(WATCHDOG) as when:
+        zero = simulated.silence_after(when)
+        said = simulated.until_said(CONTROLLER, "the watchdog effort_watchdog has been silent")
+    assert zero < 3.0
+    assert simulated.controllers()["effort_controller"] == "inactive"
+    report("watchdog hung", zero, said - when)
+
+
+def test_both_killed(simulated):
+    """Nobody is left to send zeros; the drive's own timeout does not help while commands go on."""
+    when = simulated.kill(WATCHDOG, CONTROLLER)
+    deadline = monotonic() + 3.0
+    simulated.until(lambda: monotonic() > deadline, "time to pass")
+    held = [torque for t, torque in simulated.torques if t > when + 0.1]
+    print(f"\nboth killed: torque held after 3 s: {held[-1]:.2f} N·m")
+
+
+@pytest.mark.parametrize("numbers", [[1.0] * 3, [float("nan")] * 3])
+def test_a_stranger_with_the_right_size(simulated, numbers):
+    """The controller stops at its first message, and nobody can reach the arm from then on."""
+    with simulated.stranger() as send:
+        when = monotonic()
+        send(*numbers)
+        said = simulated.until_said(CONTROLLER, "rig also commands this arm", since=when)
+        simulated.until(
+            lambda: simulated.controllers()["effort_controller"] == "inactive", "its end"
+        )
+        send(*numbers)
+        zero = simulated.silence_after(when)
+    assert zero < 1.0
+    report(f"somebody sent {numbers}", zero, said - when)
+
+
 def test_controller_manager_killed(simulated):
     when = simulated.kill("ros2_control_node")
     zero = simulated.silence_after(when)

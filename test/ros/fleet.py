@@ -6,14 +6,11 @@ a condition, and fails with what there was to see when it does not come.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from time import monotonic
@@ -30,6 +27,7 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.parameter import Parameter, parameter_value_to_python
 from rclpy.qos import QoSProfile
 from rclpy.signals import SignalHandlerOptions
+from ros_domain import free_domain
 from std_srvs.srv import SetBool, Trigger
 
 import projected_control
@@ -63,24 +61,6 @@ STEADY = {
     "limits.frozen_time": 0.2,
 }
 """Real time that a busy computer keeps up with: a tenth of the usual rate, long timeouts."""
-
-
-def free_domain() -> tuple[int, Any]:
-    """A ROS domain nobody uses, and what keeps it ours: other test runs ask here too."""
-    folder = Path(tempfile.gettempdir(), f"projected_control_domains_{os.getuid()}")
-    folder.mkdir(exist_ok=True)
-    for i in range(100):
-        domain = 1 + (os.getpid() + i) % 100
-        lock = (folder / str(domain)).open("w")
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-                probe.bind(("", 7410 + 250 * domain))  # where the first participant listens
-        except OSError:
-            lock.close()
-            continue
-        return domain, lock
-    raise RuntimeError("no ROS domain is free")
 
 
 def stamp_ns(message: Any) -> int:

@@ -23,7 +23,15 @@ SETTINGS = {
     **STEADY,
     "limits.effort": [30.0],
     "friction.viscous": [1.0],  # an arm without torque comes to rest, not to its joint limits
+    "watchdog": WATCHDOG,
+    "limits.watchdog_time": 10.0,
     "disturbance.effort": [0.02, 0.0, 0.0],  # nor does it ever stand so still as to look frozen
+}
+WATCHED = {
+    "joints": SETTINGS["joints"],
+    "controller": FORCE,
+    "diagnostics_rate": 20.0,
+    "timeout": 1.0,
 }
 COMMANDS = "effort_controller/commands"
 
@@ -37,6 +45,7 @@ class Team:
         self.states = fleet.record(JointState, "joint_states")
         self.arm = fleet.start(ARM, SETTINGS)
         self.controller = fleet.start(FORCE, SETTINGS)
+        self.watchdog = fleet.start(WATCHDOG, WATCHED)
 
     def ready(self) -> None:
         """Where each test begins, whatever happened before: both alive, and the arm followed."""
@@ -172,39 +181,34 @@ def test_lost(team: Team) -> None:
     team.follows()
 
 
-@pytest.fixture
-def watchdog(team: Team) -> Iterator[None]:
-    """Beside the team for the time of a test, watching."""
-    joints = {"joints": SETTINGS["joints"], "controller": FORCE, "diagnostics_rate": 20.0}
-    process = team.fleet.start(WATCHDOG, {**joints, "timeout": 1.0})
-    team.fleet.until_said(WATCHDOG, "watching", level=0)
-    yield
-    process.end()
+def trips(team: Team) -> float:
+    """How often the watchdog, which watches now, has tripped."""
+    return team.fleet.until_said(WATCHDOG, "watching", level=0).number("trips")
 
 
-@pytest.mark.usefixtures("watchdog")
 def test_controller_killed(team: Team) -> None:
     """Silence, then zeros from the watchdog, and the arm has no torque.
 
     The dead one's name does not keep the next one from starting, and the watchdog lets go.
     """
     team.fleet.until(lambda: np.abs(team.newest_efforts(1)).max() > 0.0, "a torque on the wire")
+    before = trips(team)
     team.controller.kill()
     team.fleet.until_said(WATCHDOG, "no heartbeat for", "sending zeros", level=2)
     team.fleet.more(team.commands, 10)
     assert team.only_zeros_at_the_end() > 9
     team.fleet.until(lambda: not any(team.states.messages[-1].effort), "an arm without torque")
     assert not any(any(state.effort) for state in team.fleet.more(team.states, 20))
-    assert team.fleet.diagnosis(WATCHDOG).number("trips") == 1
+    assert team.fleet.diagnosis(WATCHDOG).number("trips") == before + 1
     team.controller = team.fleet.start(FORCE, SETTINGS)
     team.follows()
     team.fleet.until_said(WATCHDOG, "watching", level=0)
 
 
-@pytest.mark.usefixtures("watchdog")
 def test_watchdog_hears_a_farewell(team: Team) -> None:
     """A controller that stops in an orderly way does not trip it."""
+    before = trips(team)
     assert team.fleet.change(FORCE, "deactivate")
     team.fleet.until_said(WATCHDOG, "waiting for a controller", level=0)
-    assert team.fleet.diagnosis(WATCHDOG).number("trips") == 0
+    assert team.fleet.diagnosis(WATCHDOG).number("trips") == before
     assert (efforts(team.commands.drain())[-1] == 0.0).all()

@@ -21,6 +21,7 @@ from projected_control.settings.nodes import (
     WATCHDOG,
     ControllerSettings,
     DemoCase,
+    NodeSettings,
     SimulatedArmSettings,
     WatchdogSettings,
     checked_controller,
@@ -51,8 +52,16 @@ class DemoSettings:
         return round(self.seconds * self.controller.rate)
 
     def parameter_file(self) -> str:
-        """One ROS parameter file for all three nodes."""
-        nodes = {self.case.node: self.controller, ARM: self.arm, WATCHDOG: self.watchdog}
+        """One ROS parameter file for all three nodes, in which the controller has a watchdog."""
+        watched: dict[str, Any] = {"watchdog": WATCHDOG}
+        if self.controller.lockstep:
+            watched["limits.watchdog_time"] = self.watchdog.timeout
+        controller = self.controller.changed(watched)
+        nodes: dict[str, NodeSettings] = {
+            self.case.node: controller,
+            ARM: self.arm,
+            WATCHDOG: self.watchdog,
+        }
         content = {
             f"/{name}": {"ros__parameters": settings.values()} for name, settings in nodes.items()
         }

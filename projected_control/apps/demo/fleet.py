@@ -28,6 +28,7 @@ class Fleet:
         self._folder = folder
         self._environment = {**os.environ, **environment}
         self._running: dict[str, subprocess.Popen[bytes]] = {}
+        self._killed: list[subprocess.Popen[bytes]] = []
 
     def start(self, node: str, arguments: Sequence[str]) -> None:
         """Start a node; it runs in a session of its own, so that Ctrl-C reaches us alone."""
@@ -63,9 +64,20 @@ class Fleet:
         log = (self._folder / f"{node}.log").read_text(encoding="utf-8", errors="replace")
         return " / ".join(log.strip().splitlines()[-lines:]) or "none"
 
+    def runs(self, node: str) -> bool:
+        """Whether a node was started and has not been killed."""
+        return node in self._running
+
     def kill(self, node: str) -> None:
-        """kill -9, for those who want to see the watchdog at work."""
-        self._running.pop(node).kill()
+        """kill -9, for those who want to see the watchdog at work; nothing where it is dead."""
+        process = self._running.pop(node, None)
+        if process is not None:
+            process.kill()  # the moment counts: it is reaped later
+            self._killed.append(process)
+
+    def hang(self, node: str) -> None:
+        """SIGSTOP: it is there, and does nothing."""
+        self._running[node].send_signal(signal.SIGSTOP)
 
     def stop(self) -> None:
         """End all nodes, the controllers first; kill those that do not listen."""
@@ -80,3 +92,6 @@ class Fleet:
                 process.kill()
             process.wait()
         self._running.clear()
+        for process in self._killed:
+            process.wait()
+        self._killed.clear()

@@ -112,7 +112,7 @@ def node(
     on_exit: Callable[..., list[Action]],
     remappings: Sequence[tuple[str, str]] = (),
 ) -> LifecycleNode:
-    """A node of this package with complete parameters, in a file that goes when the launch ends."""
+    """A node of this package, with its parameters in a file that goes when the launch ends."""
     given = context.launch_configurations
     topics = [(topic, given[topic]) for topic in TOPICS if given.get(topic, topic) != topic]
     return LifecycleNode(
@@ -129,8 +129,10 @@ def node(
 
 
 def parameter_file(context: LaunchContext, name: str, settings: NodeSettings) -> Path:
-    """Write the complete parameters of a node."""
-    content = yaml.safe_dump({"/**": {"ros__parameters": settings.values()}}, allow_unicode=True)
+    """Write the parameters of a node, as far as they differ from its defaults."""
+    defaults = type(settings).of({}).values()
+    given = {name: v for name, v in settings.values().items() if v != defaults[name]}
+    content = yaml.safe_dump({"/**": {"ros__parameters": given}}, allow_unicode=True)
     return temporary_file(context, f"{name}_", content)
 
 

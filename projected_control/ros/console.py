@@ -1,0 +1,132 @@
+"""What the guard does, on the console: one line when a stop begins, one when it is over.
+
+The loop's thread only compares two integers (`GuardConsole.noticed`); whoever keeps the house asks
+for the lines (`GuardConsole.lines`) and logs them. What comes and goes many times a second is
+said once in a while, with how often it was.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+from projected_control.control.guard import Action, Event, GuardReport, answer_to, events_in
+
+PAUSE = 5.0
+"""Between two lines about the beginning of the same thing, at least [s]."""
+
+QUEUED = 1000
+"""Changes that wait to be put into words; of more the oldest are forgotten."""
+
+ANSWERED = sum(int(event) for event in Event if event and answer_to(int(event)))
+"""Events that the guard answers with something else than the controller's effort."""
+
+_BACK = (
+    "if it does not come back by itself: deactivate the controller, bring the arm back (~/reset of "
+    "the simulated arm; a real one with its brakes and by hand, or with its own controller) and "
+    "activate the controller with reference.kind hold"
+)
+ADVICE = {
+    "POSITION_LIMIT": f"a joint is outside limits.lower or limits.upper; {_BACK}",
+    "VELOCITY_LIMIT": f"a joint is faster than limits.velocity; {_BACK}",
+    "REFERENCE_JUMPED": "send a reference that begins where the arm is (~/reference, or "
+    "reference.kind hold)",
+    "FORCE_STALE": "no wrench came for limits.force_time; look at the sensor and its driver",
+    "STATE_NOT_FINITE": "look at the arm's driver",
+    "TIME_WENT_BACK": "look at the clocks, and whether two drivers send joint states",
+    "STATE_FROZEN": "the arm's driver repeats the same positions, or brakes hold the arm",
+    "STATE_STALE": "the arm or its driver sends no joint states",
+    "EFFORT_NOT_FINITE": "the law gave no finite effort; look at gains and description",
+    "LEFT_CONSTRAINT": "‖Φ‖ is more than limits.residual, and the controller goes inactive; bring "
+    "the arm back onto its constraint (~/reset of the simulated arm, by hand on a real one) and "
+    "activate the controller again",
+    "CONTROL_LOST": "the motors do not reach the passive joints here; bring the arm elsewhere and "
+    "activate the controller again",
+}
+"""What to do after an event, by its name."""
+
+ANSWERS = {
+    Action.STOP: "the arm is braked",
+    Action.HOLD: "the last effort is held",
+    Action.ZERO: "zero torque is sent",
+}
+
+
+class Notices:
+    """Lines about things that begin and end, each thing at most once in a while.
+
+    All of it in one thread. Times are by one clock, whichever [s].
+
+    Args:
+        pause: Between two lines about the beginning of the same thing, at least [s].
+    """
+
+    def __init__(self, pause: float = PAUSE) -> None:
+        self._pause = pause
+        self._open: dict[str, tuple[str, bool]] = {}
+        self._said: dict[str, float] = {}
+        self._unsaid: dict[str, int] = {}
+        self._lines: list[str] = []
+
+    def begin(self, what: str, text: str) -> None:
+        """Something begins; nothing where it has begun already."""
+        if what not in self._open:
+            self._open[what] = (text, False)
+            self._unsaid[what] = self._unsaid.get(what, 0) + 1
+
+    def end(self, what: str, text: str) -> None:
+        """Something is over; said where its beginning was."""
+        if self._open.get(what, ("", False))[1]:
+            self._lines.append(text)
+        self._open.pop(what, None)
+
+    def due(self, now: float) -> list[str]:
+        """The lines to be said now."""
+        for what, (text, said) in self._open.items():
+            if said or now - self._said.get(what, -self._pause) < self._pause:
+                continue
+            times = self._unsaid.pop(what)
+            self._lines.append(text if times == 1 else f"{text} ({times} times by now)")
+            self._open[what], self._said[what] = (text, True), now
+        lines, self._lines = self._lines, []
+        return lines
+
+
+class GuardConsole:
+    """Puts the guard's answers into lines for the console.
+
+    `noticed` belongs in the loop's thread, `lines` in another.
+    """
+
+    def __init__(self) -> None:
+        self._last = 0
+        self._changes: deque[tuple[int, Action, float]] = deque(maxlen=QUEUED)
+        self._notices = Notices()
+        self._began: dict[Event, float] = {}
+
+    def noticed(self, report: GuardReport, time: float) -> None:
+        """A tick's report, at its time [s]."""
+        events = report.events & ANSWERED
+        if events != self._last:
+            self._last = events
+            self._changes.append((events, report.action, time))
+
+    def lines(self, now: float) -> list[str]:
+        """What is to be said, by a clock that only measures the pauses between lines [s]."""
+        said: list[str] = []
+        while self._changes:
+            events, action, time = self._changes.popleft()
+            present = set(events_in(events))
+            for event in [e for e in self._began if e not in present]:
+                lasted = time - self._began.pop(event)
+                self._notices.end(event.phrase, f"{event.phrase}: over after {lasted:.3f} s")
+            for event in present - set(self._began):
+                self._began[event] = time
+                self._notices.begin(event.phrase, _sentence(event, action))
+            said += self._notices.due(now)
+        return said + self._notices.due(now)
+
+
+def _sentence(event: Event, action: Action) -> str:
+    answer = ANSWERS.get(max(action, answer_to(int(event))), "")
+    advice = ADVICE.get(str(event.name), "")
+    return f"{event.phrase}: {answer}" + (f"; {advice}" if advice else "")
