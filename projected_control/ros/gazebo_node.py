@@ -151,6 +151,7 @@ class GazeboController(ControllerNode):
             self._port.put(q, v, time, wrench)
             if self._runner is not None and not self._runner.lost:
                 self._runner.step()
+                self._console.noticed(self._runner.report, self._runner.time)
                 effort = np.zeros_like(q) if self._runner.lost else self._port.effort
         if self._writer is not None and self._steps % TELL_EVERY == 0:
             now = round(1e9 * time)
