@@ -7,6 +7,8 @@ from pathlib import Path
 from setuptools import find_packages, setup
 
 NAME = "projected_control"
+# As the records in projected_control/settings/nodes.py, which cannot be imported here; a test
+# compares the two.
 NODES = [
     "motion_controller",
     "force_controller",
@@ -105,7 +107,7 @@ setup(
     entry_points={
         "console_scripts": [
             f"projected-control = {NAME}.apps.cli:main",
-            *(f"{node} = {NAME}.ros.{node}:main" for node in NODES),
+            *(f"{node} = {NAME}.ros.executables:{node}" for node in NODES),
         ],
     },
 )

@@ -52,5 +52,9 @@ class UnstableForceLoop(ProjectedControlError, ValueError):
     """Gains with which the sampled force loop would diverge."""
 
 
+class UnstableMotionLoop(ProjectedControlError, ValueError):
+    """Gains with which the sampled motion loop would diverge."""
+
+
 class SimulationFailed(ProjectedControlError, RuntimeError):
     """A simulation that left the constraint or the finite numbers."""

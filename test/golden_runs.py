@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from arms import planar_chain_model, raw_state, slider_model, spatial_model, state_on
 
-from projected_control.apps.demo.case import CASES, settings_for
+from projected_control.apps.demo.case import settings_for
 from projected_control.control import (
     ForceController,
     ForceGains,
@@ -39,6 +39,7 @@ from projected_control.model.constraints import Moving, PointOnLine, Target
 from projected_control.model.projection import Metric
 from projected_control.ports import SimulatedArm, run
 from projected_control.settings import build
+from projected_control.settings.nodes import demo_cases
 from projected_control.simulation import ForceSensor, JointFriction, Plant, assemble, start_of
 
 FOLDER = Path(__file__).parent / "golden"
@@ -193,7 +194,7 @@ def troubles() -> Course:
 
 
 RUNS: dict[str, Callable[[], Course]] = {
-    **{choice: lambda choice=choice: from_settings(choice) for choice in CASES},
+    **{choice: lambda choice=choice: from_settings(choice) for choice in demo_cases()},
     "passive_three_link": lambda: from_settings(
         "passive",
         overrides={

@@ -14,14 +14,10 @@ from zipfile import ZipFile
 
 import pytest
 
+from projected_control.settings.nodes import nodes
+
 ROOT = Path(__file__).parents[1]
-NODES = {
-    "motion_controller",
-    "force_controller",
-    "passive_joint_controller",
-    "simulated_arm",
-    "effort_watchdog",
-}
+NODES = set(nodes())
 DATA = "projected_control-0.1.0.data/data"
 INFO = "projected_control-0.1.0.dist-info"
 
@@ -68,7 +64,7 @@ def test_executables(wheel):
     entry_points.read_string(wheel.read(f"{INFO}/entry_points.txt").decode())
     assert dict(entry_points["console_scripts"]) == {
         "projected-control": "projected_control.apps.cli:main",
-        **{node: f"projected_control.ros.{node}:main" for node in NODES},
+        **{node: f"projected_control.ros.executables:{node}" for node in NODES},
     }
     for node in NODES:
         mode = wheel.getinfo(f"{DATA}/lib/projected_control/{node}").external_attr >> 16

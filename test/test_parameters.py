@@ -233,14 +233,6 @@ def test_the_force_gains_of_presets_are_stable_with_room_to_spare(preset, node):
     assert loop.gain_margin > 1.25
 
 
-def test_files_that_are_no_parameter_files_are_refused_by_name(tmp_path):
-    for content in ("", "force_controller: {}", "/**: {ros__parameters: 3}", "a: [1"):
-        path = tmp_path / "bad.yaml"
-        path.write_text(content)
-        with pytest.raises(InvalidValue, match=r"bad\.yaml is not a parameter file"):
-            read_parameter_file(path)
-
-
 # The page in docs/
 
 

@@ -1,4 +1,4 @@
-"""The sampled force loop: where it is stable, and that a simulated arm agrees."""
+"""The sampled loops of force and motion: where they are stable, and that simulations agree."""
 
 import re
 
@@ -12,8 +12,8 @@ from projected_control.control import ForceController, ForceGains, ForceLoop, Mo
 from projected_control.control.limits import Limits
 from projected_control.control.loop import ControlLoop
 from projected_control.control.references import Constant
-from projected_control.control.stability import NEGLIGIBLE
-from projected_control.errors import InvalidValue, UnstableForceLoop
+from projected_control.control.stability import NEGLIGIBLE, MotionLoop
+from projected_control.errors import InvalidValue, UnstableForceLoop, UnstableMotionLoop
 from projected_control.ports import SimulatedArm
 from projected_control.ports import run as take_through
 from projected_control.simulation import ForceSensor, Plant, assemble
@@ -176,3 +176,79 @@ def test_the_simulated_arm_is_stable_inside_the_bound_and_diverges_outside(delay
         if not loop.stable:
             growth = (late / early) ** (1.0 / 200)
             assert growth == pytest.approx(loop.spectral_radius, abs=2e-4)
+
+
+# The motion loop
+
+STIFFNESS = st.floats(1.0, 1e6)
+DAMPING = st.floats(0.5, 2500.0)
+
+
+def largest_error(loop, samples):
+    """The error after a unit step, in the second half of the samples; the recursion itself."""
+    e, rate, late = 1.0, 0.0, [0.0] * (loop.delay - 1)
+    largest = 0.0
+    for i in range(samples):
+        late.append(-loop.stiffness * e - loop.damping * rate)
+        u = late.pop(0)
+        e, rate = e + T * rate + 0.5 * T**2 * u, rate + T * u
+        if i > samples // 2:
+            largest = max(largest, abs(e))
+        if abs(e) > 1e12:
+            return np.inf
+    return largest
+
+
+@given(STIFFNESS, DAMPING)
+def test_one_sample_of_delay_is_stable_between_two_dampings(stiffness, damping):
+    """Stable ⇔ G_P T/2 < G_D < 2/T, and so say the roots."""
+    low, high = stiffness * T / 2.0, 2.0 / T
+    assume(min(abs(damping / low - 1.0), abs(damping / high - 1.0)) > 1e-4)
+    loop = MotionLoop(stiffness, damping, T)
+    assert loop.stable == (low < damping < high)
+    assert loop.stable == (loop.spectral_radius < 1.0)
+    if low < 0.9 * high:
+        assert loop.damping_bounds == pytest.approx((low, high), rel=1e-6)
+    if damping < high:
+        assert loop.stiffness_bound == pytest.approx(2.0 * damping / T, rel=1e-6)
+
+
+@given(STIFFNESS, DAMPING, st.integers(2, 12))
+def test_the_recursion_agrees_with_the_roots(stiffness, damping, delay):
+    loop = MotionLoop(stiffness, damping, T, delay)
+    radius = loop.spectral_radius
+    assume(abs(radius - 1.0) > 5e-3)
+    samples = int(np.clip(12.0 / abs(np.log(radius)), 200, 20_000))
+    assert (largest_error(loop, samples) < 1.0) == loop.stable
+
+
+@pytest.mark.parametrize("delay", [2, 5, 10])
+def test_bounds_of_a_delayed_loop_are_where_stability_ends(delay):
+    loop = MotionLoop(480.0, 45.0, T, delay)
+    assert loop.stable
+    low, high = loop.damping_bounds
+    for damping, stable in ((low * 1.01, True), (low * 0.99, False), (high * 0.99, True)):
+        assert MotionLoop(480.0, damping, T, delay).stable is stable
+    assert not MotionLoop(480.0, high * 1.01, T, delay).stable
+    assert not MotionLoop(loop.stiffness_bound * 1.01, 45.0, T, delay).stable
+    omega = np.sqrt(loop.critical_bound)
+    assert MotionLoop((0.99 * omega) ** 2, 1.98 * omega, T, delay).stable
+    assert not MotionLoop((1.01 * omega) ** 2, 2.02 * omega, T, delay).stable
+
+
+@pytest.mark.parametrize(
+    ("stiffness", "damping", "delay", "reason"),
+    [
+        (1e5, 20.0, 1, r"tip\.x.*at 1000 Hz.*damping between 50 and 2000 1/s.*below 4e\+04 1/s²"),
+        (100.0, 2500.0, 1, "damping between 0.05 and 2000 1/s"),
+        (1e5, 300.0, 20, "20 samples of delay.*it takes the stiffness below"),
+    ],
+)
+def test_unstable_motion_is_refused_with_the_bound(stiffness, damping, delay, reason):
+    with pytest.raises(UnstableMotionLoop, match=reason):
+        MotionLoop(stiffness, damping, T, delay).require_stable("tip.x")
+
+
+def test_weak_damping_is_a_warning():
+    assert MotionLoop(100.0, 20.0, T).warning() == ""
+    assert re.search(r"ζ = 0\.04; ζ = 0\.7 takes 14 1/s", MotionLoop(100.0, 0.8, T).warning("x"))

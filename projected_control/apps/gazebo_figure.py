@@ -16,7 +16,6 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from projected_control.apps.demo.case import CASES
 from projected_control.apps.experiments.style import BLUE, VERMILION, canvas, legend_above, render
 from projected_control.apps.launch import choices
 from projected_control.control.loop import Tick
@@ -28,6 +27,7 @@ from projected_control.settings.nodes import (
     PASSIVE,
     SimulatedArmSettings,
     checked_controller,
+    demo_cases,
     own_values,
 )
 
@@ -36,7 +36,7 @@ Array = NDArray[np.float64]
 
 def own_course(choice: str, ticks: int) -> tuple[Array, Array, Array]:
     """Times, errors and λ of our own simulation, with friction."""
-    case = CASES[choice]
+    case = demo_cases()[choice]
     files = [choices.arm_file("auto", case.arm), choices.preset_file("paper")]
     settings = {**choices.read_all(files), **case.own, **choices.FRICTION}
     if case.node != PASSIVE:

@@ -1,14 +1,22 @@
-"""Stability of the sampled force loop.
+"""Stability of the sampled loops: of the force and of the motion.
 
-The constraint force answers the torque without any dynamics in between, so one sample of delay
-makes the proportional gain a loop gain: in continuous time every positive gain is stable, in a
-computer it is not. With a first-order low-pass on the measured force, a = exp(−ω_c T), and d
+**Force.** The constraint force answers the torque without any dynamics in between, so one sample
+of delay makes the proportional gain a loop gain: in continuous time every positive gain is stable,
+in a computer it is not. With a first-order low-pass on the measured force, a = exp(−ω_c T), and d
 samples of delay, the loop has the characteristic polynomial
 
     z^(d−1) (z − 1)(z − a) + (1 − a) [G_F (z − 1) + G_I T z].
 
 For d = 1 it is stable exactly where G_F + G_I T/2 < coth(ω_c T/2), and without a filter where
 G_F + G_I T/2 < 1.
+
+**Motion.** Inverse dynamics makes every coordinate a double integrator, ë = u, which a computer
+drives through a zero-order hold. With u = −G_P e − G_D ė acting d samples after the state it
+answers, the loop has the characteristic polynomial
+
+    z^(d−1) (z − 1)² + (G_P T²/2)(z + 1) + G_D T (z − 1).
+
+For d = 1 it is stable exactly where G_P T/2 < G_D < 2/T. docs/equations.md derives both.
 """
 
 from __future__ import annotations
@@ -22,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projected_control import validate
-from projected_control.errors import InvalidValue, UnstableForceLoop
+from projected_control.errors import InvalidValue, UnstableForceLoop, UnstableMotionLoop
 
 MAX_DELAY = 100
 
@@ -150,3 +158,128 @@ def _largest(stable: Callable[[float], bool], limit: float = 1e6) -> float:
         middle = 0.5 * (low + high)
         low, high = (middle, high) if stable(middle) else (low, middle)
     return low
+
+
+WEAK_DAMPING = 0.3
+"""Damping ratio below which the motion loop rings for so long that a warning is due."""
+
+
+@dataclass(frozen=True)
+class MotionLoop:
+    """The loop of one coordinate as the sampled system it is.
+
+    Attributes:
+        stiffness: G_P [1/s²].
+        damping: G_D [1/s].
+        period: T [s].
+        delay: d, from a state to the effect of its answer [samples]; at least one.
+    """
+
+    stiffness: float
+    damping: float
+    period: float
+    delay: int = 1
+
+    def __post_init__(self) -> None:
+        validate.positive("stiffness G_P", self.stiffness)
+        validate.positive("damping G_D", self.damping)
+        validate.positive("period", self.period)
+        if self.delay != int(self.delay) or not 1 <= self.delay <= MAX_DELAY:
+            raise InvalidValue(f"delay must be 1 to {MAX_DELAY} whole samples, got {self.delay}")
+
+    @property
+    def spectral_radius(self) -> float:
+        """Magnitude of the slowest root; the loop is stable below one."""
+        spring = 0.5 * self.stiffness * self.period**2
+        friction = self.damping * self.period
+        polynomial = np.zeros(self.delay + 2)
+        polynomial[:3] = 1.0, -2.0, 1.0
+        polynomial[-2:] += spring + friction, spring - friction
+        return float(np.abs(np.roots(polynomial)).max(initial=0.0))
+
+    @property
+    def stable(self) -> bool:
+        """Whether all roots lie inside the unit circle."""
+        if self.delay == 1:
+            return 0.5 * self.stiffness * self.period < self.damping < 2.0 / self.period
+        return self.spectral_radius < 1.0
+
+    @property
+    def damping_ratio(self) -> float:
+        """ζ = G_D / (2 √G_P) of the loop without sampling."""
+        return float(self.damping / (2.0 * np.sqrt(self.stiffness)))
+
+    @property
+    def stiffness_bound(self) -> float:
+        """The G_P from which on the loop diverges, all else as it is; zero where none is stable."""
+        scale = self.damping / self.period
+        return scale * _largest(lambda share: replace(self, stiffness=share * scale).stable)
+
+    @property
+    def critical_bound(self) -> float:
+        """The G_P from which on the loop diverges with critical damping, G_D = 2 √G_P."""
+
+        def critical(omega: float) -> MotionLoop:
+            return replace(self, stiffness=omega**2, damping=2.0 * omega)
+
+        omega = _largest(lambda share: critical(share / self.period).stable) / self.period
+        return float(omega**2)
+
+    @property
+    def damping_bounds(self) -> tuple[float, float] | None:
+        """The dampings [1/s] between which the loop is stable; None where there are none."""
+        first, last = 0.4 * self.stiffness * self.period, 4.0 / self.period  # d = 1 and a margin
+        if first >= last:
+            return None
+        grid = np.geomspace(first, last, 400)
+        good = [d for d in grid if replace(self, damping=float(d)).stable]
+        if not good:
+            return None
+        step = grid[1] / grid[0]
+        low = self._edge(good[0], good[0] / step)
+        return low, self._edge(good[-1], good[-1] * step)
+
+    def _edge(self, stable: float, unstable: float) -> float:
+        """Where stability ends between two dampings."""
+        for _ in range(50):
+            middle = 0.5 * (stable + unstable)
+            inside = replace(self, damping=middle).stable
+            stable, unstable = (middle, unstable) if inside else (stable, middle)
+        return float(stable)
+
+    def require_stable(self, name: str = "") -> MotionLoop:
+        """Itself, or an error that says what would be stable.
+
+        Args:
+            name: Of the coordinate, for the message.
+        """
+        if self.stable:
+            return self
+        samples = f"{self.delay} sample{'s' if self.delay > 1 else ''}"
+        advice = []
+        if (bounds := self.damping_bounds) is not None:
+            low, high = bounds
+            advice.append(f"with this stiffness the damping between {low:.4g} and {high:.4g} 1/s")
+        if (bound := self.stiffness_bound) > 0.0:
+            advice.append(f"with this damping the stiffness below {bound:.4g} 1/s²")
+        if not advice:
+            bound = self.critical_bound
+            advice.append(
+                f"the stiffness below {bound:.4g} 1/s², with a damping of twice its square root"
+            )
+        raise UnstableMotionLoop(
+            f"the motion loop{f' of {name}' if name else ''} would diverge: with gains.stiffness "
+            f"{self.stiffness:g} 1/s², gains.damping {self.damping:g} 1/s and {samples} of delay "
+            f"at {1.0 / self.period:g} Hz; it takes {', or '.join(advice)}"
+        )
+
+    def warning(self, name: str = "") -> str:
+        """In words, that a stable loop is hardly damped; or nothing."""
+        if self.damping_ratio >= WEAK_DAMPING:
+            return ""
+        better = 1.4 * np.sqrt(self.stiffness)
+        return (
+            f"the motion{f' of {name}' if name else ''} is hardly damped: gains.damping "
+            f"{self.damping:g} 1/s with gains.stiffness {self.stiffness:g} 1/s² gives "
+            f"ζ = {self.damping_ratio:.2g}; ζ = 0.7 takes {better:.3g} 1/s"
+        )

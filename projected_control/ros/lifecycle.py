@@ -21,10 +21,19 @@ from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackRet
 from rclpy.signals import SignalHandlerOptions
 
 from projected_control.errors import ProjectedControlError
-from projected_control.ros.parameters import DeclaredParameters, require_inactive
+from projected_control.ros.description_topic import description_from_topic
+from projected_control.ros.parameters import (
+    DeclaredParameters,
+    check_arguments,
+    require_inactive,
+)
 from projected_control.ros.realtime import Preparation, ordinary_priority, prepare_process
 from projected_control.ros.transport import avoid_shared_memory
-from projected_control.settings.nodes import NodeSettings, settings_class
+from projected_control.settings.nodes import (
+    ConstrainedArmSettings,
+    NodeSettings,
+    settings_class,
+)
 
 RETRY_SECONDS = 0.25
 """How often a node that starts itself tries again [s]."""
@@ -114,7 +123,7 @@ class ManagedNode(LifecycleNode, Generic[S]):
 
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
         with ordinary_priority():  # it may compile
-            return self._attempt("configure", self.configure)
+            return self._attempt("configure", self._configure)
 
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
         result = self._attempt("activate", self.activate)
@@ -141,6 +150,14 @@ class ManagedNode(LifecycleNode, Generic[S]):
         self._leave_active()
         self._attempt("clean up", self.cleanup)
         return TransitionCallbackReturn.SUCCESS
+
+    def _configure(self) -> None:
+        settings = self.settings
+        if isinstance(settings, ConstrainedArmSettings) and not (
+            settings.robot_description or settings.robot_description_file
+        ):
+            self._declared.put({"robot_description": description_from_topic(self)})
+        self.configure()
 
     def _leave_active(self) -> None:
         if self.active:
@@ -229,6 +246,11 @@ def run(
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.append(1))
     argv = list(sys.argv if arguments is None else arguments)
+    try:
+        check_arguments(kind, argv)
+    except ProjectedControlError as error:
+        print(f"{kind}: {error}", file=sys.stderr)
+        return 2
     prepared = _prepare(kind, argv)
     rclpy.init(args=argv, signal_handler_options=SignalHandlerOptions.NO)
     try:

@@ -16,8 +16,9 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter as RosParameter
 
 from projected_control.errors import ProjectedControlError
-from projected_control.settings.declaration import Parameter
-from projected_control.settings.nodes import NodeSettings
+from projected_control.settings.declaration import Parameter, unknown_parameter
+from projected_control.settings.files import DESCRIPTION, is_ros_own, read_file
+from projected_control.settings.nodes import NodeSettings, parameters_of
 
 S = TypeVar("S", bound=NodeSettings)
 
@@ -38,10 +39,20 @@ class DeclaredParameters(Generic[S]):
     """
 
     def __init__(self, node: Node, kind: type[S], accept: Callable[[S, list[str]], None]) -> None:
-        self._table, self._accept = kind.parameters(), accept
+        self._node, self._table, self._accept = node, kind.parameters(), accept
         given = {name: declare(node, parameter) for name, parameter in self._table.items()}
+        if DESCRIPTION in given:
+            given[DESCRIPTION] = beside_its_file(kind.title(), given[DESCRIPTION])
         self.settings: S = kind.of(given)
         node.add_on_set_parameters_callback(self._on_set)
+
+    def put(self, values: dict[str, Any]) -> None:
+        """Set parameters on behalf of the node itself; raises where they are refused."""
+        result = self._node.set_parameters_atomically(
+            [RosParameter(name, value=value) for name, value in values.items()]
+        )
+        if not result.successful:
+            raise ProjectedControlError(result.reason)
 
     def _on_set(self, changes: Sequence[RosParameter]) -> SetParametersResult:
         wanted = {p.name: p.value for p in changes if p.name in self._table}
@@ -103,10 +114,45 @@ def emptied(arguments: Sequence[str]) -> set[str]:
     return {name for name, empty in names.items() if empty}
 
 
+def check_arguments(kind: str, arguments: Sequence[str]) -> None:
+    """Raise where parameter files or the command line have names that nobody has.
+
+    ROS drops them without a word, and what was meant keeps its default.
+
+    Args:
+        kind: Of the node.
+        arguments: Its command line.
+    """
+    for path in _following(arguments, "--params-file"):
+        read_file(path).require_names()
+    table = parameters_of(kind)
+    for rule in _rules(arguments):
+        node, _, name = rule.partition(":=")[0].rpartition(":")
+        if name not in table and node in ("", kind) and not is_ros_own(name):
+            raise unknown_parameter(name, table, kind)
+
+
+def beside_its_file(kind: str, name: str, arguments: Sequence[str] | None = None) -> str:
+    """A description by its path, where it stands beside the parameter file that names it."""
+    argv = sys.argv if arguments is None else arguments
+    for path in reversed(list(_following(argv, "--params-file"))):
+        try:
+            given = read_file(path).given(kind).get(DESCRIPTION)
+        except ProjectedControlError:
+            continue  # a file that this node has no part in
+        if given is not None and given.value.endswith(name) and name:
+            return str(given.value)
+    return name
+
+
 def _rules(arguments: Sequence[str]) -> Iterator[str]:
-    for flag, rule in pairwise(arguments):
-        if flag in ("-p", "--param"):
-            yield rule
+    yield from _following(arguments, "-p", "--param")
+
+
+def _following(arguments: Sequence[str], *flags: str) -> Iterator[str]:
+    for flag, value in pairwise(arguments):
+        if flag in flags:
+            yield value
 
 
 def _descriptor(parameter: Parameter) -> ParameterDescriptor:

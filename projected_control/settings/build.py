@@ -30,11 +30,9 @@ from projected_control.control.references import (
     MotionLimits,
     Reference,
     ReferencePoint,
-    SetPoint,
-    Shifted,
-    Sine,
     Sines,
 )
+from projected_control.control.stability import MotionLoop
 from projected_control.errors import InvalidValue
 from projected_control.model.arm import Arm
 from projected_control.model.constrained_arm import ConstrainedArm
@@ -43,7 +41,7 @@ from projected_control.model.coordinates import Coordinates, coordinate_named
 from projected_control.model.projection import Metric
 from projected_control.ports import SimulatedArm
 from projected_control.resources import share_file
-from projected_control.settings import groups
+from projected_control.settings import groups, references
 from projected_control.settings.nodes import (
     CONTROLLERS,
     ConstrainedArmSettings,
@@ -54,7 +52,9 @@ from projected_control.settings.nodes import (
     PassiveJointControllerSettings,
     PassiveJointsSettings,
     SimulatedArmSettings,
+    TimedSettings,
 )
+from projected_control.settings.references import REFERENCES, spread
 from projected_control.simulation import ForceSensor, JointFriction, Plant, assemble
 
 Array = NDArray[np.float64]
@@ -144,12 +144,34 @@ def build_model(settings: MovedArmSettings) -> ConstrainedArm:
 
 def build_gains(settings: MovedArmSettings, k: int) -> MotionGains:
     """Gains on k coordinates."""
+    for loop, name in _motion_loops(settings, k):
+        loop.require_stable(name)
     group = settings.gains
     return MotionGains(
         spread("gains.stiffness", group.stiffness, k),
         spread("gains.damping", group.damping, k),
         group.null_damping,
     )
+
+
+def gain_warnings(settings: MovedArmSettings) -> list[str]:
+    """What is doubtful about the gains though nothing is wrong with them."""
+    loops = _motion_loops(settings, len(settings.coordinates))
+    return [text for loop, name in loops if (text := loop.warning(name))]
+
+
+def _motion_loops(settings: MovedArmSettings, k: int) -> list[tuple[MotionLoop, str]]:
+    """The sampled loops of k coordinates with their names, each pair of gains once."""
+    group = settings.gains
+    stiffness = spread("gains.stiffness", group.stiffness, k)
+    damping = spread("gains.damping", group.damping, k)
+    delay = settings.force.delay if isinstance(settings, ForceControllerSettings) else 1
+    rate = settings.rate if isinstance(settings, TimedSettings) else 1000.0
+    loops: dict[MotionLoop, str] = {}
+    for i in range(k):
+        name = settings.coordinates[i] if len(settings.coordinates) == k else ""
+        loops.setdefault(MotionLoop(stiffness[i], damping[i], 1.0 / rate, delay), name)
+    return list(loops.items())
 
 
 def build_force_gains(settings: ForceControllerSettings) -> ForceGains:
@@ -194,72 +216,49 @@ def build_controller(node: str, settings: ControllerSettings) -> Controller:
     """The controller of a node."""
     if node not in CONTROLLERS:
         raise InvalidValue(f"{node} is no controller; there are: {', '.join(CONTROLLERS)}")
-    model, period = build_model(settings), 1.0 / settings.rate
-    gains = build_gains(settings, model.k)
-    if isinstance(settings, MotionControllerSettings):
-        return MotionController(model, gains, Law[settings.law.upper()], period)
-    if isinstance(settings, PassiveJointControllerSettings):
-        force = build_force_gains(settings) if settings.force.enabled else None
-        return PassiveJointController(model, gains, force, period)
-    if isinstance(settings, ForceControllerSettings):
-        return ForceController(model, gains, build_force_gains(settings), period)
-    raise InvalidValue(f"{type(settings).__name__} are not the settings of {node}")
+    kind = CONTROLLERS[node]
+    if not isinstance(settings, kind.settings):
+        raise InvalidValue(f"{type(settings).__name__} are not the settings of {node}")
+    model = build_model(settings)
+    return kind.make(settings, model, build_gains(settings, model.k))
 
 
-def spread(name: str, numbers: Sequence[float], k: int, each: str = "coordinate") -> Array:
-    """A parameter with one number for all, or with one per coordinate, as k numbers."""
-    values = np.asarray(numbers, dtype=np.float64)
-    if values.size not in (1, k):
-        raise InvalidValue(f"{name} must be one number or {k}, one per {each}, got {values.size}")
-    return np.array(np.broadcast_to(values, (k,)))
+def motion_controller(
+    settings: MotionControllerSettings, model: ConstrainedArm, gains: MotionGains
+) -> Controller:
+    """PIDC, or IDC by parameter."""
+    return MotionController(model, gains, Law[settings.law.upper()], 1.0 / settings.rate)
+
+
+def force_controller(
+    settings: ForceControllerSettings, model: ConstrainedArm, gains: MotionGains
+) -> Controller:
+    """Hybrid control of motion and force."""
+    return ForceController(model, gains, build_force_gains(settings), 1.0 / settings.rate)
+
+
+def passive_joint_controller(
+    settings: PassiveJointControllerSettings, model: ConstrainedArm, gains: MotionGains
+) -> Controller:
+    """(I + H) f∥, and the force where it is asked for."""
+    force = build_force_gains(settings) if settings.force.enabled else None
+    return PassiveJointController(model, gains, force, 1.0 / settings.rate)
 
 
 def motion_limits(settings: MovedArmSettings, k: int) -> MotionLimits:
     """What a set-point may ask for on the way."""
-    group = settings.reference
-    return MotionLimits(
-        spread("reference.max_rate", group.max_rate, k),
-        spread("reference.max_acceleration", group.max_acceleration, k),
-        spread("reference.max_jerk", group.max_jerk, k),
-    )
-
-
-class Approach(Reference):
-    """A smooth way into another reference, with its rate on arrival, and then that reference."""
-
-    def __init__(self, start: ReferencePoint, then: Reference, limits: MotionLimits, begin: float):
-        value, rate, _ = then.at(0.0)
-        self._way = SetPoint(start, value, limits, begin, arrival=rate)
-        self._then = Shifted(then, self._way.end)
-        self.size, self.end = then.size, self._then.end
-
-    def at(self, time: float) -> ReferencePoint:
-        return (self._way if time < self._way.end else self._then).at(time)
+    return references.motion_limits(settings.reference, k)
 
 
 def build_sines(settings: MovedArmSettings, k: int) -> Sines:
     """The sine of the settings, from time zero."""
-    group = settings.reference
-    amplitude = spread("reference.amplitude", group.amplitude, k)
-    frequency = spread("reference.frequency", group.frequency, k)
-    phase = spread("reference.phase", group.phase, k)
-    sines = [[Sine(*numbers)] for numbers in zip(amplitude, frequency, phase, strict=True)]
-    return Sines(spread("reference.offset", group.offset, k), sines)
+    return references.sines(settings.reference, k)
 
 
 def build_reference(settings: MovedArmSettings, start: ReferencePoint, begin: float) -> Reference:
     """What a controller follows from a time on, starting from where its reference is."""
-    k = start.value.size
-    limits = motion_limits(settings, k)
-    limits.array(k)
-    if settings.reference.kind == "hold":
-        if start.rate.any() or start.acceleration.any():
-            return SetPoint(start, start.value, limits, begin)
-        return Constant(start.value)
-    sines = build_sines(settings, k)
-    if settings.reference.approach:
-        return Approach(start, sines, limits, begin)
-    return Shifted(sines, begin)
+    references.motion_limits(settings.reference, start.value.size)
+    return REFERENCES[settings.reference.kind].build(settings.reference, start, begin)
 
 
 def check_reference(settings: MovedArmSettings, k: int) -> None:

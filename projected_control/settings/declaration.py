@@ -192,9 +192,9 @@ def unknown_parameter(name: str, known: Iterable[str], whose: str) -> UnknownNam
     return error
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
-    """The known name that is most like this one, or nothing."""
-    found = get_close_matches(name, list(known), n=1, cutoff=0.6)
+def nearest(name: str, known: Iterable[str], likeness: float = 0.6) -> str:
+    """The known name that is most like this one, from this likeness on (0 to 1), or nothing."""
+    found = get_close_matches(name, list(known), n=1, cutoff=likeness)
     return found[0] if found else ""
 
 

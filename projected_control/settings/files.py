@@ -71,7 +71,7 @@ class ParameterFile:
         for section, entries in self.sections:
             if section == ALL_NODES or (node and _kind_of(section) == node):
                 for name, entry in entries.items():
-                    if not _is_ros_own(name):
+                    if not is_ros_own(name):
                         given[name] = Given(self._value(name, entry), self.place(entry))
         return given
 
@@ -81,6 +81,10 @@ class ParameterFile:
 
     def require_known(self) -> None:
         """Raise where there is no section for a node of ours, or a name that none of them has."""
+        self._require_section()
+        self.require_names()
+
+    def _require_section(self) -> None:
         ours = [ALL_NODES, *nodes()]
         names = [name for name, _ in self.sections]
         if not any(name == ALL_NODES or _kind_of(name) in ours for name in names):
@@ -90,10 +94,21 @@ class ParameterFile:
                 f"{self.path} has no section for a node of this package, only for "
                 f"{', '.join(names) or 'nobody'}; {hint}"
             )
+
+    def require_names(self) -> None:
+        """Raise where a section has names that its nodes do not have.
+
+        Sections of nodes that are not ours, or of ours under another name, are left alone.
+        """
         for section, entries in self.sections:
             known = _known_in(section)
+            if known is None and (near := _misspelt(section)):
+                line = min((entry.line for entry in entries.values()), default=1)
+                raise InvalidValue(
+                    f"{self.path}, line {line}: there is no node {section!r}; did you mean {near}?"
+                )
             for name, entry in entries.items():
-                if known is not None and name not in known and not _is_ros_own(name):
+                if known is not None and name not in known and not is_ros_own(name):
                     raise self._unknown(name, entry, known, section)
 
     def _unknown(self, name: str, entry: Entry, known: Iterable[str], section: str) -> UnknownName:
@@ -218,6 +233,13 @@ def _kind_of(section: str) -> str:
     return section.rpartition("/")[2]
 
 
+def _misspelt(section: str) -> str:
+    """The node of ours that was meant, or nothing; ours with something added is another name."""
+    kind = _kind_of(section)
+    near = nearest(kind, nodes(), 0.85)
+    return near if near and near not in kind else ""
+
+
 def _known_in(section: str) -> Mapping[str, Any] | None:
     """The names a section may have; None where it is not ours."""
     if section == ALL_NODES:
@@ -226,5 +248,6 @@ def _known_in(section: str) -> Mapping[str, Any] | None:
     return parameters_of(kind) if kind in nodes() else None
 
 
-def _is_ros_own(name: str) -> bool:
+def is_ros_own(name: str) -> bool:
+    """Whether a parameter is one that every ROS node has."""
     return name in ROS_OWN or name.startswith(ROS_OWN_GROUPS)

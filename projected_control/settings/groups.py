@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from projected_control.control.force_source import SOURCES
 from projected_control.model.constraints import CONSTRAINTS
 from projected_control.settings.declaration import Group, Numbers, Words, parameter
+from projected_control.settings.references import REFERENCES
 
 SMALL, LARGE = 1e-9, 1e6
 """Bounds of numbers that only have to be positive, or finite."""
@@ -106,7 +107,7 @@ class ForceLimits(Limits):
 class Reference(Group):
     """What a controller follows."""
 
-    kind: str = parameter("hold", "Stay where the arm is, or follow a sine; the topic ~/reference takes over either", choices=("hold", "sine"), live=True)
+    kind: str = parameter("hold", "Stay where the arm is, or follow a sine; the topic ~/reference takes over either", choices=REFERENCES, live=True)
     offset: Numbers = parameter((0.0,), "Centre of the sine, one number or one per coordinate", "m or rad", minimum=-LARGE, maximum=LARGE, live=True)
     amplitude: Numbers = parameter((0.0,), "Amplitude of the sine, likewise", "m or rad", minimum=-LARGE, maximum=LARGE, live=True)
     frequency: Numbers = parameter((0.5,), "Frequency of the sine, likewise", "Hz", minimum=0.0, maximum=100.0, live=True)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any
 
 from projected_control.errors import InvalidValue, UnknownName
 from projected_control.ports.kinds import PORTS
+from projected_control.registry import Registry
 from projected_control.settings import groups
 from projected_control.settings.declaration import (
     Numbers,
@@ -20,7 +23,6 @@ from projected_control.settings.declaration import (
 
 MOTION, FORCE, PASSIVE = "motion_controller", "force_controller", "passive_joint_controller"
 ARM, WATCHDOG = "simulated_arm", "effort_watchdog"
-CONTROLLERS = (MOTION, FORCE, PASSIVE)
 
 # fmt: off
 
@@ -162,25 +164,120 @@ class WatchdogSettings(NodeSettings, HardwareSettings):
 # fmt: on
 
 
-_CLASSES: dict[str, type[NodeSettings]] = {
-    MOTION: MotionControllerSettings,
-    FORCE: ForceControllerSettings,
-    PASSIVE: PassiveJointControllerSettings,
-    ARM: SimulatedArmSettings,
-    WATCHDOG: WatchdogSettings,
-}
+@dataclass(frozen=True)
+class DemoCase:
+    """A choice of ``controller:=`` in launch files and of ``demo --controller``.
+
+    Attributes:
+        name: The choice.
+        node: Kind of the controller node.
+        arm: Name of its file in config/.
+        title: In words.
+        own: Parameters of its own.
+    """
+
+    name: str
+    node: str
+    arm: str
+    title: str
+    own: Mapping[str, Value] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ControllerKind:
+    """A kind of controller: the one record from which all else follows.
+
+    Nodes, executables, choices on the command line and in launch files, and docs/parameters.md are
+    made from it. Other packages add kinds through the entry points
+    ``projected_control.controllers``.
+
+    Attributes:
+        name: Of the node and its executable.
+        title: What it does, in words.
+        settings: The class of its settings.
+        factory: ``module:function``, loaded when it is needed: makes the controller from settings,
+            model and gains.
+        cases: What launch files and the demo offer with it.
+        needs_force: Whether it always controls the force.
+        takes_passive_joints: Whether it is for arms with joints without a motor.
+    """
+
+    name: str
+    title: str
+    settings: type[ControllerSettings]
+    factory: str
+    cases: tuple[DemoCase, ...] = ()
+    needs_force: bool = False
+    takes_passive_joints: bool = False
+
+    def make(self, settings: Any, model: Any, gains: Any) -> Any:
+        """The controller of these settings."""
+        module, _, function = self.factory.partition(":")
+        return getattr(import_module(module), function)(settings, model, gains)
+
+
+CONTROLLERS: Registry[ControllerKind] = Registry("controller", "projected_control.controllers")
+"""Every kind of controller, ours and other packages'."""
+
+CONTROLLERS.add(
+    ControllerKind(
+        MOTION,
+        "motion control of a constrained arm",
+        MotionControllerSettings,
+        "projected_control.settings.build:motion_controller",
+        (
+            DemoCase("motion", MOTION, "three_link_slider", "Projected inverse dynamics (PIDC)"),
+            DemoCase(
+                "idc",
+                MOTION,
+                "three_link_slider",
+                "Inverse dynamics (IDC), the baseline",
+                {"law": "idc"},
+            ),
+        ),
+    )
+)
+CONTROLLERS.add(
+    ControllerKind(
+        FORCE,
+        "motion control, and the constraint force held",
+        ForceControllerSettings,
+        "projected_control.settings.build:force_controller",
+        (DemoCase("force", FORCE, "three_link_slider", "Hybrid motion and force control"),),
+        needs_force=True,
+    )
+)
+CONTROLLERS.add(
+    ControllerKind(
+        PASSIVE,
+        "control of arms with joints without a motor",
+        PassiveJointControllerSettings,
+        "projected_control.settings.build:passive_joint_controller",
+        (DemoCase("passive", PASSIVE, "slider_crank", "One motor for the crank: (I + H) f∥"),),
+        takes_passive_joints=True,
+    )
+)
+
+_OTHERS: dict[str, type[NodeSettings]] = {ARM: SimulatedArmSettings, WATCHDOG: WatchdogSettings}
+
+
+def demo_cases() -> dict[str, DemoCase]:
+    """What launch files and the demo offer, by the name of the choice."""
+    return {case.name: case for kind in CONTROLLERS.values() for case in kind.cases}
 
 
 def nodes() -> tuple[str, ...]:
     """The kinds of nodes there are, in the order in which a reader wants them."""
-    return tuple(_CLASSES)
+    return (*CONTROLLERS, *_OTHERS)
 
 
 def settings_class(node: str) -> type[NodeSettings]:
     """The class of a node's settings."""
-    if node not in _CLASSES:
-        raise UnknownName("node", node, _CLASSES)
-    return _CLASSES[node]
+    if node in CONTROLLERS:
+        return CONTROLLERS[node].settings
+    if node not in _OTHERS:
+        raise UnknownName("node", node, nodes())
+    return _OTHERS[node]
 
 
 def parameters_of(node: str) -> dict[str, Parameter]:

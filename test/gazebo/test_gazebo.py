@@ -24,11 +24,11 @@ from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
 
 import projected_control
-from projected_control.apps.demo.case import CASES, DemoSettings, run_in_process
+from projected_control.apps.demo.case import DemoSettings, run_in_process
 from projected_control.apps.launch import choices, gazebo_world
 from projected_control.errors import ProjectedControlError
 from projected_control.ros.gazebo_system import find_gazebo
-from projected_control.settings.nodes import ARM, PASSIVE
+from projected_control.settings.nodes import ARM, PASSIVE, demo_cases
 
 SECONDS = 8.0
 WORLD = "/world/constrained_arm/control"
@@ -61,7 +61,7 @@ def environment(tmp_path):
 
 def settings_of(choice, friction=False):
     """Of the controller, and of everything."""
-    case = CASES[choice]
+    case = demo_cases()[choice]
     files = [choices.arm_file("auto", case.arm), choices.preset_file("paper")]
     settings = {**choices.read_all(files), **case.own}
     if case.arm == "slider_crank":  # Gazebo wants links with inertia

@@ -105,7 +105,7 @@ class Process:
     ) -> None:
         self.kind, self._log = kind, log
         self.may_end = False
-        command = [sys.executable, "-m", f"projected_control.ros.{kind}", "--ros-args"]
+        command = [sys.executable, "-m", "projected_control.ros", kind, "--ros-args"]
         with log.open("wb") as output:
             self._popen = subprocess.Popen(
                 [*command, *arguments],

@@ -31,7 +31,7 @@ def plant(**changes: Any) -> Any:
     """The same arm in this process."""
     values = {**SETTINGS, **{k.replace("__", "."): v for k, v in changes.items()}}
     own = {k: v for k, v in values.items() if k in parameters_of(ARM)}
-    return build.build_plant(checked(ARM, own))[0]
+    return build.build_plant(checked(ARM, own))
 
 
 class Puppeteer:

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from projected_control.apps.demo.case import DemoSettings
     from projected_control.apps.demo.monitor import Monitor
 
-CHOICES = ("motion", "force", "passive", "idc")
 DEFAULT_FOLDER = Path("demo_output")
 START_SECONDS = 180.0
 """How long the nodes may take to come up; the first time they compile their kernels [s]."""
@@ -43,7 +42,7 @@ def add_parser(subparsers: Subparsers) -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
-        "--controller", choices=CHOICES, default="force", help="default: %(default)s"
+        "--controller", metavar="NAME", default="force", help="default: %(default)s"
     )
     parser.add_argument(
         "--seconds", type=float, default=10.0, help="of simulated time (default: %(default)g)"

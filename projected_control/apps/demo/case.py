@@ -3,57 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import yaml
 
 from projected_control.control.references import ReferencePoint
+from projected_control.errors import UnknownName
 from projected_control.ports import run
 from projected_control.resources import share_file
 from projected_control.settings import build
 from projected_control.settings.files import read_parameter_file
+from projected_control.settings.layers import preset_file
 from projected_control.settings.nodes import (
     ARM,
-    FORCE,
-    MOTION,
-    PASSIVE,
     WATCHDOG,
     ControllerSettings,
+    DemoCase,
     NodeSettings,
     SimulatedArmSettings,
     WatchdogSettings,
     checked_controller,
+    demo_cases,
     own_values,
 )
-
-
-@dataclass(frozen=True)
-class DemoCase:
-    """One choice of ``--controller``.
-
-    Attributes:
-        node: Which controller node.
-        arm: Name of its file in config/.
-        title: In words.
-        own: Parameters of its own.
-    """
-
-    node: str
-    arm: str
-    title: str
-    own: Mapping[str, Any] = field(default_factory=dict)
-
-
-CASES = {
-    "motion": DemoCase(MOTION, "three_link_slider", "Projected inverse dynamics (PIDC)"),
-    "force": DemoCase(FORCE, "three_link_slider", "Hybrid motion and force control"),
-    "passive": DemoCase(PASSIVE, "slider_crank", "One motor for the crank: (I + H) f∥"),
-    "idc": DemoCase(
-        MOTION, "three_link_slider", "Inverse dynamics (IDC), the baseline", {"law": "idc"}
-    ),
-}
 
 
 @dataclass(frozen=True)
@@ -97,13 +71,16 @@ class DemoSettings:
 def settings_for(
     choice: str, seconds: float, preset: str, lockstep: bool, overrides: Mapping[str, Any]
 ) -> DemoSettings:
-    """Settings of a demonstration: the arm's file, the preset, then what is overridden.
+    """Settings of a demonstration: the preset, the arm's file, then what is overridden.
 
     The arm starts on its trajectory, so that the run has no approach.
     """
-    case = CASES[choice]
-    values = read_parameter_file(share_file("config", f"{case.arm}.yaml"))
-    values |= read_parameter_file(share_file("config", "presets", f"{preset}.yaml"))
+    cases = demo_cases()
+    if choice not in cases:
+        raise UnknownName("controller", choice, cases)
+    case = cases[choice]
+    values = read_parameter_file(preset_file(preset))
+    values |= read_parameter_file(share_file("config", f"{case.arm}.yaml"))
     values |= {"lockstep": lockstep, "reference.approach": False, **case.own, **overrides}
     controller = checked_controller(case.node, own_values(case.node, values))
     k = len(controller.coordinates)

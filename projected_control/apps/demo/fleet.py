@@ -35,7 +35,8 @@ class Fleet:
         command = [
             sys.executable,
             "-m",
-            f"projected_control.ros.{node}",
+            "projected_control.ros",
+            node,
             "--ros-args",
             *arguments,
         ]

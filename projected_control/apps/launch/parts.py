@@ -21,11 +21,10 @@ from launch.launch_description import LaunchDescription
 from launch.substitutions import EnvironmentVariable
 from launch_ros.actions import Node
 
-from projected_control.apps.demo.case import CASES, DemoCase
 from projected_control.apps.launch import choices
 from projected_control.errors import InvalidValue
 from projected_control.resources import PRESETS
-from projected_control.settings.nodes import PASSIVE
+from projected_control.settings.nodes import PASSIVE, DemoCase, demo_cases
 
 
 def arguments(controller: str, preset: str) -> list[DeclareLaunchArgument]:
@@ -34,7 +33,7 @@ def arguments(controller: str, preset: str) -> list[DeclareLaunchArgument]:
         DeclareLaunchArgument(
             "controller",
             default_value=controller,
-            choices=list(CASES),
+            choices=list(demo_cases()),
             description="motion: least torque (PIDC). force: the same, and the constraint force "
             "held. passive: joints without a motor. idc: inverse dynamics, the baseline.",
         ),
@@ -98,7 +97,7 @@ class Choice(NamedTuple):
 
 def choice(given: dict[str, str]) -> Choice:
     """Read the files that the arguments name."""
-    case = CASES[given["controller"]]
+    case = demo_cases()[given["controller"]]
     files = [choices.arm_file(given["arm"], case.arm), choices.preset_file(given["preset"])]
     settings = choices.read_all(files)
     passive = settings.get("passive_joints", [])

@@ -1,0 +1,130 @@
+"""What counts when the same parameter is given in several places, and where each value came from.
+
+The order is: defaults, the preset, one's own files, the command line; later ones win. `check`, the
+launch files and the demo all put their settings together here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from projected_control.errors import InvalidValue, ProjectedControlError
+from projected_control.resources import PRESETS, share_file
+from projected_control.settings.declaration import Value
+from projected_control.settings.files import Given, ParameterFile, combined, read_file
+from projected_control.settings.nodes import (
+    ARM,
+    ControllerSettings,
+    NodeSettings,
+    SimulatedArmSettings,
+    checked,
+    parameters_of,
+)
+
+DEFAULT = "default"
+
+
+@dataclass(frozen=True)
+class Layers:
+    """Sources of parameters, in the order in which they count.
+
+    Attributes:
+        files: That were read, the preset first.
+        more: Values on top of them, by full name: of the command line or of a launch file.
+    """
+
+    files: tuple[ParameterFile, ...] = ()
+    more: Mapping[str, Given] = field(default_factory=dict)
+
+    @classmethod
+    def read(
+        cls,
+        files: Iterable[Path | str],
+        preset: str = "",
+        more: Mapping[str, Given] | None = None,
+    ) -> Layers:
+        """Read a preset, by name or path, and files; all are checked for names nobody has."""
+        paths = [preset_file(preset)] if preset else []
+        read = [read_file(path) for path in (*paths, *map(Path, files))]
+        for file in read:
+            file.require_known()
+        return cls(tuple(read), dict(more or {}))
+
+    def on_top(self, values: Mapping[str, Value], origin: str) -> Layers:
+        """The same with more values on top."""
+        more = {name: Given(value, origin) for name, value in values.items()}
+        return Layers(self.files, {**self.more, **more})
+
+    def given(self, node: str) -> dict[str, Given]:
+        """What is given to a node, and where."""
+        table = parameters_of(node)
+        layers = [file.given(node) for file in self.files]
+        everything = combined([*layers, self.more])
+        return {name: given for name, given in everything.items() if name in table}
+
+    def values(self, node: str) -> dict[str, Value]:
+        """What is given to a node."""
+        return {name: given.value for name, given in self.given(node).items()}
+
+    def settings(self, node: str) -> NodeSettings:
+        """The complete settings of a node; raises where a value is wrong, with its place."""
+        table, values = parameters_of(node), {}
+        for name, given in self.given(node).items():
+            try:
+                values[name] = table[name].check(given.value)
+            except ProjectedControlError as error:
+                raise InvalidValue(f"{given.origin}: {error}") from None
+        return checked(node, values)
+
+    def controller(self, node: str) -> ControllerSettings:
+        """The complete settings of a controller node."""
+        settings = self.settings(node)
+        if not isinstance(settings, ControllerSettings):
+            raise InvalidValue(f"{node} is no controller")
+        return settings
+
+    def arm(self) -> SimulatedArmSettings:
+        """The complete settings of the simulated arm."""
+        settings = self.settings(ARM)
+        assert isinstance(settings, SimulatedArmSettings)
+        return settings
+
+    def origins(self, node: str) -> dict[str, str]:
+        """Where each value of a node comes from."""
+        given = self.given(node)
+        return {
+            name: given[name].origin if name in given else DEFAULT for name in parameters_of(node)
+        }
+
+    def table(self, node: str) -> list[str]:
+        """Every value of a node and where it came from, one line each."""
+        values, origins = self.settings(node).values(), self.origins(node)
+        rows = [(name, _text(values[name]), origins[name]) for name in values]
+        widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
+        return [f"{name:{widths[0]}}  {text:{widths[1]}}  {at}" for name, text, at in rows]
+
+
+def preset_file(name: str) -> Path:
+    """The parameter file of a preset: by name from config/presets/, or by path."""
+    if Path(name).suffix in (".yaml", ".yml"):
+        return Path(name).expanduser()
+    if name not in PRESETS:
+        raise InvalidValue(
+            f"the preset {name!r} is neither a path to a .yaml file nor one of {', '.join(PRESETS)}"
+        )
+    return share_file("config", "presets", f"{name}.yaml")
+
+
+def _text(value: Value, most: int = 40) -> str:
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        text = f"[{', '.join(_text(item) for item in value)}]"
+    elif isinstance(value, bool):
+        text = str(value).lower()
+    elif isinstance(value, str):
+        text = value or '""'
+    else:
+        text = f"{value:g}"
+    text = " ".join(text.split())
+    return text if len(text) <= most else f"{text[: most - 1]}…"

@@ -1,0 +1,109 @@
+"""Kinds of reference that a parameter file can name: one record per kind.
+
+A kind of another package is a record behind an entry point of ``projected_control.references``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from projected_control.control.references import (
+    Constant,
+    MotionLimits,
+    Reference,
+    ReferencePoint,
+    SetPoint,
+    Shifted,
+    Sine,
+    Sines,
+)
+from projected_control.errors import InvalidValue
+from projected_control.registry import Registry
+
+if TYPE_CHECKING:
+    from projected_control.settings import groups
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class ReferenceKind:
+    """A kind of reference.
+
+    Attributes:
+        name: In YAML, as ``reference.kind``.
+        title: What it is, in a few words.
+        build: The reference of the settings of the group ``reference``, from a point at which the
+            arm is (or its old reference) and from a time on [s].
+    """
+
+    name: str
+    title: str
+    build: Callable[[groups.Reference, ReferencePoint, float], Reference]
+
+
+REFERENCES: Registry[ReferenceKind] = Registry("reference", "projected_control.references")
+"""Every kind that can be named, ours and other packages'."""
+
+
+def spread(name: str, numbers: Sequence[float], k: int, each: str = "coordinate") -> Array:
+    """A parameter with one number for all, or with one per coordinate, as k numbers."""
+    values = np.asarray(numbers, dtype=np.float64)
+    if values.size not in (1, k):
+        raise InvalidValue(f"{name} must be one number or {k}, one per {each}, got {values.size}")
+    return np.array(np.broadcast_to(values, (k,)))
+
+
+def motion_limits(group: groups.Reference, k: int) -> MotionLimits:
+    """What a set-point may ask for on the way."""
+    limits = MotionLimits(
+        spread("reference.max_rate", group.max_rate, k),
+        spread("reference.max_acceleration", group.max_acceleration, k),
+        spread("reference.max_jerk", group.max_jerk, k),
+    )
+    limits.array(k)
+    return limits
+
+
+def sines(group: groups.Reference, k: int) -> Sines:
+    """The sine of the settings, from time zero."""
+    amplitude = spread("reference.amplitude", group.amplitude, k)
+    frequency = spread("reference.frequency", group.frequency, k)
+    phase = spread("reference.phase", group.phase, k)
+    waves = [[Sine(*numbers)] for numbers in zip(amplitude, frequency, phase, strict=True)]
+    return Sines(spread("reference.offset", group.offset, k), waves)
+
+
+class Approach(Reference):
+    """A smooth way into another reference, with its rate on arrival, and then that reference."""
+
+    def __init__(self, start: ReferencePoint, then: Reference, limits: MotionLimits, begin: float):
+        value, rate, _ = then.at(0.0)
+        self._way = SetPoint(start, value, limits, begin, arrival=rate)
+        self._then = Shifted(then, self._way.end)
+        self.size, self.end = then.size, self._then.end
+
+    def at(self, time: float) -> ReferencePoint:
+        return (self._way if time < self._way.end else self._then).at(time)
+
+
+def _hold(group: groups.Reference, start: ReferencePoint, begin: float) -> Reference:
+    if start.rate.any() or start.acceleration.any():
+        return SetPoint(start, start.value, motion_limits(group, start.value.size), begin)
+    return Constant(start.value)
+
+
+def _sine(group: groups.Reference, start: ReferencePoint, begin: float) -> Reference:
+    wave = sines(group, start.value.size)
+    if group.approach:
+        return Approach(start, wave, motion_limits(group, start.value.size), begin)
+    return Shifted(wave, begin)
+
+
+REFERENCES.add(ReferenceKind("hold", "stay where the arm is", _hold))
+REFERENCES.add(ReferenceKind("sine", "a sine per coordinate", _sine))
