@@ -11,10 +11,11 @@ from projected_control.control.limits import Limits
 from projected_control.control.loop import ControlLoop
 from projected_control.control.references import Constant
 from projected_control.control.state import RawState
-from projected_control.errors import UnknownName
+from projected_control.errors import ProjectedControlError, UnknownName
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.coordinates import Coordinates
 from projected_control.ports import Runner, SimulatedArm, SteppedArm
+from projected_control.ports.tare import measure_tare
 from projected_control.simulation import Plant
 
 T = 1e-3
@@ -204,3 +205,46 @@ def test_a_run_starts_from_what_the_arm_needs():
     assert report.events == 0
     np.testing.assert_allclose(report.effort, arm.update(q, np.zeros(3)).h, rtol=1e-9)
     assert np.abs(report.effort).max() > 5.0
+
+
+class Biased(SimulatedArm):
+    """A sensor at the tip that turns with it, has a bias and carries a tool."""
+
+    wrench_frame = "tip"
+    bias = np.array([1.0, -2.0, 3.0, 0.1, 0.2, -0.3])
+    mass, centre = 1.5, np.array([0.0, 0.05, 0.02])
+    speed = 0.0
+
+    def read(self):
+        state = super().read()
+        R = self.plant.model.arm.frame("tip").rotation
+        carried = np.array([0.0, 0.0, 9.81 * self.mass])
+        shown = [*(R.T @ carried), *(R.T @ np.cross(R @ self.centre, carried))]
+        return state._replace(wrench=shown + self.bias, v=state.v + self.speed)
+
+
+def free_arm(kind=Biased):
+    """The 3R arm of a force controller, out of contact."""
+    loop, q = hybrid()
+    plant = Plant(ConstrainedArm(loop.controller.model.arm.twin(), None))
+    return loop, kind(plant, q)
+
+
+def test_tare_finds_the_bias_of_a_sensor():
+    loop, port = free_arm()
+    loop.force_source.set_tool(Biased.mass, Biased.centre)
+    np.testing.assert_allclose(measure_tare(loop, port), Biased.bias, atol=1e-9)
+
+
+def test_an_arm_that_moves_is_not_tared():
+    class Moving(Biased):
+        speed = 0.2
+
+    with pytest.raises(ProjectedControlError, match="the arm moves at 0.2"):
+        measure_tare(*free_arm(Moving))
+
+
+def test_without_wrenches_nothing_is_tared():
+    loop, port = free_arm(SimulatedArm)
+    with pytest.raises(ProjectedControlError, match="only 0 of 5 wrenches came"):
+        measure_tare(loop, port, samples=5)

@@ -296,6 +296,16 @@ class ForceSource:
         self._terms.tool[0] = validate.not_negative("tool mass", mass)
         self._terms.tool[1:] = validate.finite_array("centre of the tool", centre, (3,))
 
+    @property
+    def tool_mass(self) -> float:
+        """What hangs beyond the sensor [kg]."""
+        return float(self._terms.tool[0])
+
+    @property
+    def tool_centre(self) -> Array:
+        """Its centre of mass in the sensor's axes, 3 [m]."""
+        return self._terms.tool[1:].copy()
+
     def prepare(self, q: Array, v: Array) -> None:
         """What is not compiled: after the arm was computed for this state, before the tick."""
         if not self._constant:

@@ -8,6 +8,7 @@ from time import monotonic, sleep
 from typing import Any
 
 import numpy as np
+from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, Header
 from std_srvs.srv import Trigger
@@ -20,6 +21,7 @@ from projected_control.errors import ProjectedControlError
 from projected_control.ports.kinds import PORTS
 from projected_control.ports.port import Port
 from projected_control.ports.runner import Change, Runner
+from projected_control.ports.tare import measure_tare
 from projected_control.ros.console import GuardConsole
 from projected_control.ros.controller_diagnostics import controller_status
 from projected_control.ros.lifecycle import ManagedNode, Status
@@ -77,6 +79,7 @@ class ControllerNode(ManagedNode[ControllerSettings]):
             self.create_subscription(
                 Float64MultiArray, "~/force_reference", self._on_force_reference, 10
             )
+            self.create_service(Trigger, "~/tare", self._on_tare)
 
     # Lifecycle
 
@@ -297,6 +300,21 @@ class ControllerNode(ManagedNode[ControllerSettings]):
         numbers = self._last_run if runner is None else self._summary(runner)
         response.success = numbers is not None
         response.message = "it has not run" if numbers is None else json.dumps(numbers)
+        return response
+
+    def _on_tare(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        """Measure what the force sensor shows out of contact, and subtract it from now on."""
+        try:
+            if self._runner is not None:
+                raise ProjectedControlError("deactivate the controller, and bring the tip free")
+            loop = self._require_loop()
+            port = PORTS[self.settings.hardware].make(self, self._loop_node, loop)
+            tare = np.round(measure_tare(loop, port), 6).tolist()
+            (result,) = self.set_parameters([Parameter("force.tare", value=tare)])
+            response.success = result.successful
+            response.message = result.reason or f"force.tare is {tare} N and N·m"
+        except ProjectedControlError as error:
+            response.success, response.message = False, f"not tared: {error}"
         return response
 
     def status(self) -> Status:
