@@ -165,6 +165,12 @@ def test_off_the_constraint_nothing_is_sent():
     assert loop.update(raw_state(model, q, np.zeros(3), 5.0, 2 * T)).events == 0
 
 
+def test_a_state_that_is_no_number_has_not_left_the_constraint():
+    loop, q = hybrid()
+    report = loop.update(raw_state(loop.controller.model, q * np.nan, np.zeros(3), 5.0, 0.0))
+    assert report.events == Event.STATE_NOT_FINITE
+
+
 def test_a_runner_says_that_the_arm_has_left_its_constraint():
     """No slider holds the arm: the run is lost within the tick that shows it."""
     model = slider_model()

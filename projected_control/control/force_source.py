@@ -122,8 +122,8 @@ def take_tool_away(joint_rotation: Array, s: SourceTerms) -> None:
 def sensor_disagrees(measured: Array, sent: Array, bound: float, t: Terms, s: SourceTerms) -> bool:
     """Whether the measured λ has been away from the model's for a while, under an effort of ours.
 
-    At rest under brakes λ is not determined, so that without an effort nothing is compared. One tick
-    in `COMPARE_EVERY` is looked at: a wrong sensor stays wrong.
+    At rest under brakes λ is not determined, so that without an effort nothing is compared. One
+    tick in `COMPARE_EVERY` is looked at: a wrong sensor stays wrong.
     """
     s.compared[0] -= 1.0
     if s.compared[0] > 0.0:
@@ -292,7 +292,7 @@ class ForceSource:
         self._terms.offset[:] = validate.finite_array("wrench offset", wrench, (6,))
 
     def set_tool(self, mass: float, centre: ArrayLike = (0.0, 0.0, 0.0)) -> None:
-        """What hangs beyond the sensor: its mass [kg] and centre of mass in the sensor's axes [m]."""
+        """What hangs beyond the sensor: its mass [kg] and its centre in the sensor's axes [m]."""
         self._terms.tool[0] = validate.not_negative("tool mass", mass)
         self._terms.tool[1:] = validate.finite_array("centre of the tool", centre, (3,))
 
