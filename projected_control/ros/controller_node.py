@@ -109,7 +109,7 @@ class ControllerNode(ManagedNode[ControllerSettings]):
             stale=not lockstep,
         )
         runner.open(self._prepare)
-        self._runner = runner
+        self._runner, self._console = runner, GuardConsole()
         if port.waits:
             self._thread = LoopThread(runner, reporter, self._console, self.look_now)
             self._thread.start()
@@ -155,6 +155,7 @@ class ControllerNode(ManagedNode[ControllerSettings]):
         thread, self._thread = self._thread, None
         if thread is not None:
             thread.stop()
+        self._console = GuardConsole()  # what was going on is over
         if runner is not None:
             self._last_run = self._summary(runner)
             if thread is None:

@@ -102,8 +102,7 @@ class Scene:
         return seconds, reason
 
     def without_anybody(self) -> tuple[float, str]:
-        """Controller and watchdog killed: until the arm, by its own drive, has no torque [s]."""
-        began = monotonic()
+        """Controller and watchdog killed: how long the arm holds the last command's torque [s]."""
         self._fleet.kill(WATCHDOG)
         self._fleet.kill(self.controller)
-        return self._wire.last_torque_of_arm() - began, ""
+        return self._wire.torque_after_command(), ""

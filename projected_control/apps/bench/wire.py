@@ -21,8 +21,8 @@ from projected_control.ros.wait_set import Inbox
 if TYPE_CHECKING:
     from projected_control.apps.demo.monitor import Monitor
 
-PATIENCE = 60.0
-"""How long to wait for a controller to move its arm [s]."""
+PATIENCE = 180.0
+"""How long to wait for a controller to move its arm; the first time it compiles its kernels [s]."""
 
 PRIORITY = 45
 """Of the threads that listen, where the system permits it: they must not be late themselves."""
@@ -90,23 +90,25 @@ class Wire:
             deadline = monotonic() + 5.0
             while publisher.get_subscription_count() < 3 and monotonic() < deadline:
                 sleep(0.0005)  # the arm, the controller and ourselves
-            began = monotonic()
-            publisher.publish(Float64MultiArray(data=[torque] * self._joints))
+            message = Float64MultiArray(data=[torque] * self._joints)
+            with real_time_priority(PRIORITY):
+                began = monotonic()
+                publisher.publish(message)
             sleep(0.002)
             self._await_zero(3.0)
             return float(self._first_zero - began)
         finally:
             self._node.destroy_publisher(publisher)
 
-    def last_torque_of_arm(self, seconds: float = 10.0) -> float:
-        """When an arm that has none now had its last, by `time.monotonic`; NaN if it still has."""
+    def torque_after_command(self, seconds: float = 10.0) -> float:
+        """From the last command to the arm's last torque [s]; NaN if it does not end."""
         deadline = monotonic() + seconds
         sleep(REST_SECONDS)
         while monotonic() - self._arm_torque < REST_SECONDS:
             if monotonic() > deadline:
                 return float("nan")
             sleep(0.01)
-        return float(self._arm_torque)
+        return float(self._arm_torque - self._last_torque)
 
     def until_inactive(self, monitor: Monitor, controller: str, began: float) -> tuple[float, str]:
         """From a moment until a controller says it is inactive [s], and why."""
