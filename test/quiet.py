@@ -1,11 +1,14 @@
 """Tests that assert a time, marked ``quiet``: what they say only counts on a computer that is idle.
 
 While such a test runs, a bare thread in a process of its own wakes up every millisecond and notes
-how late. If the test fails and that thread was later than it may be, the computer was busy, which
-is no fault of ours: the test is skipped, with the number. A test that passes has passed.
+how late. If something took too long (`within`) and that thread was later than it may be, the
+computer was busy, which is no fault of ours: the test is skipped, with the number. A test that
+passes has passed, and one that fails for another reason than time has failed.
 
     @pytest.mark.quiet              # the bare thread may be 5 ms late
     @pytest.mark.quiet(late=0.002)  # 2 ms
+    def test_zeros_come_soon():
+        within(0.020, measured, "zeros")
 """
 
 from __future__ import annotations
@@ -37,6 +40,16 @@ while not end.is_set():
 print(worst)
 """
 """Wakes up at 1 kHz until its standard input is closed; then prints its largest lateness [s]."""
+
+
+class TooLate(AssertionError):
+    """What was to happen within a time did not."""
+
+
+def within(bound: float, seconds: float, what: str) -> None:
+    """Assert that something took no longer than it may [s]."""
+    if not seconds <= bound:
+        raise TooLate(f"{what} took {1e3 * seconds:.1f} ms; it may take {1e3 * bound:g} ms")
 
 
 class ReferenceThread:
@@ -73,14 +86,16 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[Any]:
     reference = ReferenceThread()
     try:
         result = yield
-    except Exception as failure:
+    except TooLate as failure:
         late = reference.stop()
         if late > allowed:
             pytest.skip(
                 f"this computer is busy: a bare thread woke up {1e3 * late:.1f} ms late, "
-                f"{1e3 * allowed:g} ms are allowed; the test failed with: "
-                f"{str(failure).splitlines()[0] if str(failure) else type(failure).__name__}"
+                f"{1e3 * allowed:g} ms are allowed; {failure}"
             )
+        raise
+    except BaseException:
+        reference.stop()
         raise
     reference.stop()
     return result

@@ -11,16 +11,17 @@ from pathlib import Path
 from time import sleep
 
 import pytest
-from quiet import ReferenceThread
+from quiet import ReferenceThread, TooLate, within
 
 HERE = Path(__file__).parent
-MISSED = "raise AssertionError('missed the bound')"
+MISSED = "within(0.02, 0.03, 'the answer')"
 
 
 def outcome(folder: Path, mark: str, body: str) -> str:
     """What pytest says of one test with this mark."""
     file = folder / "test_marked.py"
-    file.write_text(f"import pytest\n\n@pytest.mark.{mark}\ndef test_one():\n    {body}\n")
+    header = "import pytest\nfrom quiet import within\n"
+    file.write_text(f"{header}\n@pytest.mark.{mark}\ndef test_one():\n    {body}\n")
     (folder / "pytest.ini").write_text("[pytest]\nmarkers = quiet\n")
     arguments = ["-q", "-ra", "-p", "quiet", "-p", "no:cacheprovider", "-W", "error", str(file)]
     plugins = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONPATH": str(HERE)}
@@ -34,18 +35,28 @@ def outcome(folder: Path, mark: str, body: str) -> str:
     return done.stdout
 
 
-def test_a_test_that_fails_is_skipped_with_the_number_where_the_reference_was_late(tmp_path):
+def test_a_bound_that_is_missed_is_skipped_with_the_number_where_the_reference_was_late(tmp_path):
     out = outcome(tmp_path, "quiet(late=0.0)", MISSED)
     assert re.search(
         r"this computer is busy: a bare thread woke up \d+\.\d ms late, 0 ms are allowed; "
-        r"the test failed with: missed the bound",
+        r"the answer took 30.0 ms; it may take 20 ms",
         " ".join(out.split()),
     )
     assert "1 skipped" in out
 
 
-def test_a_test_that_fails_beside_a_punctual_reference_fails(tmp_path):
+def test_a_bound_that_is_missed_beside_a_punctual_reference_fails(tmp_path):
     assert "1 failed" in outcome(tmp_path, "quiet(late=1e6)", MISSED)
+
+
+def test_what_fails_for_another_reason_than_time_fails(tmp_path):
+    assert "1 failed" in outcome(tmp_path, "quiet(late=0.0)", "assert 1 == 2")
+    assert "1 failed" in outcome(tmp_path, "quiet(late=0.0)", "within(0.02, 0.01, 'x'); 1 / 0")
+
+
+def test_a_time_that_is_no_number_is_too_long():
+    with pytest.raises(TooLate):
+        within(1.0, float("nan"), "what never came")
 
 
 @pytest.mark.parametrize("mark", ["quiet", "quiet(late=0.0)"])
