@@ -9,6 +9,7 @@ import pytest
 from projected_control import resources
 from projected_control.apps.launch import choices
 from projected_control.apps.parameter_docs import main, page
+from projected_control.control import MotionController, MotionGains
 from projected_control.errors import InvalidValue, ProjectedControlError, UnknownName
 from projected_control.settings.build import build_force_gains
 from projected_control.settings.declaration import (
@@ -27,6 +28,8 @@ from projected_control.settings.nodes import (
     MOTION,
     PASSIVE,
     WATCHDOG,
+    ControllerKind,
+    DemoCase,
     MotionControllerSettings,
     checked,
     nodes,
@@ -266,3 +269,45 @@ def test_controllers_share_what_is_common():
     for name, own in parameters_of(MOTION).items():
         owners = [parameters_of(node).get(name) for node in CONTROLLERS]
         assert all(owner == own for owner in owners if owner is not None)
+
+
+# Kinds of other packages
+
+
+@dataclass(frozen=True)
+class OtherSettings(MotionControllerSettings):
+    """Of a controller of another package, with a parameter of its own."""
+
+    softness: float = parameter(2.0, "How soft it is", minimum=1.0)
+
+    @classmethod
+    def title(cls):
+        return "other_controller"
+
+
+def make_other(settings, model, gains):
+    return MotionController(model, MotionGains(100.0, 20.0 / settings.softness))
+
+
+def test_a_controller_of_another_package_is_one_record(monkeypatch):
+    """From the record follow its node, executable, settings, choices and its page."""
+    from projected_control.ros import executables
+    from projected_control.settings import nodes as kinds
+    from projected_control.settings.build import build_loop
+
+    case = DemoCase("other", "other_controller", "three_link_slider", "Another one")
+    record = ControllerKind(
+        "other_controller", "another", OtherSettings, f"{__name__}:make_other", (case,)
+    )
+    monkeypatch.setitem(kinds.CONTROLLERS._records, record.name, record)
+    file = read_parameter_file(resources.share_file("config", "three_link_slider.yaml"))
+    settings = checked(record.name, {**own_values(record.name, file), "softness": 4.0})
+    assert settings.softness == 4.0
+    assert build_loop(record.name, settings).controller.gains.damping == 5.0
+    assert "other" in kinds.demo_cases()
+    assert "## other_controller" in page()
+    assert "| `softness` |" in page()
+    with pytest.raises(InvalidValue, match="softness must be at least 1"):
+        checked(record.name, {"softness": 0.0})
+    pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
+    assert callable(executables.other_controller)

@@ -89,8 +89,8 @@ class Runner:
             prepare: Checks and sets what depends on where the arm is. The loop's model has been
                 evaluated there.
         """
-        state = self.port.open()
         try:
+            state = self.port.open()
             self._turn_axes()
             self.loop.controller.hold(state.q, state.v)
             if prepare is not None:

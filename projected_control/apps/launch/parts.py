@@ -162,7 +162,8 @@ def fail(reason: str) -> list[Action]:
         if not context.is_shutdown:
             raise ProjectedControlError(reason)
 
-    return [OpaqueFunction(function=end)]
+    # Not at once: others have to hear of what happened, too.
+    return [TimerAction(period=0.1, actions=[OpaqueFunction(function=end)])]
 
 
 def end_with(context: LaunchContext, name: str, status: int, after: float = 0.0) -> list[Action]:
