@@ -17,6 +17,8 @@ NODES = [
     "effort_watchdog",
 ]
 
+EXECUTABLES = [*NODES, "projected-control"]
+
 # ROS 2 Jazzy from PyPI. Pinned together: a part left free is upgraded to another distribution.
 ROS_JAZZY = [
     "ros-rclpy[fastrtps]==7.1.6",
@@ -56,10 +58,10 @@ def launchers() -> list[tuple[str, list[str]]]:
     """Write one launcher per node, for a wheel."""
     folder = Path("build", "launchers")
     folder.mkdir(parents=True, exist_ok=True)
-    for node in NODES:
-        (folder / node).write_text(LAUNCHER)
-        (folder / node).chmod(0o755)
-    return [(f"lib/{NAME}", [str(folder / node) for node in NODES])]
+    for name in EXECUTABLES:
+        (folder / name).write_text(LAUNCHER)
+        (folder / name).chmod(0o755)
+    return [(f"lib/{NAME}", [str(folder / name) for name in EXECUTABLES])]
 
 
 setup(

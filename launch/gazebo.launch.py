@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 from ament_index_python.packages import get_package_prefix
@@ -18,9 +19,7 @@ from launch.actions import (
     DeclareLaunchArgument,
     ExecuteProcess,
     IncludeLaunchDescription,
-    OpaqueFunction,
     RegisterEventHandler,
-    Shutdown,
 )
 from launch.event_handlers import OnShutdown
 from launch.launch_context import LaunchContext
@@ -31,12 +30,12 @@ from launch_ros.parameter_descriptions import ParameterValue
 
 import projected_control
 from projected_control.apps.launch import choices, gazebo_world, parts
-from projected_control.apps.launch.choices import BOOLEANS
+from projected_control.apps.launch.choices import BOOLEANS, Choice
 from projected_control.errors import ProjectedControlError
 from projected_control.resources import share_file
 from projected_control.ros.gazebo_system import find_gazebo
 from projected_control.settings import build
-from projected_control.settings.nodes import checked_controller, own_values
+from projected_control.settings.nodes import ControllerSettings
 
 POINT_MASSES = ("slider_crank.urdf.xacro",)
 """Descriptions whose links have no inertia unless told otherwise; Gazebo wants some."""
@@ -96,9 +95,14 @@ def start(context: LaunchContext) -> list[Action]:
     """Check the arguments as a whole, write the world, start Gazebo."""
     given = context.launch_configurations
     require_gazebo()
-    chosen = parts.choice(given)
-    if chosen.settings["robot_description_file"] in POINT_MASSES:
-        chosen.settings.setdefault("robot_description_arguments", ["inertia:=rod"])
+    chosen = choices.choose(given)
+    arm = chosen.layers.arm()
+    if arm.robot_description_file in POINT_MASSES and not arm.robot_description_arguments:
+        rods = {"robot_description_arguments": ["inertia:=rod"]}
+        chosen = replace(chosen, layers=chosen.layers.on_top(rods, "launch file"))
+    summary = choices.summary_file(given["summary"])
+    controller = chosen.settings(chosen.case.node, DRAWN if BOOLEANS[given["rviz"]] else {})
+    said = parts.checks(context, chosen, controller)
     through = given["bridge"] == "ros2_control"
     factor = choices.number(given, "factor")
     setting = gazebo_world.Setting(
@@ -112,38 +116,43 @@ def start(context: LaunchContext) -> list[Action]:
         OnShutdown(on_shutdown=lambda *_: shutil.rmtree(folder, ignore_errors=True))
     )
     make = through_ros2_control if through else in_the_physics_step
-    actions = make(given, chosen, folder, setting)
+    actions = make(given, chosen, controller, folder, setting, summary)
     if BOOLEANS[given["rviz"]]:
         actions.append(rviz(chosen.case.node))
-    return [tidy, *actions]
+    return [tidy, *said, *actions]
 
 
 def in_the_physics_step(
-    given: dict[str, str], chosen: parts.Choice, folder: Path, setting: gazebo_world.Setting
+    given: dict[str, str],
+    chosen: Choice,
+    controller: ControllerSettings,
+    folder: Path,
+    setting: gazebo_world.Setting,
+    summary: Path | None,
 ) -> list[Action]:
     """The controller is a part of Gazebo."""
     find_gazebo()
-    seen = BOOLEANS[given["rviz"]]
-    settings = {**chosen.settings, **chosen.case.own, **(DRAWN if seen else {})}
-    controller = checked_controller(chosen.case.node, own_values(chosen.case.node, settings))
-    summary = Path(given["summary"]).expanduser().absolute() if given["summary"] else None
     written = gazebo_world.write_files(
-        folder, chosen.case.node, controller, settings, setting, summary=summary
+        folder, chosen.case.node, controller, chosen.values(), setting, summary=summary
     )
     actions: list[Action] = [simulator(given, written.world, controller.rate)]
-    if seen:
+    if BOOLEANS[given["rviz"]]:
         actions.append(state_publisher(build.build_arm(controller).urdf))
     return actions
 
 
 def through_ros2_control(
-    given: dict[str, str], chosen: parts.Choice, folder: Path, setting: gazebo_world.Setting
+    given: dict[str, str],
+    chosen: Choice,
+    controller: ControllerSettings,
+    folder: Path,
+    setting: gazebo_world.Setting,
+    summary: Path | None,
 ) -> list[Action]:
     """The controller reaches Gazebo as it reaches a real arm."""
-    settings = {**chosen.settings, **(DRAWN if BOOLEANS[given["rviz"]] else {})}
-    controller = checked_controller(chosen.case.node, own_values(chosen.case.node, settings))
+    settings = {**chosen.values(), **(DRAWN if BOOLEANS[given["rviz"]] else {})}
     text = share_file("config", choices.CONTROLLERS_FILE).read_text(encoding="utf-8")
-    controllers = choices.controllers_file(chosen.motors, "", "tip", text)
+    controllers = choices.controllers_file(chosen.motors, "", "tip", text, controller.rate)
     written = gazebo_world.write_ros2_control_files(
         folder, controller, settings, controllers, chosen.passive, setting
     )
@@ -157,6 +166,9 @@ def through_ros2_control(
             "arm": str(written.parameters),
             "controller": given["controller"],
             "preset": given["preset"],
+            "rate": str(controller.rate),
+            "friction": "false",
+            "show": "false",
         }.items(),
     )
     return [
@@ -205,7 +217,7 @@ def simulator(given: dict[str, str], world: Path, rate: float) -> ExecuteProcess
         cmd=["gz", "sim", "-r", *server, *iterations, str(world)],
         additional_env={"PYTHONPATH": python_path()},
         output="screen",
-        on_exit=[OpaqueFunction(function=end)],
+        on_exit=lambda event, context: parts.end_with(context, "Gazebo", event.returncode),
     )
 
 
@@ -222,8 +234,3 @@ def python_path() -> str:
     here = str(Path(projected_control.__file__).resolve().parents[1])
     there = os.environ.get("PYTHONPATH", "")
     return f"{here}:{there}" if there else here
-
-
-def end(context: LaunchContext) -> list[Action]:
-    """The launch ends with Gazebo."""
-    return [] if context.is_shutdown else [Shutdown(reason="Gazebo ended")]

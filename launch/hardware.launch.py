@@ -10,39 +10,31 @@ An arm whose driver has brought its own controller manager:
 
 from __future__ import annotations
 
-import os
-import tempfile
-from pathlib import Path
 from typing import Any
 
 from ament_index_python.packages import get_package_prefix
 from launch.action import Action
-from launch.actions import (
-    DeclareLaunchArgument,
-    OpaqueFunction,
-    Shutdown,
-    TimerAction,
-)
-from launch.event_handlers import OnShutdown
+from launch.actions import DeclareLaunchArgument
 from launch.launch_context import LaunchContext
 from launch.launch_description import LaunchDescription
-from launch_ros.actions import LifecycleNode, Node
+from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 
-from projected_control.apps.launch import choices, parts
-from projected_control.apps.launch.choices import BOOLEANS
-from projected_control.model.description import read_description
+from projected_control.apps.launch import choices, hardware_block, parts
+from projected_control.apps.launch.choices import BOOLEANS, Choice
+from projected_control.errors import InvalidValue
 from projected_control.resources import share_file
 from projected_control.settings import build
-from projected_control.settings.nodes import ARM, WATCHDOG
+from projected_control.settings.nodes import ARM, WATCHDOG, ForceControllerSettings
 
 PLUGINS = {
     "mock": "mock_components/GenericSystem",
     "simulated": "joint_state_topic_hardware_interface/JointStateTopicSystem",
 }
-RUNNING = "running"
+RUNNING, OWN = "running", "own"
 
-SENSOR = "tip_sensor"
+SENSOR = "force_sensor"
+"""Name of the sensor that a block of ours has."""
 
 COMMAND_TIMEOUT = 0.04
 """Of the simulated arm's drive, as a UR's [s]."""
@@ -53,12 +45,26 @@ give the arm back [s]."""
 
 ARGUMENTS = [
     *parts.arguments("motion", "gentle"),
+    *parts.names(),
     DeclareLaunchArgument(
         "hardware",
         default_value="mock",
         description="mock: no arm, for a dry run. simulated: the simulated arm behind the real "
-        "controller manager. running: a controller manager that is there already, with its arm. "
-        "Or the name of a ros2_control plugin.",
+        "controller manager. own: what the description's own ros2_control block names. running: a "
+        "controller manager that is there already, with its arm. Or the name of a ros2_control "
+        "plugin. Any description goes: where it has no ros2_control block, one is added.",
+    ),
+    DeclareLaunchArgument(
+        "rate",
+        default_value="1000",
+        description="Of the controller manager and of our loop, in Hz: 500 for a UR. With "
+        "hardware:=running it must be what that manager has.",
+    ),
+    DeclareLaunchArgument(
+        "timeout",
+        default_value="",
+        description="Silence of the controller after which the watchdog sends zeros, in s; empty "
+        "for its default.",
     ),
     DeclareLaunchArgument(
         "dry_run",
@@ -94,60 +100,32 @@ def generate_launch_description() -> LaunchDescription:
 def start(context: LaunchContext) -> list[Action]:
     """Check the arguments as a whole; then the manager, its controllers, and ours, in order."""
     given = context.launch_configurations
-    case, files, settings, passive, motors, friction = parts.choice(given)
+    chosen = choices.choose(given)
     hardware = "mock" if BOOLEANS[given["dry_run"]] else given["hardware"]
-    has_sensor = hardware not in ("simulated", RUNNING)
-
-    steady = {
-        **(
-            {"realtime.priority": int(choices.number(given, "priority"))}
-            if given["priority"]
-            else {}
-        ),
-        "realtime.lock_memory": BOOLEANS[given["lock_memory"]],
+    controller = chosen.case.node
+    own = own_values(given, chosen, hardware)
+    settings = {name: chosen.settings(name, values) for name, values in own.items()}
+    said = parts.checks(context, chosen, settings[controller])
+    description = describe(chosen, hardware, senses_force(settings[controller]))
+    nodes = {
+        name: parts.node(context, name, settings[name], end_together, remappings(name))
+        for name in own
     }
-    reached = {
-        **steady,
-        "hardware": "ros2_control",
-        "ros2_control.manager": given["controller_manager"],
-    }
-    own: dict[str, dict[str, Any]] = {
-        WATCHDOG: {**reached, "controller": case.node, "joints": motors},
-        case.node: {
-            **reached,
-            **case.own,
-            "watchdog": WATCHDOG,
-            **({"reference.kind": "hold"} if hardware == "mock" else {}),
-            **({"ros2_control.wrench": "wrench"} if hardware == "simulated" else {}),
-        },
-    }
-    if hardware == "simulated":
-        own[ARM] = {
-            **steady,
-            "simulation.interface": "joint_commands",
-            "simulation.command_timeout": COMMAND_TIMEOUT,
-            "simulation.brake": True,
-            **friction,
-            **({} if passive else {"passive_joints": [""]}),
-        }
-    for node, values in own.items():
-        choices.require_valid(node, {**settings, **values})
-
-    nodes = {name: our_node(name, files, values) for name, values in own.items()}
-    ours: list[Action] = [nodes[WATCHDOG], nodes[case.node]]
+    ours: list[Action] = [nodes[WATCHDOG], nodes[controller]]
     if hardware == RUNNING:
-        return ours
+        return [*said, *ours]
 
-    parameters = write_controllers(context, settings, motors)
+    sensor = hardware_block.sensors(description)
+    parameters = write_controllers(context, chosen, sensor, settings[controller].rate)
     effort = choices.first_installed(choices.EFFORT_CONTROLLERS, get_package_prefix)
     broadcasters = ["joint_state_broadcaster"]
-    if has_sensor:
+    if sensor:
         broadcasters.append("force_torque_sensor_broadcaster")
-    plugin = PLUGINS.get(hardware, hardware)
     first = parts.spawner(broadcasters, parameters)
     second = parts.spawner([effort], parameters, "--inactive")
     return [
-        robot_state_publisher(settings, plugin, passive, SENSOR if has_sensor else ""),
+        *said,
+        robot_state_publisher(description),
         # Where it dies, the launch goes on: our nodes say what happened.
         Node(
             package="controller_manager",
@@ -163,55 +141,108 @@ def start(context: LaunchContext) -> list[Action]:
     ]
 
 
-def our_node(name: str, files: list[Path], values: dict[str, Any]) -> LifecycleNode:
-    """A node of this package; the launch ends with it."""
-    return LifecycleNode(
-        package="projected_control",
-        executable=name,
-        name=name,
-        namespace="",
-        parameters=[*map(str, files), values],
-        remappings=[("joint_states", "arm/joint_states")] if name == ARM else [],
-        output="screen",
-        emulate_tty=True,
-        on_exit=[OpaqueFunction(function=end_together, args=[name])],
+def own_values(given: dict[str, str], chosen: Choice, hardware: str) -> dict[str, dict[str, Any]]:
+    """The parameters that this launch sets, per node."""
+    rate = {"rate": choices.number(given, "rate")}
+    steady: dict[str, Any] = {"realtime.lock_memory": BOOLEANS[given["lock_memory"]]}
+    if given["priority"]:
+        steady["realtime.priority"] = int(choices.number(given, "priority"))
+    reached = {
+        **steady,
+        "hardware": "ros2_control",
+        "ros2_control.manager": given["controller_manager"],
+    }
+    timeout = {"timeout": choices.number(given, "timeout")} if given["timeout"] else {}
+    controller = {**reached, **rate, "watchdog": WATCHDOG}
+    if hardware == "mock":
+        controller["reference.kind"] = "hold"
+    if hardware == "simulated":
+        controller["ros2_control.wrench"] = "wrench"
+    own = {
+        WATCHDOG: {
+            **reached,
+            **timeout,
+            "controller": chosen.case.node,
+            "joints": chosen.motors,
+        },
+        chosen.case.node: controller,
+    }
+    if hardware == "simulated":
+        own[ARM] = {
+            **steady,
+            **rate,
+            "simulation.step": 1.0 / rate["rate"] if rate["rate"] > 1000.0 else 0.001,
+            "simulation.interface": "joint_commands",
+            "simulation.command_timeout": COMMAND_TIMEOUT,
+            "simulation.brake": True,
+            **chosen.friction,
+            **chosen.all_motors,
+        }
+    return own
+
+
+def senses_force(settings: Any) -> bool:
+    """Whether the law measures the force."""
+    if not isinstance(settings, ForceControllerSettings):
+        return False
+    enabled = getattr(settings.force, "enabled", True)
+    return bool(enabled) and settings.force.source == "sensor"
+
+
+def describe(chosen: Choice, hardware: str, senses: bool) -> str:
+    """The description from which the controller manager learns of its hardware."""
+    arm = chosen.layers.arm()
+    urdf = build.build_arm(arm).urdf
+    if hardware == RUNNING:
+        return urdf
+    if hardware == OWN:
+        if not hardware_block.own_plugins(urdf):
+            raise InvalidValue(
+                "hardware:=own needs a ros2_control block in the description, and there is none; "
+                "name the plugin instead, as in hardware:=my_driver/MySystem"
+            )
+        hardware_block.require_effort(urdf, chosen.motors)
+        if senses and not hardware_block.sensors(urdf):
+            raise InvalidValue(
+                f"controller:={chosen.case.name} measures the force, and the description's "
+                "ros2_control block has no force-torque sensor; add one, or set force.source to "
+                "model or momentum"
+            )
+        return urdf
+    plugin = PLUGINS.get(hardware, hardware)
+    sensor = SENSOR if senses and hardware != "simulated" else ""
+    starts = choices.start_of(chosen.settings(ARM, chosen.all_motors))
+    return hardware_block.with_hardware(
+        urdf, plugin, starts, chosen.motors, sensor, arm.constraint.frame
     )
 
 
-def robot_state_publisher(
-    settings: dict[str, Any], plugin: str, passive: list[str], sensor: str
-) -> Node:
-    """Publishes the description, from which the controller manager learns of its hardware."""
-    arguments = dict(
-        item.split(":=", 1) for item in settings.get("robot_description_arguments", [])
-    )
-    starts = choices.start_of(settings)
-    arguments |= {f"start{i}": str(q) for i, q in enumerate(starts.values(), start=1)}
-    arguments |= {"hardware": plugin, "passive": " ".join(passive), "force_sensor": sensor}
-    file = build.description_file(settings["robot_description_file"])
-    text = read_description(file, arguments).urdf
+def remappings(name: str) -> list[tuple[str, str]]:
+    """The simulated arm talks to the controller manager, not to us."""
+    return [("joint_states", "arm/joint_states")] if name == ARM else []
+
+
+def robot_state_publisher(description: str) -> Node:
+    """Publishes the description."""
     return Node(
         package="robot_state_publisher",
         executable="robot_state_publisher",
-        parameters=[{"robot_description": ParameterValue(text, value_type=str)}],
+        parameters=[{"robot_description": ParameterValue(description, value_type=str)}],
         output="screen",
     )
 
 
-def write_controllers(context: LaunchContext, settings: dict[str, Any], motors: list[str]) -> Path:
+def write_controllers(
+    context: LaunchContext, chosen: Choice, sensor: list[str], rate: float
+) -> Any:
     """The controllers' parameters for this arm, in a file that goes when the launch ends."""
     text = share_file("config", choices.CONTROLLERS_FILE).read_text(encoding="utf-8")
-    frame = settings.get("constraint.frame", "tip")
-    handle, name = tempfile.mkstemp(prefix="projected_control_controllers_", suffix=".yaml")
-    with os.fdopen(handle, "w", encoding="utf-8") as file:
-        file.write(choices.controllers_file(motors, SENSOR, frame, text))
-    path = Path(name)
-    context.register_event_handler(OnShutdown(on_shutdown=lambda *_: path.unlink(missing_ok=True)))
-    return path
+    frame = chosen.layers.arm().constraint.frame
+    name = sensor[0] if sensor else SENSOR
+    content = choices.controllers_file(chosen.motors, name, frame, text, rate)
+    return parts.temporary_file(context, "controllers_", content)
 
 
-def end_together(context: LaunchContext, name: str) -> list[Action]:
+def end_together(context: LaunchContext, name: str, status: int) -> list[Action]:
     """When one of our nodes has ended, end the others, when they have seen to the arm."""
-    if context.is_shutdown:
-        return []
-    return [TimerAction(period=LAST_SECONDS, actions=[Shutdown(reason=f"{name} ended")])]
+    return parts.end_with(context, name, status, LAST_SECONDS)

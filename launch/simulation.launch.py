@@ -14,12 +14,10 @@ from launch.action import Action
 from launch.actions import (
     DeclareLaunchArgument,
     OpaqueFunction,
-    Shutdown,
 )
 from launch.events import Shutdown as ShutdownEvent
 from launch.launch_context import LaunchContext
 from launch.launch_description import LaunchDescription
-from launch_ros.actions import LifecycleNode
 from launch_ros.ros_adapters import get_ros_node
 
 from projected_control.apps.launch import choices, parts
@@ -30,10 +28,11 @@ LONGEST_STEP = 1e-3
 """Of the integration [s]."""
 
 PATIENT = 5.0
-"""The watchdog's timeout in lockstep, where time does not press [s]."""
+"""Of watchdog and controller in lockstep, where the arm waits for every answer [s]."""
 
 ARGUMENTS = [
     *parts.arguments("force", "paper"),
+    *parts.names(),
     DeclareLaunchArgument(
         "lockstep",
         default_value="false",
@@ -57,58 +56,49 @@ def generate_launch_description() -> LaunchDescription:
 def start(context: LaunchContext) -> list[Action]:
     """Check the arguments as a whole, then start the three nodes."""
     given = context.launch_configurations
-    case, files, settings, passive, _, friction = parts.choice(given)
+    chosen = choices.choose(given)
     rate, seconds = choices.number(given, "rate"), choices.number(given, "seconds")
-    lockstep = BOOLEANS[given["lockstep"]]
+    lockstep, controller = BOOLEANS[given["lockstep"]], chosen.case.node
     shared = {"rate": rate, "lockstep": lockstep}
     own: dict[str, dict[str, Any]] = {
-        case.node: {
+        controller: {
             **shared,
-            **case.own,
             "watchdog": WATCHDOG,
             **({"limits.watchdog_time": PATIENT} if lockstep else {}),
         },
         ARM: {
             **shared,
-            **friction,
+            **chosen.friction,
+            **chosen.all_motors,
             "simulation.wait_for_command": True,
         },
-        WATCHDOG: {"controller": case.node, **({"timeout": PATIENT} if lockstep else {})},
+        WATCHDOG: {
+            "controller": controller,
+            "joints": list(chosen.joints),
+            **({"timeout": PATIENT} if lockstep else {}),
+        },
     }
-    if not passive:
-        own[ARM]["passive_joints"] = [""]  # this controller moves all joints: give all a motor
     if rate > 0.0:
         own[ARM]["simulation.step"] = integration_step(rate)
     if seconds:
         # It says soon that it has finished: before the controller finds the arm lost.
         own[ARM] |= {"simulation.duration": seconds, "diagnostics_rate": 10.0}
-    for node, values in own.items():
-        choices.require_valid(node, {**settings, **values})
-
-    nodes = {
-        name: LifecycleNode(
-            package="projected_control",
-            executable=name,
-            name=name,
-            namespace="",
-            parameters=[*map(str, files), values],
-            output="screen",
-            emulate_tty=True,
-            on_exit=[OpaqueFunction(function=end_together, args=[name])],
-        )
-        for name, values in own.items()
-    }
-    actions: list[Action] = list(nodes.values())
+    settings = {name: chosen.settings(name, values) for name, values in own.items()}
+    said = parts.checks(context, chosen, settings[controller])
+    actions = [parts.node(context, name, settings[name], parts.end_with) for name in own]
     if seconds:
         actions.append(OpaqueFunction(function=end_when_finished))
-    return actions
+    return [*said, *actions]
 
 
 def end_when_finished(context: LaunchContext) -> None:
     """Shut down when the simulated arm says on /diagnostics that its time is over."""
 
     def listen(message: DiagnosticArray) -> None:
-        if any(status.name == ARM and status.message == "finished" for status in message.status):
+        if any(
+            status.name.rpartition("/")[2] == ARM and status.message == "finished"
+            for status in message.status
+        ):
             context.asyncio_loop.call_soon_threadsafe(end)
 
     def end() -> None:
@@ -116,11 +106,6 @@ def end_when_finished(context: LaunchContext) -> None:
             context.emit_event_sync(ShutdownEvent(reason="the simulated time is over"))
 
     get_ros_node(context).create_subscription(DiagnosticArray, "/diagnostics", listen, 10)
-
-
-def end_together(context: LaunchContext, name: str) -> list[Action]:
-    """When one node has ended, end the others; once."""
-    return [] if context.is_shutdown else [Shutdown(reason=f"{name} ended")]
 
 
 def integration_step(rate: float) -> float:

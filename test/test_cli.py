@@ -309,3 +309,39 @@ def test_share_of_a_workspace_comes_first(tmp_path, monkeypatch):
     (workspace / "config" / "gains.yaml").write_text("")
     monkeypatch.setattr(resources, "_ament_share", lambda: workspace)
     assert resources.share_file("config", "gains.yaml") == workspace / "config" / "gains.yaml"
+
+
+# Doctor
+
+
+def test_doctor_says_what_was_found_and_what_to_do(capsys):
+    assert cli.main(["doctor"]) in (0, 1)
+    out = capsys.readouterr().out
+    for subject in ("real-time priority", "memory that may be locked", "rclpy", "ROS_DOMAIN_ID"):
+        assert subject in out
+
+
+def test_doctor_gives_advice_wherever_something_could_be_better(capsys):
+    cli.main(["doctor", "--json"])
+    findings = json.loads(capsys.readouterr().out)
+    assert len(findings) > 15
+    for finding in findings:
+        assert finding["found"]
+        assert bool(finding["advice"]) == (finding["verdict"] != "good"), finding
+
+
+def test_doctor_sees_what_the_environment_says(capsys, monkeypatch, tmp_path):
+    monkeypatch.setenv("ROS_DOMAIN_ID", "77")
+    monkeypatch.setenv("PROJECTED_CONTROL_COMPILE", "0")
+    monkeypatch.setenv("FASTRTPS_DEFAULT_PROFILES_FILE", str(tmp_path / "none.xml"))
+    index = tmp_path / "share" / "ament_index" / "resource_index" / "packages"
+    index.mkdir(parents=True)
+    (index / "controller_manager").write_text("")
+    monkeypatch.setenv("AMENT_PREFIX_PATH", str(tmp_path))
+    cli.main(["doctor", "--json"])
+    found = {f["subject"]: f for f in json.loads(capsys.readouterr().out)}
+    assert found["ROS_DOMAIN_ID"]["found"] == "77"
+    assert found["compiled kernels"]["found"] == "switched off"
+    assert "none.xml is not there" in found["DDS profile"]["found"]
+    assert found["controller_manager"]["verdict"] == "good"
+    assert found["effort_controllers"]["verdict"] == "fair"

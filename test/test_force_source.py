@@ -107,6 +107,49 @@ def test_a_bias_of_the_sensor_is_taken_away():
     assert loop.multipliers[0] == pytest.approx(3.0)
 
 
+def test_the_weight_of_the_tool_is_taken_away():
+    """2 kg beyond the sensor, seen in axes that turn: what is left is the constraint's force."""
+    model = slider_model()
+    source = ForceSource(model)
+    source.set_axes("tip")
+    source.set_tool(2.0, [0.1, 0.0, 0.0])
+    limits = Limits.of(model.arm, residual=1e9, reference_jump=1e9)
+    controller = MotionController(model, GAINS)
+    loop = ControlLoop(controller, Constant([0.0, 0.0]), limits=limits, force_source=source)
+    for k in range(5):
+        q = NEAR + k
+        R = model.arm.twin().update(q, np.zeros(3)).frame("tip").rotation
+        weight = np.array([0.0, 0.0, -2.0 * 9.81])
+        moment = np.cross(R @ [0.1, 0.0, 0.0], weight)
+        shown = np.array([0.0, 7.0, 0.0, 0.0, 0.0, 0.0]) - [*weight, *moment]
+        wrench = np.concatenate([R.T @ shown[:3], R.T @ shown[3:]])
+        loop.update(RawState(q, np.zeros(3), k * T, wrench))
+        assert loop.multipliers[0] == pytest.approx(7.0, rel=1e-12)
+        np.testing.assert_allclose(source._terms.wrench, [0, 7, 0, 0, 0, 0], atol=1e-12)
+
+
+def test_a_sensor_that_disagrees_with_the_model_is_said():
+    """λ = 5 N by the model; the sensor shows 5 N, 14 N (within the 10 N), then 16 N."""
+    loop, q = hybrid()
+    seen = []
+    for k in range(1500):
+        shown = 5.0 if k < 500 else 14.0 if k < 1000 else 16.0
+        report = loop.update(raw_state(loop.controller.model, q, np.zeros(3), shown, k * T))
+        seen.append(report.events)
+        assert report.action is Action.FOLLOW
+    assert set(seen[:1000]) == {0}
+    assert seen[1300:] == [Event.FORCE_DISAGREES] * 200
+
+
+def test_without_an_effort_nothing_is_compared():
+    """At rest under brakes λ is not determined."""
+    loop, q = hybrid()
+    loop.guard._terms.effort[:] = 0.0
+    for k in range(500):
+        state = raw_state(loop.controller.model, q, np.zeros(3), 500.0, k * T)
+        assert not loop.update(state).events & Event.FORCE_DISAGREES
+
+
 # The arm has left its constraint: an event like the others, on every tick, everywhere.
 
 
@@ -120,6 +163,12 @@ def test_off_the_constraint_nothing_is_sent():
     assert not report.effort.any()
     assert report.reasons == ["left constraint"]
     assert loop.update(raw_state(model, q, np.zeros(3), 5.0, 2 * T)).events == 0
+
+
+def test_a_state_that_is_no_number_has_not_left_the_constraint():
+    loop, q = hybrid()
+    report = loop.update(raw_state(loop.controller.model, q * np.nan, np.zeros(3), 5.0, 0.0))
+    assert report.events == Event.STATE_NOT_FINITE
 
 
 def test_a_runner_says_that_the_arm_has_left_its_constraint():

@@ -14,7 +14,8 @@ from projected_control.apps.launch import choices, gazebo_world
 from projected_control.apps.launch.gazebo_world import Setting
 from projected_control.errors import ProjectedControlError
 from projected_control.ros.gazebo_system import RELEASES, find_gazebo
-from projected_control.settings.nodes import FORCE, PASSIVE
+from projected_control.settings.files import read_parameter_file
+from projected_control.settings.nodes import FORCE, PASSIVE, checked, own_values
 
 CASES = {
     "3R": ("three_link_slider", FORCE, {}),
@@ -36,8 +37,8 @@ CASES = {
 @pytest.fixture(params=CASES.values(), ids=CASES)
 def case(request, tmp_path):
     arm, node, more = request.param
-    settings = {**choices.read_all([choices.arm_file(arm, arm)]), **more}
-    controller = choices.require_valid(node, settings)
+    settings = {**read_parameter_file(choices.arm_file(arm, arm)), **more}
+    controller = checked(node, own_values(node, settings))
     files = gazebo_world.write_files(tmp_path, node, controller, settings, Setting(yaw=0.7))
     return settings, node, files
 
@@ -64,7 +65,7 @@ def test_positions_count_from_the_start(case):
     n = start.size
     model = pinocchio.buildModelFromXML(files.model.read_text())
     data, zero = model.createData(), np.zeros(model.nq)
-    loop_arm = choices.build.build_arm(choices.require_valid(node, settings))
+    loop_arm = choices.build.build_arm(checked(node, own_values(node, settings)))
     for q in (start, start + 0.3, start + np.arange(n)):
         places = [model.joints[model.getJointId(f"joint_{i + 1}")].idx_q for i in range(n)]
         zero[places] = q - start

@@ -191,6 +191,52 @@ def test_fresh_stamps_with_frozen_content(what):
     assert tick(loop, 60, q=START + 1e-9, v=v)[:2] == (Action.FOLLOW, Event.NONE)
 
 
+def moving_reference():
+    return Scripted(PLACE, [0.2, 0.0])
+
+
+def test_a_stall_is_not_a_frozen_arm():
+    """200 ms without a state at the start of an arm at rest: nothing frozen was received."""
+    loop = make_loop(reference=moving_reference())
+    assert tick(loop, 0)[:2] == (Action.FOLLOW, Event.NONE)
+    assert tick(loop, 200)[:2] == (Action.FOLLOW, Event.NONE)
+    assert tick(loop, 201, q=START + 1e-6)[:2] == (Action.FOLLOW, Event.NONE)
+
+
+def test_an_arm_that_gets_no_torque_is_not_frozen():
+    """It need not follow a reference that moves: a second with every effort limited to nothing."""
+    loop = make_loop(reference=moving_reference(), effort=1e-300, effort_rate=1e-300)
+    loop.guard._terms.effort[:] = 0.0
+    assert {tick(loop, k)[1] & Event.STATE_FROZEN for k in range(1000)} == {Event.NONE}
+
+
+def test_a_frozen_arm_is_tried_once_more_and_never_again():
+    """Zero for ten frozen times, an effort within its rate, and when that moves nothing: dead."""
+    loop = make_loop(reference=moving_reference(), effort_rate=100.0)
+    seen = [tick(loop, k) for k in range(3000)]
+    frozen = [bool(events & Event.STATE_FROZEN) for _, events, _ in seen]
+    changes = [k for k in range(1, 3000) if frozen[k] != frozen[k - 1]]
+    first, again, dead = changes
+    assert (first, again - first, dead - again) == pytest.approx((51, 500, 51), abs=3)
+    efforts = np.array([effort for *_, effort in seen])
+    assert not efforts[first:again].any()
+    assert not efforts[dead:].any()
+    assert np.abs(np.diff(efforts[again - 1 : dead], axis=0)).max() <= 0.1 * (1 + 1e-9)
+    assert np.abs(efforts[again:dead]).max() > 0.0
+    assert loop.guard.arm_is_dead
+
+
+def test_a_frozen_arm_that_moves_again_is_forgiven():
+    loop = make_loop(reference=moving_reference())
+    for k in range(100):
+        tick(loop, k)
+    assert tick(loop, 100)[1] == Event.STATE_FROZEN
+    assert tick(loop, 101, q=START + 1e-9)[:2] == (Action.FOLLOW, Event.NONE)
+    seen = [tick(loop, 102 + k, q=START + 1e-9)[1] for k in range(600)]
+    assert Event.STATE_FROZEN in seen
+    assert not loop.guard.arm_is_dead
+
+
 @pytest.mark.parametrize("rate", [0.0, 1e-17, 1e-6])
 def test_an_arm_that_stands_still_is_not_frozen(rate):
     """Positions that rest, velocities of rounding or noise: an hour of it."""

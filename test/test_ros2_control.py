@@ -10,11 +10,12 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 import yaml
+from arms import random_urdf
 from hypothesis import given
 from hypothesis import strategies as st
 
 from projected_control import resources
-from projected_control.apps.launch import choices
+from projected_control.apps.launch import choices, hardware_block
 from projected_control.errors import ProjectedControlError
 from projected_control.model.description import read_description
 from projected_control.ports.delay import EchoDelay, delay_from_ages
@@ -27,6 +28,7 @@ from projected_control.ros.controller_manager import (
     Controller,
     plan,
 )
+from projected_control.settings.layers import Layers
 
 try:
     from controller_manager_msgs.msg import ControllerState as Message
@@ -220,10 +222,93 @@ def test_an_arm_that_is_not_there_is_refused_with_those_there_are():
 
 
 def test_starts_are_assembled():
-    settings = choices.read_all([choices.arm_file("auto", "three_link_slider")])
-    start = choices.start_of(settings)
+    file = choices.arm_file("auto", "three_link_slider")
+    start = choices.start_of(Layers.read([file]).arm())
     assert list(start) == JOINTS
     q = np.cumsum(list(start.values()))
     assert 0.2 * np.sin(q[0]) + 0.4 * np.sin(q[1]) + 0.1 * np.sin(q[2]) == pytest.approx(
         -0.27, abs=1e-9
     )
+
+
+# Any description goes
+
+
+PLAIN = random_urdf(3, 6)
+JOINT_NAMES = [f"joint_{i}" for i in range(1, 7)]
+
+
+def test_a_plain_description_gets_what_a_dry_run_needs():
+    starts = dict.fromkeys(JOINT_NAMES, 0.25)
+    urdf = hardware_block.with_hardware(PLAIN, "a/B", starts, JOINT_NAMES[:5], "ft", "end_6")
+    root = ElementTree.fromstring(urdf)
+    (block,) = root.iter("ros2_control")
+    assert block.findtext("hardware/plugin") == "a/B"
+    joints = {joint.get("name"): joint for joint in block.iter("joint")}
+    assert list(joints) == JOINT_NAMES
+    for name, joint in joints.items():
+        commands = [c.get("name") for c in joint.iter("command_interface")]
+        assert commands == ([] if name == "joint_6" else ["effort"])
+        assert joint.findtext("state_interface[@name='position']/param") == "0.25"
+    assert hardware_block.sensors(urdf) == ["ft"]
+    assert hardware_block.own_plugins(PLAIN) == []
+
+
+def test_another_block_takes_the_place_of_the_arms_own_in_a_dry_run():
+    """A dry run must not reach the arm."""
+    own = hardware_block.with_hardware(PLAIN, "vendor/Driver", {"joint_1": 0.0}, ["joint_1"])
+    assert hardware_block.own_plugins(own) == ["vendor/Driver"]
+    dry = hardware_block.with_hardware(own, "mock/System", {"joint_1": 0.0}, ["joint_1"])
+    assert hardware_block.own_plugins(dry) == ["mock/System"]
+    assert hardware_block.sensors(dry) == []
+
+
+def test_an_own_block_without_efforts_is_refused():
+    own = hardware_block.with_hardware(PLAIN, "vendor/Driver", {"joint_1": 0.0}, ["joint_1"])
+    hardware_block.require_effort(own, ["joint_1"])
+    with pytest.raises(ProjectedControlError, match=r"no effort command interface for joint_2; it"):
+        hardware_block.require_effort(own, ["joint_1", "joint_2"])
+
+
+def test_the_manager_gets_the_rate_of_the_loop():
+    text = resources.share_file("config", choices.CONTROLLERS_FILE).read_text()
+    content = yaml.safe_load(choices.controllers_file(["a"], "", "", text, 500.0))
+    assert content["controller_manager"]["ros__parameters"]["update_rate"] == 500
+    with pytest.raises(ProjectedControlError, match=r"whole number of Hz, got 333\.3"):
+        choices.controllers_file(["a"], "", "", text, 333.3)
+
+
+def test_a_folder_that_is_not_there_is_refused_before_the_run(tmp_path):
+    assert choices.summary_file("") is None
+    assert choices.summary_file(str(tmp_path / "run.json")) == tmp_path / "run.json"
+    with pytest.raises(ProjectedControlError, match=r"there is no folder .*missing; make it first"):
+        choices.summary_file(str(tmp_path / "missing" / "run.json"))
+
+
+COMMON = {"controller": "motion", "arm": "auto", "preset": "gentle", "friction": "false"}
+
+
+def test_an_arm_that_knows_nothing_of_us(tmp_path):
+    """A 6-joint arm by hand: joints left out are all joints, no start is needed."""
+    (tmp_path / "arm.urdf").write_text(PLAIN)
+    file = tmp_path / "arm.yaml"
+    file.write_text(
+        "/**:\n  ros__parameters:\n    robot_description_file: arm.urdf\n"
+        "    constraint: {kind: none}\n    coordinates: [joint_1, joint_3]\n"
+        "    limits: {effort: [1000.0]}\n"
+    )
+    chosen = choices.choose({**COMMON, "arm": str(file)})
+    assert chosen.motors == JOINT_NAMES
+    settings = chosen.settings(chosen.case.node, {"rate": 500.0})
+    assert settings.rate == 500.0
+    choices.require_sound(chosen, settings)
+    assert list(choices.start_of(chosen.settings("simulated_arm", {}))) == JOINT_NAMES
+
+
+def test_what_check_refuses_no_launch_starts(tmp_path):
+    text = resources.share_file("config", "three_link_slider.yaml").read_text()
+    file = tmp_path / "arm.yaml"
+    file.write_text(text.replace("[tip.x, tip.angle]", "[tip.x, tip.y]", 1))
+    chosen = choices.choose({**COMMON, "arm": str(file)})
+    with pytest.raises(ProjectedControlError, match="motion_controller would not start: the coord"):
+        choices.require_sound(chosen, chosen.settings(chosen.case.node, {}))

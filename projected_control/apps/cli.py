@@ -25,6 +25,7 @@ examples:
   projected-control reproduce all            the papers' tables and figures, on one page
   projected-control reproduce table2 --json  only the numbers, as one JSON object
   projected-control check my_arm.yaml        whether settings make sense, before anything moves
+  projected-control doctor                   what this computer allows, and what to do
   projected-control bench tick               how long one tick of the loop takes on this computer
   projected-control reproduce --help         what each subcommand takes, with examples
 

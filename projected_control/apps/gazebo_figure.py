@@ -22,14 +22,7 @@ from projected_control.control.loop import Tick
 from projected_control.control.references import ReferencePoint
 from projected_control.ports import run
 from projected_control.settings import build
-from projected_control.settings.nodes import (
-    ARM,
-    PASSIVE,
-    SimulatedArmSettings,
-    checked_controller,
-    demo_cases,
-    own_values,
-)
+from projected_control.settings.nodes import demo_cases
 
 Array = NDArray[np.float64]
 
@@ -37,12 +30,11 @@ Array = NDArray[np.float64]
 def own_course(choice: str, ticks: int) -> tuple[Array, Array, Array]:
     """Times, errors and λ of our own simulation, with friction."""
     case = demo_cases()[choice]
-    files = [choices.arm_file("auto", case.arm), choices.preset_file("paper")]
-    settings = {**choices.read_all(files), **case.own, **choices.FRICTION}
-    if case.node != PASSIVE:
-        settings["passive_joints"] = []
-    controller = checked_controller(case.node, own_values(case.node, settings))
-    hardware = build.build_plant(SimulatedArmSettings.of(own_values(ARM, settings)))
+    given = {"controller": choice, "arm": "auto", "preset": "paper", "friction": "true"}
+    chosen = choices.choose(given)
+    layers = chosen.layers.on_top({**chosen.friction, **chosen.all_motors}, "figure")
+    controller = layers.controller(case.node)
+    hardware = build.build_plant(layers.arm())
     loop = build.build_loop(case.node, controller)
     loop.warm_up()
     state, model = hardware.read(), loop.controller.model

@@ -25,14 +25,14 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 import pinocchio
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from projected_control import validate
 from projected_control.compiled import compiled
 from projected_control.errors import InvalidValue, UnknownName
 from projected_control.model.constrained_arm import ConstrainedArm, Terms
 from projected_control.model.dynamics import acceleration_kernel
-from projected_control.model.kinematics import add, rotate, vector
+from projected_control.model.kinematics import add, cross, rotate, vector
 from projected_control.model.linalg import copy, fill, matvec, matvec_add, matvec_transposed
 from projected_control.workspace import Layout, Part
 
@@ -54,6 +54,10 @@ class SourceKind(IntEnum):
     MOMENTUM = 3
 
 
+COMPARE_EVERY, COMPARED_WRONG = 20.0, 10.0
+"""The measured λ is compared with the model's at one tick in twenty; ten failures in a row are
+said."""
+
 SOURCES = tuple(kind.name.lower() for kind in SourceKind if kind)
 """What ``force.source`` may be."""
 
@@ -67,7 +71,11 @@ class SourceTerms(NamedTuple):
     started: Annotated[Array, Part("1", "1 once the last tick is known, else 0.")]
     axes: Annotated[Array, Part("3, 3", "Rotation of the sensor's axes in its joint's.")]
     offset: Annotated[Array, Part("6", "The sensor's own bias, in its axes [N, N·m].")]
+    tool: Annotated[Array, Part("4", "Mass beyond the sensor and its place there [kg, m].")]
+    gravity: Annotated[Array, Part("3", "Acceleration of gravity [m/s²].")]
     wrench: Annotated[Array, Part("6", "What is measured, in world axes [N, N·m].")]
+    compared: Annotated[Array, Part("2", "Ticks to the next comparison; those that failed.")]
+    expected: Annotated[Array, Part("m", "λ as the model has it [N or N·m].")]
     to_lambda: Annotated[Array, Part("m, 6", "W⁺.")]
     flow: Annotated[Array, Part("n", "Cᵀq̇ − g at this tick [N·m or N].")]
     estimate: Annotated[Array, Part("n", "r of the momentum observer [N·m or N].")]
@@ -94,7 +102,44 @@ def force_from_sensor(wrench: Array, joint_rotation: Array, s: SourceTerms, forc
         in_world = rotate(joint_rotation, rotate(s.axes, measured))
         for i in range(3):
             s.wrench[half + i] = in_world[i]
+    if s.tool[0] != 0.0:
+        take_tool_away(joint_rotation, s)
     matvec(s.to_lambda, s.wrench, force)
+
+
+@compiled
+def take_tool_away(joint_rotation: Array, s: SourceTerms) -> None:
+    """w ← w + (m g, (R c) × m g): what carries the tool's weight does not reach the constraint."""
+    weight = add((0.0, 0.0, 0.0), vector(s.gravity, 0), s.tool[0])
+    arm = rotate(joint_rotation, rotate(s.axes, vector(s.tool, 1)))
+    moment = cross(arm, weight)
+    for i in range(3):
+        s.wrench[i] += weight[i]
+        s.wrench[3 + i] += moment[i]
+
+
+@compiled
+def sensor_disagrees(measured: Array, sent: Array, bound: float, t: Terms, s: SourceTerms) -> bool:
+    """Whether the measured λ has been away from the model's for a while, under an effort of ours.
+
+    At rest under brakes λ is not determined, so that without an effort nothing is compared. One
+    tick in `COMPARE_EVERY` is looked at: a wrong sensor stays wrong.
+    """
+    s.compared[0] -= 1.0
+    if s.compared[0] > 0.0:
+        return s.compared[1] >= COMPARED_WRONG
+    s.compared[0] = COMPARE_EVERY
+    acts = False
+    for i in range(sent.size):
+        acts = acts or sent[i] != 0.0
+    if not acts:
+        return False
+    force_from_model(sent, t, s, s.expected)
+    wrong = False
+    for j in range(measured.size):
+        wrong = wrong or abs(measured[j] - s.expected[j]) > bound
+    s.compared[1] = min(s.compared[1] + 1.0, COMPARED_WRONG) if wrong else 0.0
+    return s.compared[1] >= COMPARED_WRONG
 
 
 @compiled
@@ -201,6 +246,7 @@ class ForceSource:
         period = validate.positive("period", period)
         gain = 2.0 * np.pi * validate.positive("observer bandwidth", bandwidth)
         self._terms.decay[:] = np.exp(-gain * period), 1.0 / period
+        self._terms.gravity[:] = model.arm.gravity
         self._data = model.arm.pinocchio_model.createData()
         self._constant = True
         self.frame = frame
@@ -244,6 +290,11 @@ class ForceSource:
     def set_offset(self, wrench: Array) -> None:
         """Subtract this wrench from what is measured, in the sensor's axes [N, N·m]."""
         self._terms.offset[:] = validate.finite_array("wrench offset", wrench, (6,))
+
+    def set_tool(self, mass: float, centre: ArrayLike = (0.0, 0.0, 0.0)) -> None:
+        """What hangs beyond the sensor: its mass [kg] and its centre in the sensor's axes [m]."""
+        self._terms.tool[0] = validate.not_negative("tool mass", mass)
+        self._terms.tool[1:] = validate.finite_array("centre of the tool", centre, (3,))
 
     def prepare(self, q: Array, v: Array) -> None:
         """What is not compiled: after the arm was computed for this state, before the tick."""
@@ -293,3 +344,4 @@ class ForceSource:
         """Start from rest."""
         self._terms.estimate[:] = 0.0
         self._terms.started[0] = 0.0
+        self._terms.compared[:] = 0.0

@@ -8,7 +8,8 @@ answers what should not be, and says in its report what it did. It never raises.
 | effort or effort rate over the limit | clipped |
 | position or velocity limit passed | damped stop, until back inside |
 | state not finite, or its time goes back | last effort held, zero after the hold time |
-| state frozen, or none for too long | zero |
+| none for too long | zero |
+| state frozen | zero, until positions change; after a while one more try, then for good |
 | reference jumps | damped stop, until the reference is back or replaced |
 | measured force missing where it is needed | damped stop, until it is back |
 | controllability of passive joints lost | zero, until it is back |
@@ -51,6 +52,7 @@ class Event(IntFlag):
     RANK_CHANGED = 2048
     FORCE_STALE = 4096
     LEFT_CONSTRAINT = 8192
+    FORCE_DISAGREES = 16384
 
     @property
     def phrase(self) -> str:
@@ -118,6 +120,12 @@ FROZEN_DISTANCE = 5e-3
 """What velocity or reference must have described before positions that do not change at all count
 as frozen [rad or m]. Less would also befall an arm that stands still or sticks."""
 
+RETRY_AFTER = 10.0
+"""Frozen times after which an arm that seemed frozen is tried once more. It may have been a stall:
+an arm that gets no torque does not move, and would seem frozen for ever."""
+
+_MOVING, _FROZEN_ONCE, _TRIED_AGAIN, _DEAD = 0.0, 1.0, 2.0, 3.0
+
 # Events as the kernels know them.
 _EFFORT, _RATE, _POSITION, _VELOCITY = 1, 2, 4, 8
 _BAD_STATE, _BAD_EFFORT, _BACK, _FROZEN, _STALE, _JUMP = 16, 32, 64, 128, 256, 512
@@ -141,6 +149,9 @@ class GuardTerms(NamedTuple):
         Array,
         Part("1", "Way described by velocity or reference while the positions were the same."),
     ]
+    frozen: Annotated[Array, Part("1", "0 moving, 1 frozen, 2 tried again, 3 frozen for good.")]
+    frozen_for: Annotated[Array, Part("1", "For how long it has been frozen [s].")]
+    force_difference: Annotated[Array, Part("1", "By how much λ may differ from the model [N].")]
     rank: Annotated[Array, Part("1", "Of the constraint at the last tick, NaN before the first.")]
     effort: Annotated[Array, Part("n", "Largest effort [N·m or N].")]
     step: Annotated[Array, Part("n", "Largest change of the effort in one tick [N·m or N].")]
@@ -198,16 +209,54 @@ def inspect_tick(
     else:
         copy(motion[0], g.theta)
         copy(motion[1], g.theta_rate)
-    if changed:
-        g.unchanged[0] = g.missing[0] = 0.0
-    else:
-        g.unchanged[0] += elapsed
-        following = not events & _STOP
-        g.missing[0] += elapsed * (max(fastest, planned) if following else fastest)
-        if g.unchanged[0] > g.frozen_time[0] and g.missing[0] > FROZEN_DISTANCE:
-            events |= _FROZEN
+    following = not events & _STOP and effort_acts(g)
+    seen = min(elapsed, 2.0 * g.period[0])  # what was not received says nothing
+    owed = seen * (max(fastest, planned) if following else fastest)
+    if is_frozen(changed, seen, owed, g):
+        events |= _FROZEN
     g.stamp[0] = stamp
     return events
+
+
+@compiled
+def effort_acts(g: GuardTerms) -> bool:
+    """Whether the effort last released could have moved anything."""
+    acts = False
+    for i in range(g.sent.size):
+        acts = acts or g.sent[i] != 0.0
+    return acts
+
+
+@compiled
+def is_frozen(changed: bool, seen: float, owed: float, g: GuardTerms) -> bool:
+    """Whether positions stay the same though they should not.
+
+    Args:
+        changed: Whether they are others than at the last tick.
+        seen: Time since then for which states were received [s].
+        owed: Way that velocity or reference describe in this time [rad or m].
+        g: What the guard remembers.
+    """
+    if changed:
+        g.unchanged[0] = g.missing[0] = 0.0
+        g.frozen[0] = _MOVING
+        return False
+    if g.frozen[0] == _DEAD:
+        return True
+    if g.frozen[0] == _FROZEN_ONCE:
+        g.frozen_for[0] += seen
+        if g.frozen_for[0] <= RETRY_AFTER * g.frozen_time[0]:
+            return True
+        g.frozen[0] = _TRIED_AGAIN
+        g.unchanged[0] = g.missing[0] = 0.0
+        return False
+    g.unchanged[0] += seen
+    g.missing[0] += owed
+    if g.unchanged[0] <= g.frozen_time[0] or g.missing[0] <= FROZEN_DISTANCE:
+        return False
+    g.frozen[0] = _FROZEN_ONCE if g.frozen[0] == _MOVING else _DEAD
+    g.frozen_for[0] = 0.0
+    return True
 
 
 @compiled
@@ -295,6 +344,7 @@ class Guard:
         g.hold_time[0], g.frozen_time[0] = limits.hold_time, limits.frozen_time
         g.stale_time[0] = limits.stale_time
         g.residual[0], g.force_time[0] = limits.residual, limits.force_time
+        g.force_difference[0] = limits.force_difference
         self.limits = limits
 
     def reset(self) -> None:
@@ -303,6 +353,12 @@ class Guard:
         g.sent[:] = 0.0
         g.theta[:] = g.stamp[0] = g.rank[0] = np.nan
         g.unchanged[0] = g.held[0] = g.waited[0] = g.missing[0] = 0.0
+        g.frozen[0] = g.frozen_for[0] = 0.0
+
+    @property
+    def arm_is_dead(self) -> bool:
+        """Whether the arm stayed frozen when it was tried once more: nothing is sent any more."""
+        return bool(self._terms.frozen[0] == _DEAD)
 
     def start_from(self, effort: Array) -> None:
         """Start anew from an effort that the arm needs, so that the first one sent is no bump."""

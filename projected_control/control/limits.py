@@ -31,6 +31,8 @@ class Limits:
         stale_time: After which a state that is read again and again is stale [s].
         residual: ‖Φ‖ beyond which the arm has left its constraint [m or rad].
         force_time: After which a measured wrench is stale [s].
+        force_difference: By how much the measured λ may differ from the model's before it is
+            said [N or N·m].
     """
 
     effort: Array
@@ -44,6 +46,7 @@ class Limits:
     stale_time: float = 0.02
     residual: float = 0.02
     force_time: float = 0.05
+    force_difference: float = 10.0
 
     @classmethod
     def of(
@@ -61,6 +64,7 @@ class Limits:
         stale_time: float = 0.02,
         residual: float = 0.02,
         force_time: float = 0.05,
+        force_difference: float = 10.0,
     ) -> Limits:
         """The description's limits, each replaced by what is given here if anything is."""
         described = arm.limits
@@ -85,6 +89,7 @@ class Limits:
             validate.positive("stale time", stale_time),
             validate.positive("residual limit", residual),
             validate.positive("force time", force_time),
+            validate.positive("force difference", force_difference),
         )
         for name in ("effort", "effort_rate", "velocity"):
             values = getattr(limits, name)

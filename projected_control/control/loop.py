@@ -13,6 +13,7 @@ from projected_control.control.force_source import (
     ForceSource,
     SourceKind,
     find_force,
+    sensor_disagrees,
     unpack_source,
 )
 from projected_control.control.guard import (
@@ -41,6 +42,7 @@ ACTIONS = tuple(Action)
 _LIMITED = int(Event.EFFORT_LIMITED | Event.RATE_LIMITED)
 _RANK_CHANGED, _CONTROL_LOST = int(Event.RANK_CHANGED), int(Event.CONTROL_LOST)
 _LEFT_CONSTRAINT, _FORCE_STALE = int(Event.LEFT_CONSTRAINT), int(Event.FORCE_STALE)
+_FORCE_DISAGREES = int(Event.FORCE_DISAGREES)
 _STOP, _HOLD = int(Action.STOP), int(Action.HOLD)
 
 _NONE, _SENSOR = int(SourceKind.NONE), int(SourceKind.SENSOR)
@@ -101,6 +103,9 @@ def tick(
         else:
             source = _NONE
     find_force(source, wrench, sensor_rotation, g.sent, t, s, c.lambda_measured)
+    bound = g.force_difference[0]
+    if source == _SENSOR and sensor_disagrees(c.lambda_measured, g.sent, bound, t, s):
+        events |= _FORCE_DISAGREES
     if dot(t.residual, t.residual) > g.residual[0] * g.residual[0]:
         events |= _LEFT_CONSTRAINT
     events |= inspect_tick(q, v, stamp, c.motion, g, events)

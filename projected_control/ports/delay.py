@@ -11,6 +11,9 @@ import numpy as np
 MEMORY = 100
 """How far back an echo is sought [ticks]."""
 
+ENOUGH_STAMPS = 10
+"""Steps from state to state from which their rate is believed."""
+
 LARGEST_AGE = 1.0
 """Of a state; beyond, its stamp is not of this computer's clock [s]."""
 
@@ -32,6 +35,20 @@ def delay_from_ages(ages: Sequence[float], rate: float) -> int | None:
     if len(believable) < max(len(ages) // 2, 1):
         return None
     return math.ceil(2.0 * float(np.quantile(believable, 0.95)) * rate) + 2
+
+
+def rate_from_stamps(stamps: Sequence[int]) -> float | None:
+    """How often an arm says its state, by the stamps of states in a row [Hz].
+
+    Args:
+        stamps: As they came [ns]; states may be missing.
+
+    Returns:
+        None where there are too few, as of an arm whose time stands still.
+    """
+    steps = np.diff(np.asarray(stamps, dtype=np.int64))
+    steps = steps[steps > 0]
+    return 1e9 / float(np.median(steps)) if steps.size >= ENOUGH_STAMPS else None
 
 
 class EchoDelay:

@@ -11,6 +11,8 @@ from collections.abc import Callable, Sequence
 from time import monotonic, perf_counter_ns
 from typing import Protocol
 
+import numpy as np
+
 from projected_control.control.guard import Action, Event, GuardReport
 from projected_control.control.loop import ControlLoop, Tick
 from projected_control.errors import ProjectedControlError
@@ -24,6 +26,7 @@ LOST_SECONDS = 0.5
 """Default for the silence of an arm after which a run ends [s]."""
 
 _STALE, _LEFT = int(Event.STATE_STALE), int(Event.LEFT_CONSTRAINT)
+_FINAL = int(Event.LEFT_CONSTRAINT | Event.STATE_FROZEN)
 
 
 class Listener(Protocol):
@@ -114,8 +117,8 @@ class Runner:
         self.report = report = self.loop.update(state)
         self.port.write(report.effort)
         self.statistics.count(report, state.stamp, perf_counter_ns() - begin)
-        if report.events & _LEFT and not self.lost:
-            self.lost = self._left_constraint()
+        if report.events & _FINAL and not self.lost:
+            self.lost = self._reason_to_end(report.events)
         tick = Tick(state, report, self.loop.controller, self.loop.multipliers)
         for listener in self._listeners:
             listener.ticked(tick)
@@ -173,10 +176,20 @@ class Runner:
         self.statistics.note(report)
         self.port.write(report.effort)
 
-    def _left_constraint(self) -> str:
-        from numpy.linalg import norm
+    def _reason_to_end(self, events: int) -> str:
+        """Why the run ends with these events; nothing where it need not."""
+        if events & _LEFT:
+            return self._left_constraint()
+        if self.loop.guard.arm_is_dead:
+            return (
+                "the arm does not move: its positions stayed the same under an effort, and again "
+                "when it was tried once more; its driver repeats them, or brakes hold the arm"
+            )
+        return ""
 
-        residual, limit = norm(self.loop.controller.model.residual), self.loop.guard.limits.residual
+    def _left_constraint(self) -> str:
+        residual = np.linalg.norm(self.loop.controller.model.residual)
+        limit = self.loop.guard.limits.residual
         return (
             f"the arm has left its constraint: ‖Φ‖ = {residual:.4g} m, allowed are {limit:g} m "
             "(limits.residual)"

@@ -22,6 +22,9 @@ from projected_control.ros.topics_port import QUEUE
 
 Array = NDArray[np.float64]
 
+MOST_ROWS = 20_000
+"""Of the course of a run; a longer one is thinned out."""
+
 TELL_EVERY = 10
 """Steps from one joint state and clock on the topics to the next."""
 
@@ -34,12 +37,13 @@ class Course:
 
     Args:
         loop: What runs.
+        compares: Whether λ is compared with the model's, which knows of no friction.
     """
 
-    def __init__(self, loop: ControlLoop) -> None:
+    def __init__(self, loop: ControlLoop, compares: bool) -> None:
         self._loop, self._model = loop, loop.controller.model
         self._expected: ForceSource | None = None
-        if self._model.constraint is not None:
+        if compares and self._model.constraint is not None:
             self._expected = ForceSource(self._model, "model", period=loop.controller.period)
         self._before = np.zeros(self._model.n)
         self._ticks = self._compared = 0
@@ -47,14 +51,17 @@ class Course:
         self._residual = 0.0
         self._began, self._time = monotonic(), 0.0
         self._rows: list[tuple[float, list[float], list[float]]] = []
+        self._every = TELL_EVERY
 
     def ticked(self, tick: Tick) -> None:
         self._residual = max(self._residual, float(np.linalg.norm(self._model.residual)))
         self._time = tick.state.stamp
-        if self._ticks % TELL_EVERY == 0:
+        if self._ticks % self._every == 0:
             self._compare(tick)
             error = tick.controller.error[0].tolist()
             self._rows.append((tick.state.stamp, error, tick.multipliers.tolist()))
+            if len(self._rows) >= MOST_ROWS:  # keep every second one, and so from now on
+                self._rows, self._every = self._rows[::2], 2 * self._every
         self._before[:] = tick.report.effort
         self._ticks += 1
 
@@ -72,10 +79,11 @@ class Course:
     def summary(self) -> dict[str, Any]:
         """The numbers of the run."""
         force, difference = np.sqrt(self._squares / max(self._compared, 1))
+        compared = self._compared > 0
         return {
             "residual_max": self._residual,
-            "lambda_model_rms": float(force),
-            "lambda_difference_rms": float(difference),
+            "lambda_model_rms": float(force) if compared else None,
+            "lambda_difference_rms": float(difference) if compared else None,
             "real_time_factor": self._time / max(monotonic() - self._began, 1e-9),
         }
 
@@ -90,10 +98,14 @@ class GazeboController(ControllerNode):
 
     Args:
         kind: Of the controller.
+
+    Attributes:
+        has_friction: Whether the joints in Gazebo have friction, of which our model knows nothing.
     """
 
     def __init__(self, kind: str) -> None:
         self._port: SteppedArm | None = None
+        self.has_friction = False
         self._course: Course | None = None
         super().__init__(kind)
         self._to_be_started = False  # the first step of the physics starts it
@@ -128,7 +140,7 @@ class GazeboController(ControllerNode):
         return self._port
 
     def _listeners(self, reporter: StateReporter) -> list[Any]:
-        self._course = Course(self._require_loop())
+        self._course = Course(self._require_loop(), not self.has_friction)
         return [reporter, self._course]
 
     def _check_neighbours(self, port: Port) -> None:
@@ -151,6 +163,7 @@ class GazeboController(ControllerNode):
             self._port.put(q, v, time, wrench)
             if self._runner is not None and not self._runner.lost:
                 self._runner.step()
+                self._console.noticed(self._runner.report, self._runner.time)
                 effort = np.zeros_like(q) if self._runner.lost else self._port.effort
         if self._writer is not None and self._steps % TELL_EVERY == 0:
             now = round(1e9 * time)

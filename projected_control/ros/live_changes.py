@@ -36,6 +36,7 @@ def prepare_change(
         force_gains = build.build_force_gains(settings)
         force.check_gains(force_gains, seconds)
         changes.append(lambda loop, time: force.set_gains(force_gains, seconds))
+        changes.append(lambda loop, time: build.tare_source(loop.force_source, settings.force))
         if "force.reference" in changed:
             desired = build.build_force_reference(settings, model.m)
             changes.append(lambda loop, time: loop.set_force_reference(desired))

@@ -15,9 +15,6 @@ from projected_control.ros.topics_port import TopicsPort, Wiring
 from projected_control.ros.wait_set import side_node
 from projected_control.settings.nodes import ControllerSettings
 
-AGE_SECONDS = 0.2
-"""For how long the age of states is looked at when the port is opened [s]."""
-
 RELEASE_SECONDS = 1.5
 """For which a controller that goes waits for the controller manager, which may be going too [s]."""
 
@@ -62,7 +59,7 @@ class Ros2ControlPort(TopicsPort):
 
     def open(self) -> RawState:
         state = super().open()
-        self.delay = delay_from_ages(self.ages(AGE_SECONDS), self.settings.rate) or 0
+        self.delay = delay_from_ages(self.ages, self.settings.rate) or 0
         return state
 
     def engage(self) -> None:

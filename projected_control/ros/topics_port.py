@@ -22,7 +22,7 @@ from projected_control.control.force_source import WORLD
 from projected_control.control.loop import ControlLoop
 from projected_control.control.state import RawState
 from projected_control.errors import ProjectedControlError
-from projected_control.ports.delay import EchoDelay
+from projected_control.ports.delay import EchoDelay, rate_from_stamps
 from projected_control.ports.port import Port
 from projected_control.ros.command_monitor import CommandMonitor
 from projected_control.ros.lifecycle import ManagedNode
@@ -42,6 +42,12 @@ lag. What a single stall left in the queue is answered in full."""
 
 FIRST_STATE_SECONDS = 1.0
 """How long opening waits for the arm [s]."""
+
+LISTEN_PERIODS = 200
+"""For how many periods states are listened to when the port is opened."""
+
+RATE_TOLERANCE = 0.1
+"""By which the rate of states may differ from the parameter rate."""
 
 LOCKSTEP_PATIENCE = 2.0
 """For which a wrench is awaited in lockstep, and without a state the controller gives up [s]."""
@@ -78,6 +84,7 @@ class TopicsPort(Port):
         skipped: States that a newer one overtook.
         malformed: States and wrenches that could not be read.
         disturbed: What somebody else commanded, which ended the run; empty for nothing.
+        ages: How old states were when they came, while the port was opened [s].
         echo: Measures the delay from the efforts that the arm reports.
         has_echo: Whether that delay counts.
         stamp_ns: Time of the last state [ns].
@@ -124,6 +131,7 @@ class TopicsPort(Port):
         self._monitor: CommandMonitor | None = None
         self.disturbed = ""
         self.echo = EchoDelay()
+        self.ages: list[float] = []
         self.skipped = self.malformed = 0
 
     # Opening and closing
@@ -132,6 +140,8 @@ class TopicsPort(Port):
         self._inbox.__enter__()
         self._entered = True
         state = self._first_state(FIRST_STATE_SECONDS)
+        if not self.settings.lockstep:
+            self.ages = self._require_rate()
         self._wrench_is_coming = self._needs_wrench or bool(
             self._node.count_publishers(self.wiring.wrench)
         )
@@ -164,18 +174,29 @@ class TopicsPort(Port):
                 return RawState(self.q.copy(), self._v.copy(), 0.0, wrench)
         raise ProjectedControlError(problem)
 
-    def ages(self, seconds: float) -> list[float]:
-        """How old states are when they come, by their stamps, over a while [s]."""
-        deadline, ages = monotonic() + seconds, []
+    def _require_rate(self) -> list[float]:
+        """Listen for a while; raise where states come at another rate than the settings say.
+
+        Returns:
+            How old states were when they came, by their stamps [s].
+        """
+        wanted = self.settings.rate
+        deadline, ages, stamps = monotonic() + LISTEN_PERIODS / wanted, [], []
         clock = self._node.get_clock()
         while monotonic() < deadline:
             self._inbox.wait(0.05)
             now = clock.now().nanoseconds
-            for message in self._inbox.unread(0)[:1]:
-                stamp = self._reader.read(message, self.q, self._v)
-                if stamp is not None:
-                    ages.append((now - stamp) * 1e-9)
+            read = [self._reader.read(m, self.q, self._v) for m in reversed(self._inbox.unread(0))]
+            came = [stamp for stamp in read if stamp is not None]
+            stamps += came
+            ages += [(now - stamp) * 1e-9 for stamp in came[-1:]]
             self._take_wrenches()
+        rate = rate_from_stamps(stamps)
+        if rate is not None and abs(rate / wanted - 1.0) > RATE_TOLERANCE:
+            raise ProjectedControlError(
+                f"the arm says its state {rate:.4g} times a second, but rate is {wanted:g} Hz, and "
+                f"gains and limits are judged for that; set rate to {rate:.4g}"
+            )
         return ages
 
     def engage(self) -> None:

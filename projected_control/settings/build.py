@@ -208,7 +208,11 @@ def build_limits(settings: MovedArmSettings, arm: Arm) -> Limits:
         frozen_time=group.frozen_time,
         stale_time=group.stale_time,
         residual=group.residual,
-        **({"force_time": group.force_time} if isinstance(group, groups.ForceLimits) else {}),
+        **(
+            {"force_time": group.force_time, "force_difference": group.force_difference}
+            if isinstance(group, groups.ForceLimits)
+            else {}
+        ),
     )
 
 
@@ -287,6 +291,7 @@ def build_loop(node: str, settings: ControllerSettings) -> ControlLoop:
         source = ForceSource(
             model, force.source, bandwidth=force.observer_bandwidth, period=controller.period
         )
+        tare_source(source, force)
         if controller.force is not None:
             force_reference = build_force_reference(settings, model.m)
     return ControlLoop(
@@ -296,6 +301,15 @@ def build_loop(node: str, settings: ControllerSettings) -> ControlLoop:
         force_reference=force_reference,
         force_source=source or "sensor",
     )
+
+
+def tare_source(source: ForceSource, force: groups.Force) -> None:
+    """Tell a source what its sensor shows of itself and of the tool."""
+    for name, numbers, size in (("tare", force.tare, 6), ("tool_centre", force.tool_centre, 3)):
+        if len(numbers) not in (0, size):
+            raise InvalidValue(f"force.{name} must have {size} numbers or none, got {len(numbers)}")
+    source.set_offset(np.array(force.tare or np.zeros(6)))
+    source.set_tool(force.tool_mass, force.tool_centre or (0.0, 0.0, 0.0))
 
 
 def build_plant(settings: SimulatedArmSettings) -> SimulatedArm:

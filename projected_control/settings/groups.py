@@ -69,6 +69,9 @@ class Force(Group):
     reference: Numbers = parameter((0.0,), "λ_d, one number per constraint row", "N", minimum=-1e6, maximum=1e6, live=True)
     source: str = parameter("sensor", "Where λ comes from: the wrench topic, the model (32), or a momentum observer", choices=SOURCES)
     observer_bandwidth: float = parameter(50.0, "Bandwidth of the momentum observer", "Hz", minimum=SMALL, maximum=1e4)
+    tare: Numbers = parameter((), "Wrench that the sensor shows without contact and without tool, force then moment, in its own axes; subtracted. The service ~/tare measures it; empty for none", "N and N·m", minimum=-1e6, maximum=1e6, live=True)
+    tool_mass: float = parameter(0.0, "Mass of what hangs beyond the sensor; its weight is taken away from the wrench", "kg", minimum=0.0, maximum=1e3, live=True)
+    tool_centre: Numbers = parameter((), "Centre of mass of that tool, in the sensor's axes; empty for the sensor's origin", "m", minimum=-10.0, maximum=10.0, live=True)
 
 
 @dataclass(frozen=True)
@@ -101,6 +104,7 @@ class ForceLimits(Limits):
     """What the guard allows where the force counts."""
 
     force_time: float = parameter(0.05, "Without a new wrench, after which the arm is braked", "s", minimum=1e-3, maximum=10.0, live=True)
+    force_difference: float = parameter(10.0, "By how much the measured λ may differ from the model's, under an effort, before /diagnostics say so", "N", minimum=SMALL, maximum=1e9, live=True)
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ from projected_control.apps.demo.case import DemoSettings, run_in_process
 from projected_control.apps.launch import choices, gazebo_world
 from projected_control.errors import ProjectedControlError
 from projected_control.ros.gazebo_system import find_gazebo
-from projected_control.settings.nodes import ARM, PASSIVE, demo_cases
+from projected_control.settings.nodes import ARM, PASSIVE, checked, demo_cases, own_values
 
 SECONDS = 8.0
 WORLD = "/world/constrained_arm/control"
@@ -62,15 +62,15 @@ def environment(tmp_path):
 def settings_of(choice, friction=False):
     """Of the controller, and of everything."""
     case = demo_cases()[choice]
-    files = [choices.arm_file("auto", case.arm), choices.preset_file("paper")]
-    settings = {**choices.read_all(files), **case.own}
+    given = {"controller": choice, "arm": "auto", "preset": "paper", "friction": "false"}
+    settings = choices.choose(given).values()
     if case.arm == "slider_crank":  # Gazebo wants links with inertia
         settings["robot_description_arguments"] = ["inertia:=rod"]
     if case.node != PASSIVE:
         settings["passive_joints"] = []
     if friction:
         settings |= choices.FRICTION
-    return case, choices.require_valid(case.node, settings), settings
+    return case, checked(case.node, own_values(case.node, settings)), settings
 
 
 def write(folder, choice, friction=False, **more):
@@ -102,7 +102,7 @@ def run(folder, environment, choice, seconds=SECONDS, **more):
 def own(choice, seconds=SECONDS, friction=False):
     """The numbers of the same run in our own simulation."""
     case, controller, settings = settings_of(choice, friction)
-    arm = choices.require_valid(ARM, settings)
+    arm = checked(ARM, own_values(ARM, settings))
     return run_in_process(DemoSettings(case, seconds, controller, arm, {}))
 
 

@@ -136,8 +136,11 @@ def test_faults(team: Team, fault: str, event: str, answer: str) -> None:
         assert (np.abs(sent) > 0.0).any()
         newest = team.states.messages
         team.fleet.until(lambda: max(map(abs, newest[-1].velocity)) < 0.01, "a braked arm")
+    team.fleet.until(lambda: f"]: {event}: " in team.controller.log, "a line on the console")
     team.fault("none")
     team.follows()
+    if fault not in ("back", "silent"):  # these come and go
+        team.fleet.until(lambda: f"]: {event}: over after " in team.controller.log, "its end")
     if fault == "silent":
         assert team.counted("answers: zero") > before
     elif fault == "back":

@@ -11,7 +11,6 @@ pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
 from fleet import STEADY, THREE_LINK, Fleet
 from sensor_msgs.msg import JointState
 
-from projected_control.ros.neighbours import left_constraint
 from projected_control.settings.nodes import ARM, FORCE, MOTION, WATCHDOG
 
 SETTINGS = {**THREE_LINK, **STEADY, "friction.viscous": [1.0]}
@@ -82,8 +81,3 @@ def test_motors_give_nothing_after_the_last_command(fleet: Fleet) -> None:
     arm.send(0.5, -0.2, 0.1)
     arm.until_effort(0.5, -0.2, 0.1)
     arm.until_effort(0.0, 0.0, 0.0)
-
-
-def test_a_residual_that_is_no_number_is_left_to_the_guard() -> None:
-    assert "has left its constraint" in left_constraint(0.03, 0.02)
-    assert left_constraint(0.01, 0.02) == left_constraint(float("nan"), 0.02) == ""

@@ -19,7 +19,7 @@ from std_msgs.msg import Float64MultiArray
 from projected_control.ros.controller_node import ControllerNode
 from projected_control.ros.effort_watchdog import EffortWatchdogNode
 from projected_control.ros.simulated_arm import SimulatedArmNode
-from projected_control.settings.nodes import ARM, FORCE, WATCHDOG
+from projected_control.settings.nodes import ARM, FORCE, WATCHDOG, parameters_of
 
 SETTINGS = {**THREE_LINK, "lockstep": True, "reference.kind": "hold", "friction.viscous": [0.5]}
 BY_HAND = {**SETTINGS, "autostart": False}
@@ -158,8 +158,13 @@ def test_threads_in_this_process(fleet: Fleet) -> None:
     rclpy.init(domain_id=fleet.domain, signal_handler_options=SignalHandlerOptions.NO)
     nodes = [SimulatedArmNode(), EffortWatchdogNode(), ControllerNode(FORCE)]
     try:
-        nodes[1].set_parameters([rclpy.Parameter("joints", value=SETTINGS["joints"])])
-        nodes[2].set_parameters([rclpy.Parameter("watchdog", value=WATCHDOG)])
+        for node in nodes:
+            values = {**SETTINGS, "watchdog": WATCHDOG, "limits.watchdog_time": 10.0}
+            own = {k: v for k, v in values.items() if k in parameters_of(node.kind)}
+            result = node.set_parameters_atomically(
+                [rclpy.Parameter(name, value=value) for name, value in own.items()]
+            )
+            assert result.successful, result.reason
         before = set(threading.enumerate())
         for node in nodes:
             node.trigger_configure()

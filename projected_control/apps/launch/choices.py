@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +12,16 @@ import yaml
 
 from projected_control.errors import InvalidValue, ProjectedControlError
 from projected_control.resources import share_file
-from projected_control.settings import build
-from projected_control.settings.files import read_parameter_file
+from projected_control.settings import build, inspection
+from projected_control.settings.layers import Layers
 from projected_control.settings.nodes import (
-    ARM,
+    CONTROLLERS,
+    ControllerSettings,
+    DemoCase,
     NodeSettings,
     SimulatedArmSettings,
-    checked,
-    own_values,
+    demo_cases,
+    nodes,
 )
 
 BOOLEANS = {"true": True, "false": False}
@@ -61,29 +64,89 @@ def arm_file(name: str, default: str) -> Path:
     return folder / f"{wanted}.yaml"
 
 
-def preset_file(name: str) -> Path:
-    """The parameter file of a preset."""
-    return share_file("config", "presets", f"{name}.yaml")
+@dataclass(frozen=True)
+class Choice:
+    """What the common arguments of the launch files amount to.
+
+    Attributes:
+        case: The controller, and what it sets.
+        layers: The parameters of preset, arm and controller.
+        joints: That move.
+        passive: Those of them without a motor, as far as this controller knows such.
+        friction: Of a simulated arm, as parameters.
+    """
+
+    case: DemoCase
+    layers: Layers
+    joints: tuple[str, ...]
+    passive: tuple[str, ...]
+    friction: Mapping[str, Any]
+
+    @property
+    def motors(self) -> list[str]:
+        """Joints with a motor."""
+        return [name for name in self.joints if name not in self.passive]
+
+    @property
+    def all_motors(self) -> dict[str, Any]:
+        """For an arm whose controller moves all joints: none of them is passive."""
+        return {} if self.passive else {"passive_joints": []}
+
+    def settings(self, node: str, own: Mapping[str, Any]) -> NodeSettings:
+        """The complete settings of a node, with values of the launch file's own on top."""
+        return self.layers.on_top(own, "launch file and its arguments").settings(node)
+
+    def values(self) -> dict[str, Any]:
+        """Everything that is given to any node, by name."""
+        return {k: v for node in nodes() for k, v in self.layers.values(node).items()}
 
 
-def read_all(files: Iterable[Path]) -> dict[str, Any]:
-    """The settings of several files, later ones first."""
-    return {name: value for path in files for name, value in read_parameter_file(path).items()}
+def choose(given: Mapping[str, str]) -> Choice:
+    """Read the files that the arguments name; raises where something is wrong with them."""
+    case = demo_cases()[given["controller"]]
+    file = arm_file(given["arm"], case.arm)
+    layers = Layers.read([file], given["preset"])
+    layers = layers.on_top(case.own, f"controller:={case.name}")
+    arm = layers.arm()
+    takes_passive = CONTROLLERS[case.node].takes_passive_joints
+    if takes_passive and not arm.passive_joints:
+        raise InvalidValue(
+            f"controller:={case.name} needs an arm with passive_joints, and {file} names none"
+        )
+    passive = arm.passive_joints if takes_passive else ()
+    joints = arm.joints or build.build_arm(arm).joint_names
+    friction = FRICTION if BOOLEANS[given["friction"]] else {}
+    return Choice(case, layers, tuple(joints), passive, friction)
 
 
-def require_valid(node: str, settings: Mapping[str, Any]) -> NodeSettings:
-    """A node's complete settings out of those of all nodes; raises where one is wrong."""
-    return checked(node, own_values(node, settings))
+def require_sound(choice: Choice, settings: NodeSettings) -> list[str]:
+    """Raise where the controller would not start, as `projected-control check` finds; warnings."""
+    if not isinstance(settings, ControllerSettings):
+        raise InvalidValue(f"{settings.title()} is no controller")
+    guess = choice.layers.arm().simulation.start
+    return inspection.require_sound(choice.case.node, settings, guess)
 
 
-def start_of(settings: Mapping[str, Any]) -> dict[str, float]:
-    """Joint positions at which an arm's file starts it, assembled on its constraint."""
-    hardware = build.build_plant(SimulatedArmSettings.of(own_values(ARM, settings)))
+def summary_file(text: str) -> Path | None:
+    """The file for the numbers of a run; its folder must be there before the run."""
+    if not text:
+        return None
+    path = Path(text).expanduser().absolute()
+    if not path.parent.is_dir():
+        raise InvalidValue(f"summary:={text}: there is no folder {path.parent}; make it first")
+    return path
+
+
+def start_of(arm: SimulatedArmSettings) -> dict[str, float]:
+    """Joint positions at which an arm starts, assembled on its constraint."""
+    hardware = build.build_plant(arm)
     names = hardware.plant.model.arm.joint_names
     return dict(zip(names, hardware.plant.q.tolist(), strict=True))
 
 
-def controllers_file(joints: Iterable[str], sensor: str, frame: str, text: str) -> str:
+def controllers_file(
+    joints: Iterable[str], sensor: str, frame: str, text: str, rate: float = 1000.0
+) -> str:
     """The controllers' parameter file, with the joints and the sensor of an arm filled in.
 
     Args:
@@ -91,13 +154,22 @@ def controllers_file(joints: Iterable[str], sensor: str, frame: str, text: str) 
         sensor: Name of the force-torque sensor.
         frame: That it measures in.
         text: The file as it stands in config/.
+        rate: Of the controller manager [Hz].
     """
     content = yaml.safe_load(text)
+    content["controller_manager"]["ros__parameters"]["update_rate"] = whole_rate(rate)
     for name in ("effort_controller", "forward_effort_controller"):
         content[name]["ros__parameters"]["joints"] = list(joints)
     broadcaster = content["force_torque_sensor_broadcaster"]["ros__parameters"]
     broadcaster |= {"sensor_name": sensor, "frame_id": frame}
     return str(yaml.safe_dump(content, sort_keys=False))
+
+
+def whole_rate(rate: float) -> int:
+    """A rate as a controller manager takes it [Hz]."""
+    if rate != round(rate):
+        raise InvalidValue(f"a controller manager's rate is a whole number of Hz, got {rate:g}")
+    return round(rate)
 
 
 def first_installed(candidates: Mapping[str, str], prefix_of: Any) -> str:

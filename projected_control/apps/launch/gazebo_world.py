@@ -116,6 +116,7 @@ def write_files(
         "parameters": str(files.parameters),
         "start": start_in(settings)[0],
         "sensor": SENSOR_TOPIC,
+        "friction": setting.friction,
         "summary": "" if summary is None else str(summary),
     }
     files.bridge.write_text(json.dumps(bridge, indent=2), encoding="utf-8")
@@ -184,6 +185,7 @@ def _write_scene(
     if setting.friction:
         coulomb, viscous = (FRICTION[f"friction.{kind}"][0] for kind in ("coulomb", "viscous"))
         given |= {"friction": repr(coulomb), "damping": repr(viscous)}
+    given |= {"sensor_rate": repr(controller.rate)}
     given |= {"gazebo": "true", "yaw": repr(setting.yaw), **arguments}
     description = build.description_file(controller.robot_description_file)
     files.model.write_text(read_description(description, given).urdf, encoding="utf-8")

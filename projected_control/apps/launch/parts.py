@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
+import yaml
 from launch.action import Action
 from launch.actions import (
     DeclareLaunchArgument,
@@ -14,17 +17,19 @@ from launch.actions import (
     RegisterEventHandler,
     SetEnvironmentVariable,
     Shutdown,
+    TimerAction,
 )
-from launch.event_handlers import OnProcessExit
+from launch.event_handlers import OnProcessExit, OnShutdown
 from launch.launch_context import LaunchContext
 from launch.launch_description import LaunchDescription
 from launch.substitutions import EnvironmentVariable
-from launch_ros.actions import Node
+from launch_ros.actions import LifecycleNode, Node
 
 from projected_control.apps.launch import choices
-from projected_control.errors import InvalidValue
+from projected_control.apps.launch.choices import Choice
+from projected_control.errors import ProjectedControlError
 from projected_control.resources import PRESETS
-from projected_control.settings.nodes import PASSIVE, DemoCase, demo_cases
+from projected_control.settings.nodes import NodeSettings, demo_cases
 
 
 def arguments(controller: str, preset: str) -> list[DeclareLaunchArgument]:
@@ -47,8 +52,8 @@ def arguments(controller: str, preset: str) -> list[DeclareLaunchArgument]:
         DeclareLaunchArgument(
             "preset",
             default_value=preset,
-            choices=list(PRESETS),
-            description="Gains and limits, a file in config/presets/.",
+            description="Gains and limits: a file in config/presets/ without its ending "
+            f"({', '.join(PRESETS)}), or a path. What the arm's file says counts before it.",
         ),
         DeclareLaunchArgument(
             "friction",
@@ -57,7 +62,31 @@ def arguments(controller: str, preset: str) -> list[DeclareLaunchArgument]:
             description="Joint friction of a simulated arm: Coulomb 0.3 N·m, viscous "
             "0.05 N·m·s/rad.",
         ),
+        DeclareLaunchArgument(
+            "show",
+            default_value="false",
+            choices=list(choices.BOOLEANS),
+            description="Print every parameter of the controller and where it came from.",
+        ),
     ]
+
+
+def names() -> list[DeclareLaunchArgument]:
+    """What our nodes are called, and the topics they listen to."""
+    return [
+        DeclareLaunchArgument(
+            "namespace", default_value="", description="Namespace of our nodes and their topics."
+        ),
+        DeclareLaunchArgument(
+            "joint_states", default_value="joint_states", description="Topic of the joint states."
+        ),
+        DeclareLaunchArgument(
+            "wrench", default_value="wrench", description="Topic of the measured wrench."
+        ),
+    ]
+
+
+TOPICS = ("joint_states", "wrench")
 
 
 def description(
@@ -76,40 +105,80 @@ def description(
     )
 
 
-class Choice(NamedTuple):
-    """What the common arguments amount to.
+def node(
+    context: LaunchContext,
+    name: str,
+    settings: NodeSettings,
+    on_exit: Callable[..., list[Action]],
+    remappings: Sequence[tuple[str, str]] = (),
+) -> LifecycleNode:
+    """A node of this package, with its parameters in a file that goes when the launch ends."""
+    given = context.launch_configurations
+    topics = [(topic, given[topic]) for topic in TOPICS if given.get(topic, topic) != topic]
+    return LifecycleNode(
+        package="projected_control",
+        executable=name,
+        name=name,
+        namespace=given.get("namespace", ""),
+        parameters=[str(parameter_file(context, name, settings))],
+        remappings=[*remappings, *topics],
+        output="screen",
+        emulate_tty=True,
+        on_exit=lambda event, context: on_exit(context, name, event.returncode),
+    )
 
-    Attributes:
-        case: The controller, and what it sets.
-        files: Of arm and preset, for the nodes.
-        settings: All that stands in them.
-        passive, motors: Joints without and with a motor.
-        friction: Of a simulated arm, as settings.
+
+def parameter_file(context: LaunchContext, name: str, settings: NodeSettings) -> Path:
+    """Write the parameters of a node, as far as they differ from its defaults."""
+    defaults = type(settings).of({}).values()
+    given = {name: v for name, v in settings.values().items() if v != defaults[name]}
+    content = yaml.safe_dump({"/**": {"ros__parameters": given}}, allow_unicode=True)
+    return temporary_file(context, f"{name}_", content)
+
+
+def temporary_file(context: LaunchContext, prefix: str, content: str) -> Path:
+    """A file that goes when the launch ends."""
+    handle, name = tempfile.mkstemp(prefix=f"projected_control_{prefix}", suffix=".yaml")
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
+        file.write(content)
+    path = Path(name)
+    context.register_event_handler(OnShutdown(on_shutdown=lambda *_: path.unlink(missing_ok=True)))
+    return path
+
+
+def checks(context: LaunchContext, choice: Choice, settings: NodeSettings) -> list[Action]:
+    """Refuse what would not start; say what is doubtful, and on demand where values came from."""
+    warnings = choices.require_sound(choice, settings)
+    said: list[Action] = [LogInfo(msg=f"WARNING: {warning}") for warning in warnings]
+    if choices.BOOLEANS[context.launch_configurations["show"]]:
+        said += [LogInfo(msg=line) for line in choice.layers.table(choice.case.node)]
+    return said
+
+
+def fail(reason: str) -> list[Action]:
+    """End the launch with a status that is not 0."""
+
+    def end(context: LaunchContext) -> None:
+        if not context.is_shutdown:
+            raise ProjectedControlError(reason)
+
+    return [OpaqueFunction(function=end)]
+
+
+def end_with(context: LaunchContext, name: str, status: int, after: float = 0.0) -> list[Action]:
+    """When a process has ended, end the others; with a status that is not 0 where it failed.
+
+    Args:
+        context: Of the launch.
+        name: Of what ended.
+        status: With which it did.
+        after: For how long the others go on, to see to the arm [s].
     """
-
-    case: DemoCase
-    files: list[Path]
-    settings: dict[str, Any]
-    passive: list[str]
-    motors: list[str]
-    friction: dict[str, Any]
-
-
-def choice(given: dict[str, str]) -> Choice:
-    """Read the files that the arguments name."""
-    case = demo_cases()[given["controller"]]
-    files = [choices.arm_file(given["arm"], case.arm), choices.preset_file(given["preset"])]
-    settings = choices.read_all(files)
-    passive = settings.get("passive_joints", [])
-    if case.node == PASSIVE and not passive:
-        raise InvalidValue(
-            f"controller:=passive needs an arm with passive_joints, and {files[0]} names none"
-        )
-    if case.node != PASSIVE:
-        passive = []  # the others move all joints
-    motors = [name for name in settings.get("joints", []) if name not in passive]
-    friction = choices.FRICTION if choices.BOOLEANS[given["friction"]] else {}
-    return Choice(case, files, settings, passive, motors, dict(friction))
+    if context.is_shutdown:
+        return []
+    how = f"was killed by signal {-status}" if status < 0 else f"ended with status {status}"
+    then = fail(f"{name} {how}") if status else [Shutdown(reason=f"{name} ended")]
+    return [TimerAction(period=after, actions=then)] if after else then
 
 
 def spawner(names: Sequence[str], parameters: Path, *more: str) -> Node:
@@ -129,8 +198,7 @@ def after(process: Node, then: list[Action], what: str) -> RegisterEventHandler:
         if context.is_shutdown:
             return []
         if event.returncode:
-            reason = f"{what} did not come up (spawner's status {event.returncode})"
-            return [LogInfo(msg=reason), Shutdown(reason=reason)]
+            return fail(f"{what} did not come up (spawner's status {event.returncode})")
         return then
 
     return RegisterEventHandler(OnProcessExit(target_action=process, on_exit=go_on))
