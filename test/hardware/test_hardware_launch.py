@@ -18,7 +18,9 @@ pytest.importorskip(
 )
 
 from ament_index_python.packages import PackageNotFoundError, get_package_prefix
+from quiet import within
 from rig import running
+from ros_domain import free_domain
 
 NEEDED = ("controller_manager", "robot_state_publisher", "projected_control")
 SIMULATED = "joint_state_topic_hardware_interface"
@@ -41,9 +43,11 @@ def own_domain(monkeypatch, tmp_path):
     """A ROS domain of one's own."""
     require(*NEEDED)
     monkeypatch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
-    monkeypatch.setenv("ROS_DOMAIN_ID", "87")
+    domain, lock = free_domain()
+    monkeypatch.setenv("ROS_DOMAIN_ID", str(domain))
     monkeypatch.setenv("ROS_LOG_DIR", str(tmp_path))
-    return tmp_path / "launch.log"
+    yield tmp_path / "launch.log"
+    lock.close()
 
 
 @pytest.fixture
@@ -56,8 +60,24 @@ def simulated(own_domain):
         yield rig
 
 
-def report(what, zero, reason):
-    print(f"\n{what}: no torque after {1e3 * zero:.1f} ms, reason after {reason:.2f} s")
+NO_TORQUE = {
+    "controller killed": 0.020,
+    "controller hung": 0.020,
+    "watchdog killed": 0.8,
+    "watchdog hung": 0.8,
+    "controller manager killed": 0.060,
+    "arm killed": 0.150,
+    "switched away": 0.020,
+    "somebody else": 0.020,
+    "messages of the wrong size": 1.3,
+}
+"""After which there is no torque, as docs/hardware.md says [s]."""
+
+
+def report(what, zero, reason, detail=""):
+    """Print the times; the first must be as documented, in a test marked quiet."""
+    print(f"\n{what}{detail}: no torque after {1e3 * zero:.1f} ms, reason after {reason:.2f} s")
+    within(NO_TORQUE[what], zero, f"{what}: the end of the torque")
 
 
 def test_dry_run_comes_up_and_gives_the_arm_back(own_domain):
@@ -87,31 +107,31 @@ def test_former_controllers_come_back(own_domain):
         assert states["effort_controller"] == "inactive"
 
 
+@pytest.mark.quiet
 def test_controller_killed(simulated):
     when = simulated.kill(CONTROLLER)
     zero = simulated.silence_after(when)
     said = simulated.until_said(WATCHDOG, "no heartbeat", "effort_controller deactivated")
-    assert zero < 1.0
     assert simulated.controllers()["effort_controller"] == "inactive"
     report("controller killed", zero, said - when)
 
 
+@pytest.mark.quiet
 def test_watchdog_killed(simulated):
     when = simulated.kill(WATCHDOG)
     zero = simulated.silence_after(when)
     said = simulated.until_said(CONTROLLER, "the watchdog effort_watchdog has been silent")
-    assert zero < 3.0
     simulated.until(lambda: simulated.values[CONTROLLER]["state"] == "inactive", "the end")
     assert simulated.controllers()["effort_controller"] == "inactive"
     report("watchdog killed", zero, said - when)
 
 
+@pytest.mark.quiet
 def test_controller_hung(simulated):
     """As good as killed: zeros at once, and where it lasts the effort controller is deactivated."""
     with simulated.hung(CONTROLLER) as when:
         zero = simulated.silence_after(when)
         said = simulated.until_said(WATCHDOG, "no heartbeat", "effort_controller deactivated")
-    assert zero < 1.0
     assert simulated.controllers()["effort_controller"] == "inactive"
     simulated.until_said(CONTROLLER, "effort_controller is inactive", since=when)
     report("controller hung", zero, said - when)
@@ -127,11 +147,11 @@ def test_a_moment_costs_a_moment(simulated):
     print(f"\na moment: {simulated.torques[-1][0] - when:.3f} s later it goes on")
 
 
+@pytest.mark.quiet
 def test_watchdog_hung(simulated):
     with simulated.hung(WATCHDOG) as when:
         zero = simulated.silence_after(when)
         said = simulated.until_said(CONTROLLER, "the watchdog effort_watchdog has been silent")
-    assert zero < 3.0
     assert simulated.controllers()["effort_controller"] == "inactive"
     report("watchdog hung", zero, said - when)
 
@@ -143,9 +163,11 @@ def test_both_killed(simulated):
     simulated.until(lambda: monotonic() > deadline, "time to pass")
     held = [torque for t, torque in simulated.torques if t > when + 0.1]
     print(f"\nboth killed: torque held after 3 s: {held[-1]:.2f} N·m")
+    assert held[-1] > 0.0  # if it is not, docs/safety.md warns of what does not happen
 
 
 @pytest.mark.parametrize("numbers", [[1.0] * 3, [float("nan")] * 3])
+@pytest.mark.quiet
 def test_a_stranger_with_the_right_size(simulated, numbers):
     """The controller stops at its first message, and nobody can reach the arm from then on."""
     with simulated.stranger() as send:
@@ -157,18 +179,18 @@ def test_a_stranger_with_the_right_size(simulated, numbers):
         )
         send(*numbers)
         zero = simulated.silence_after(when)
-    assert zero < 1.0
-    report(f"somebody sent {numbers}", zero, said - when)
+    report("somebody else", zero, said - when, f" sent {numbers}")
 
 
+@pytest.mark.quiet
 def test_controller_manager_killed(simulated):
     when = simulated.kill("ros2_control_node")
     zero = simulated.silence_after(when)
     said = simulated.until_said(CONTROLLER, "no joint state for")
-    assert zero < 1.0
     report("controller manager killed", zero, said - when)
 
 
+@pytest.mark.quiet
 def test_arm_killed(simulated):
     """The controller manager goes on with fresh stamps and frozen positions."""
     commands = simulated.listen_to_commands()
@@ -176,10 +198,10 @@ def test_arm_killed(simulated):
     said = simulated.until_said(CONTROLLER, "state frozen", since=when)
     simulated.until(lambda: commands and not any(commands[-1][1]), "zeros")
     zero = next(t for t, numbers in commands if t > when and not any(numbers)) - when
-    assert zero < 1.0
     report("arm killed", zero, said - when)
 
 
+@pytest.mark.quiet
 def test_a_stranger_who_goes_on_with_messages_of_the_wrong_size(simulated):
     """Either the effort controller fails, or the stranger is noticed: the torque ends."""
     with simulated.stranger() as send:
@@ -193,14 +215,14 @@ def test_a_stranger_who_goes_on_with_messages_of_the_wrong_size(simulated):
         zero = simulated.silence_after(when)
     message = simulated.said_by(CONTROLLER)
     assert "rig also commands this arm" in message or "effort_controller is inactive" in message
-    report(f"messages of the wrong size ({message})", zero, zero)
+    report("messages of the wrong size", zero, zero, f" ({message})")
 
 
+@pytest.mark.quiet
 def test_switched_away_by_somebody_else(simulated):
     when = simulated.switch([], ["effort_controller"])
     zero = simulated.silence_after(when)
     said = simulated.until_said(CONTROLLER, "effort_controller is inactive: somebody", since=when)
-    assert zero < 1.0
     report("switched away", zero, said - when)
 
 
