@@ -240,7 +240,7 @@ def test_an_arm_that_moves_is_not_tared():
     class Moving(Biased):
         speed = 0.2
 
-    with pytest.raises(ProjectedControlError, match="the arm moves at 0.2"):
+    with pytest.raises(ProjectedControlError, match=r"the arm moves at 0\.2"):
         measure_tare(*free_arm(Moving))
 
 
