@@ -8,6 +8,7 @@ The runs start from zero effort, as they did when they were first taken.
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -15,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from arms import planar_chain_model, raw_state, slider_model, spatial_model, state_on
 
-from projected_control.apps.demo.case import settings_for
+from projected_control.apps.demo.case import run_in_process, settings_for
 from projected_control.control import (
     ForceController,
     ForceGains,
@@ -221,8 +222,20 @@ def configuration_file(name: str) -> dict:
     return read_parameter_file(share_file("config", f"{name}.yaml"))
 
 
+def lockstep() -> str:
+    """The numbers of the runs in test/ros/test_lockstep.py, in process, as JSON."""
+    overrides = {"diagnostics_rate": 20.0, "autostart": False, **FRICTION}
+    numbers = {
+        choice: run_in_process(settings_for(choice, 1.5, "paper", True, overrides))
+        for choice in demo_cases()
+    }
+    return json.dumps(numbers, indent=2)
+
+
 def main(names: list[str]) -> None:
     FOLDER.mkdir(exist_ok=True)
+    if not names:
+        (FOLDER / "lockstep.json").write_text(lockstep())
     for name in names or RUNS:
         values = RUNS[name]()
         np.savez_compressed(FOLDER / f"{name}.npz", **values)

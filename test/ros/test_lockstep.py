@@ -6,7 +6,9 @@ import pytest
 
 pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
 
+import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from fleet import Fleet
@@ -19,6 +21,10 @@ TICKS = 1500
 KEYS = ("tracking_rms", "tracking_peak", "lambda_rms", "torque_rms", "torque_peak")
 FRICTION = {"friction.coulomb": [0.3], "friction.viscous": [0.05]}
 OVERRIDES = {"diagnostics_rate": 20.0, "autostart": False, **FRICTION}
+
+
+GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "lockstep.json").read_text())
+"""What the runs in process gave when the golden runs were taken; see test/golden_runs.py."""
 
 
 def settings_of(choice: str) -> DemoSettings:
@@ -46,10 +52,12 @@ def compare(numbers: Mapping[str, Any], expected: Mapping[str, Any]) -> None:
         assert expected[key] > 0.0
 
 
-def compare_twice(fleet: Fleet, controller: str, settings: DemoSettings) -> None:
+def compare_twice(fleet: Fleet, controller: str, settings: DemoSettings, golden: str = "") -> None:
     """The second time the arm names its joints in another order, which must change nothing."""
     first = run(fleet, controller, ARM)
     compare(first, run_in_process(settings))
+    if golden:
+        compare(first, GOLDEN[golden])
     fleet.put(ARM, {"fault": "reordered"})
     second = run(fleet, controller, ARM)
     fleet.put(ARM, {"fault": "none"})
@@ -74,7 +82,7 @@ def test_on_the_slider(slider: Fleet, choice: str, controller: str) -> None:
     settings = settings_of(choice)
     if controller == MOTION:
         slider.put(MOTION, {"law": settings.controller.law})
-    compare_twice(slider, controller, settings)
+    compare_twice(slider, controller, settings, choice)
 
 
 def test_with_a_passive_joint(fleet: Fleet) -> None:
