@@ -166,7 +166,10 @@ class Runner:
         if not self.port.waits or (self._stale and silent > self.loop.guard.limits.stale_time):
             self._answer_silence()
         if self.port.waits and silent > self.lost_time:
-            self.lost = f"no joint state for {silent:.2f} s: the arm or its driver has stopped"
+            self.lost = (
+                f"no joint state for {silent:.2f} s: the arm or its driver has stopped, or this "
+                "computer was too busy to deliver them"
+            )
         for listener in self._listeners:
             listener.waited()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import os
 import signal
@@ -34,6 +35,11 @@ from projected_control.settings.nodes import (
     NodeSettings,
     settings_class,
 )
+
+END_WITH_PARENT = "PROJECTED_CONTROL_END_WITH_PARENT"
+"""Set to 1 in the environment of a node that is not to outlive the process that started it."""
+
+_PR_SET_PDEATHSIG = 1
 
 RETRY_SECONDS = 0.25
 """How often a node that starts itself tries again [s]."""
@@ -245,6 +251,8 @@ def run(
     stop: list[int] = []
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.append(1))
+    if os.environ.get(END_WITH_PARENT) == "1":
+        end_with_parent()
     argv = list(sys.argv if arguments is None else arguments)
     try:
         check_arguments(kind, argv)
@@ -284,6 +292,17 @@ def run(
         node.destroy_node()
         rclpy.shutdown()
     return 1 if trouble else 0
+
+
+def end_with_parent() -> None:
+    """Have the system send us SIGTERM when the process that started us ends, however it ends.
+
+    For those who start nodes and may be killed: the nodes would go on for ever, with priority.
+    """
+    parent = os.getppid()
+    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+    if os.getppid() != parent:  # it ended while we asked
+        os.kill(os.getpid(), signal.SIGTERM)
 
 
 def _prepare(kind: str, argv: Sequence[str]) -> Preparation:
