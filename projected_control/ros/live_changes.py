@@ -35,6 +35,7 @@ def prepare_change(
     if "force" in groups and force is not None and isinstance(settings, ForceControllerSettings):
         force_gains = build.build_force_gains(settings)
         force.check_gains(force_gains, seconds)
+        build.check_tare(settings.force)
         changes.append(lambda loop, time: force.set_gains(force_gains, seconds))
         changes.append(lambda loop, time: build.tare_source(loop.force_source, settings.force))
         if "force.reference" in changed:

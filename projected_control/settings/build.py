@@ -305,11 +305,16 @@ def build_loop(node: str, settings: ControllerSettings) -> ControlLoop:
 
 def tare_source(source: ForceSource, force: groups.Force) -> None:
     """Tell a source what its sensor shows of itself and of the tool."""
+    check_tare(force)
+    source.set_offset(np.array(force.tare or np.zeros(6)))
+    source.set_tool(force.tool_mass, force.tool_centre or (0.0, 0.0, 0.0))
+
+
+def check_tare(force: groups.Force) -> None:
+    """Raise where what is said of the sensor and the tool has the wrong size."""
     for name, numbers, size in (("tare", force.tare, 6), ("tool_centre", force.tool_centre, 3)):
         if len(numbers) not in (0, size):
             raise InvalidValue(f"force.{name} must have {size} numbers or none, got {len(numbers)}")
-    source.set_offset(np.array(force.tare or np.zeros(6)))
-    source.set_tool(force.tool_mass, force.tool_centre or (0.0, 0.0, 0.0))
 
 
 def build_plant(settings: SimulatedArmSettings) -> SimulatedArm:
