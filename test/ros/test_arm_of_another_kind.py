@@ -32,7 +32,7 @@ def test_states_at_half_the_rate_are_refused_with_the_rate_to_set(fleet: Fleet) 
     refused(fleet, MOTION, "50 times a second, but rate is 100 Hz", "set rate to 50")
     assert fleet.state(MOTION) == "inactive"
     fleet.put(MOTION, {"rate": 50.0})
-    assert fleet.change(MOTION, "activate"), fleet.diagnosis(MOTION)
+    fleet.until(lambda: fleet.state(MOTION) == "active", "the controller to start")
 
 
 def test_a_wrench_in_unknown_axes_is_refused(fleet: Fleet) -> None:
@@ -49,7 +49,7 @@ def test_a_wrench_in_unknown_axes_is_refused(fleet: Fleet) -> None:
     timer = fleet.node.create_timer(0.005, publish)
     refused(fleet, FORCE, "axes that the arm does not have", "somewhere_else", "tip")
     message.header.frame_id = "tip"
-    fleet.until(lambda: fleet.change(FORCE, "activate"), "the force controller to start")
+    fleet.until(lambda: fleet.state(FORCE) == "active", "the force controller to start")
     fleet.node.destroy_timer(timer)
 
 
