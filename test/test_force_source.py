@@ -248,3 +248,20 @@ def test_without_wrenches_nothing_is_tared():
     loop, port = free_arm(SimulatedArm)
     with pytest.raises(ProjectedControlError, match="only 0 of 5 wrenches came"):
         measure_tare(loop, port, samples=5)
+
+
+def test_a_port_that_cannot_be_opened_for_a_tare_is_closed():
+    """Else it would keep its topics, one of which commands the arm."""
+    closed = []
+
+    class Unreachable(SimulatedArm):
+        def open(self):
+            raise ProjectedControlError("no joint state")
+
+        def close(self):
+            closed.append(self)
+
+    loop, port = free_arm(Unreachable)
+    with pytest.raises(ProjectedControlError, match="no joint state"):
+        measure_tare(loop, port)
+    assert closed == [port]

@@ -32,8 +32,8 @@ def measure_tare(loop: ControlLoop, port: Port, samples: int = SAMPLES) -> Array
         ProjectedControlError: Where the arm moves, or too few wrenches come.
     """
     wrenches: list[Array] = []
-    state: RawState | None = port.open()
     try:
+        state: RawState | None = port.open()
         for _ in range(10 * samples):
             if state is not None and state.wrench is not None:
                 if np.abs(state.v).max() > STILL:
