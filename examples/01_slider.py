@@ -8,7 +8,7 @@ UP = [0, 0, 1]  # normal of the plane the arm moves in
 arm = pc.Arm.from_urdf(pc.share_file("urdf", "three_link_slider.urdf.xacro"))
 slider = pc.PointOnLine("tip", point=[0, -0.27, 0], direction=[1, 0, 0], plane_normal=UP)
 
-# What is wanted: the tip swings to and fro along the slider and keeps its heading.
+# The desired motion: the tip swings to and fro along the slider and keeps its heading.
 tip = pc.Coordinates([pc.Coordinate.position("tip", "x"), pc.Coordinate.heading("tip", UP)])
 swing = pc.Sines([-0.075, 0.0], [[pc.Sine(0.225, frequency=0.5)], []])  # m, rad
 model = pc.ConstrainedArm(arm, slider, tip)

@@ -1,4 +1,4 @@
-"""The arm on its slider presses on it with a wanted force while it moves (hybrid control)."""
+"""The arm on its slider presses on it with a desired force while it moves (hybrid control)."""
 
 import numpy as np
 
@@ -27,13 +27,13 @@ rows = []
 
 
 def watch(_, tick):
-    force, wanted = port.truth.multipliers[0], press.at(tick.state.stamp).value[0]
-    rows.append([wanted, force, abs(controller.error[0, 0])])
+    force, desired = port.truth.multipliers[0], press.at(tick.state.stamp).value[0]
+    rows.append([desired, force, abs(controller.error[0, 0])])
 
 
 pc.run(loop, port, ticks=6000, observe=watch)
-wanted, force, error = np.array(rows).T
-miss = np.sqrt(np.mean((force - wanted)[1000:] ** 2))  # after the first second
+desired, force, error = np.array(rows).T
+miss = np.sqrt(np.mean((force - desired)[1000:] ** 2))  # after the first second
 print(f"gain margin of the force loop {force_gains.loop(controller.period).gain_margin:.2f}")
-print(f"force wanted {wanted.min():.1f} to {wanted.max():.1f} N, missed by {miss:.2f} N (RMS)")
+print(f"desired force {desired.min():.1f} to {desired.max():.1f} N, missed by {miss:.2f} N (RMS)")
 print(f"largest error of x {1e3 * error.max():.2f} mm")

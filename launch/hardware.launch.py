@@ -37,7 +37,7 @@ SENSOR = "force_sensor"
 """Name of the sensor that a block of ours has."""
 
 COMMAND_TIMEOUT = 0.04
-"""Of the simulated arm's drive, as a UR's [s]."""
+"""Command timeout of the simulated arm's drive, the same as a UR's [s]."""
 
 LAST_SECONDS = 5.0
 """For which the others go on when a node has ended: the watchdog to send zeros, the controller to
@@ -57,7 +57,7 @@ ARGUMENTS = [
     DeclareLaunchArgument(
         "rate",
         default_value="1000",
-        description="Of the controller manager and of our loop, in Hz: 500 for a UR. With "
+        description="Rate of the controller manager and of our loop, in Hz: 500 for a UR. With "
         "hardware:=running it must be what that manager has.",
     ),
     DeclareLaunchArgument(

@@ -25,10 +25,10 @@ from projected_control.apps.launch.choices import BOOLEANS
 from projected_control.settings.nodes import ARM, WATCHDOG
 
 LONGEST_STEP = 1e-3
-"""Of the integration [s]."""
+"""Longest integration step [s]."""
 
 PATIENT = 5.0
-"""Of watchdog and controller in lockstep, where the arm waits for every answer [s]."""
+"""Timeout of watchdog and controller in lockstep, where the arm waits for every answer [s]."""
 
 ARGUMENTS = [
     *parts.arguments("force", "paper"),
@@ -39,7 +39,9 @@ ARGUMENTS = [
         choices=list(BOOLEANS),
         description="Each state waits for its answer: as fast as it goes, the same every time.",
     ),
-    DeclareLaunchArgument("rate", default_value="1000", description="Of the loop, 1 to 10000 Hz."),
+    DeclareLaunchArgument(
+        "rate", default_value="1000", description="Rate of the loop, 1 to 10000 Hz."
+    ),
     DeclareLaunchArgument(
         "seconds",
         default_value="0",

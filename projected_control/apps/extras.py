@@ -1,4 +1,4 @@
-"""What single applications need beyond the library, and what to say where it is missing.
+"""What single applications need beyond the library, and the message where it is missing.
 
 The library and the nodes work without any of it: matplotlib and rich come with the extra ``apps``,
 ROS 2 with the extra ``ros`` or from an installation of its own.
@@ -22,7 +22,7 @@ class MissingExtra(ProjectedControlError, ImportError):
 
 
 def require(module: str, what: str) -> None:
-    """Import a module for its own sake, or say what needs it and how to install it.
+    """Import a module for its own sake, or raise with what needs it and how to install it.
 
     Args:
         module: One of `INSTALL`.

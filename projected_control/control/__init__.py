@@ -1,4 +1,9 @@
-"""The control laws, each beside its equation, with no ROS in them."""
+"""From a raw state to an effort that may be sent: one tick, on every kind of arm.
+
+Control laws (each beside its equation), gains, stability of the sampled loops, sources of the
+contact force, references, limits, the guard and the loop that makes one tick of them belong here.
+How the state comes and where the effort goes is for `ports`.
+"""
 
 from projected_control.control.controllers import (
     Controller,

@@ -18,13 +18,13 @@ Array = NDArray[np.float64]
 
 
 class Controller:
-    """A law that turns a state into joint efforts, once a tick.
+    """A law that turns a state into joint efforts, once per tick.
 
     Attributes:
         model: The arm, its constraint and its coordinates, evaluated by `update`.
         law, law_number: Which one, and its number for kernels.
         arguments: What `law.compute` takes after the state, for compiled loops.
-        period: Of the loop [s].
+        period: Period of the loop [s].
         gains: In force, or blending in.
         motion: The reference: rows θ_d, θ̇_d, θ̈_d, 3 × k; written by whoever plans.
         error: Rows e = θ_d − θ and ė of the last tick, 2 × k.
@@ -121,7 +121,7 @@ class MotionController(Controller):
         model: The arm, its constraint and its coordinates.
         gains: On the coordinates.
         law: `Law.PIDC` or `Law.IDC`.
-        period: Of the loop [s].
+        period: Period of the loop [s].
     """
 
     def __init__(
@@ -144,7 +144,7 @@ class ForceController(Controller):
         model: The arm, its constraint and its coordinates.
         gains: On the coordinates.
         force_gains: On λ; refused where the sampled loop would diverge.
-        period: Of the loop [s].
+        period: Period of the loop [s].
     """
 
     force: ForceLoopState
@@ -168,7 +168,7 @@ class PassiveJointController(Controller):
         model: The arm with passive joints, its constraint and its coordinates.
         gains: On the coordinates.
         force_gains: On λ, or None for motion only.
-        period: Of the loop [s].
+        period: Period of the loop [s].
     """
 
     def __init__(

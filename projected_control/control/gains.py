@@ -23,7 +23,7 @@ class MotionGains:
     Attributes:
         stiffness: G_P, one number for all coordinates or one each [1/s²].
         damping: G_D, likewise [1/s].
-        null_damping: Of free motions that no coordinate describes [1/s].
+        null_damping: Damping of free motions that no coordinate describes [1/s].
     """
 
     stiffness: ArrayLike
@@ -50,7 +50,7 @@ class MotionGains:
             values = np.asarray(getattr(self, name), dtype=np.float64)
             if values.size not in (1, k):
                 raise InvalidValue(
-                    f"{name} must be one number or {k}, one a coordinate, got {values.size}"
+                    f"{name} must be one number or {k}, one per coordinate, got {values.size}"
                 )
             rows[row] = values
         rows[2] = self.null_damping

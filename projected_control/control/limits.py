@@ -1,4 +1,4 @@
-"""What an arm may be asked for and what a loop puts up with: from the description, or its user."""
+"""Limits of a control loop: efforts, positions, velocities, the reference and the age of data."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ class Limits:
         lower, upper: Positions [rad or m].
         reference_jump: Largest step of the reference from tick to tick, in multiples of what its
             own rate explains, plus this [m or rad].
-        hold_time: For which the last effort is held on bad states [s].
-        frozen_time: After which a state that does not change while it should (see
+        hold_time: Time for which the last effort is held on bad states [s].
+        frozen_time: Time after which a state that does not change while it should (see
             `FROZEN_DISTANCE`) is frozen [s].
-        stale_time: After which a state that is read again and again is stale [s].
+        stale_time: Time after which a state that is read again and again is stale [s].
         residual: ‖Φ‖ beyond which the arm has left its constraint [m or rad].
-        force_time: After which a measured wrench is stale [s].
-        force_difference: By how much the measured λ may differ from the model's before it is
-            said [N or N·m].
+        force_time: Time after which a measured wrench is stale [s].
+        force_difference: By how much the measured λ may differ from the model's before the
+            guard reports it [N or N·m].
     """
 
     effort: Array

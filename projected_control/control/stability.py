@@ -46,7 +46,7 @@ class ForceLoop:
         proportional: G_F.
         integral: G_I [1/s].
         period: T [s].
-        cutoff: Of the low-pass on the measured force [Hz]; None without one.
+        cutoff: Cut-off frequency of the low-pass on the measured force [Hz]; None without one.
         delay: d, from torque to its effect in the measurement [samples]; at least one.
     """
 
@@ -251,7 +251,7 @@ class MotionLoop:
         """Itself, or an error that says what would be stable.
 
         Args:
-            name: Of the coordinate, for the message.
+            name: Name of the coordinate, for the message.
         """
         if self.stable:
             return self

@@ -1,4 +1,4 @@
-"""What an arm says of itself, before anybody has made anything of it."""
+"""The raw state of an arm, as a port reads it: nothing is computed from it yet."""
 
 from __future__ import annotations
 

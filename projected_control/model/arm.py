@@ -25,7 +25,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class JointLimits:
-    """What the joints stand, one number a joint, infinite where nothing is said.
+    """Limits of the joints, one number per joint; infinite where the description gives none.
 
     Attributes:
         effort: Largest magnitude, zero for a joint that has no motor [N·m or N].
@@ -59,7 +59,7 @@ class FrameKinematics(NamedTuple):
     """A frame's state in world axes.
 
     Attributes:
-        position: Of its origin [m].
+        position: Position of its origin [m].
         rotation: World from frame, 3 × 3.
         jacobian: J with (ṗ, ω) = J q̇, linear above angular, 6 × n.
         bias: J̇ q̇, linear and angular [m/s², rad/s²].
@@ -90,7 +90,7 @@ class Arm:
         passive: Names of the joints without a motor.
         actuated: 1 for each joint with a motor, else 0.
         prismatic: True for each joint that slides.
-        limits: What the description says the joints stand.
+        limits: The joint limits that the description gives.
         q, v: Positions and velocities of the last `update` [rad or m, and per second].
         M: Inertia matrix, n × n; view of what Pinocchio keeps.
         h: Coriolis, centrifugal and gravity terms, n; likewise.

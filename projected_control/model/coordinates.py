@@ -126,7 +126,7 @@ class CoordinateKind:
     """A kind of coordinate that a parameter file can name.
 
     Attributes:
-        name: Of the kind.
+        name: Name of the kind.
         form: How its names look, for messages and documentation.
         title: What it is, in a few words.
         unit: ``m``, ``rad``, or both where it depends on the arm.

@@ -1,4 +1,8 @@
-"""The way from a control loop to an arm: the interface, its kinds without ROS, and the runner."""
+"""The way from a control loop to an arm (hardware, simulated or stepped by an engine).
+
+The interface `Port`, its kinds without ROS, and the `Runner` that steps a loop on any of them and
+counts belong here. The ports that need ROS are in `ros`.
+"""
 
 from projected_control.control.state import RawState
 from projected_control.ports.port import Port

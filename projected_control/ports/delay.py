@@ -15,7 +15,7 @@ ENOUGH_STAMPS = 10
 """Steps from state to state from which their rate is believed."""
 
 LARGEST_AGE = 1.0
-"""Of a state; beyond, its stamp is not of this computer's clock [s]."""
+"""Largest age of a state; beyond, its stamp is not of this computer's clock [s]."""
 
 
 def delay_from_ages(ages: Sequence[float], rate: float) -> int | None:
@@ -25,8 +25,8 @@ def delay_from_ages(ages: Sequence[float], rate: float) -> int | None:
     at its next update and shows the effect in the one after.
 
     Args:
-        ages: Of states at their arrival [s].
-        rate: Of the loop [Hz].
+        ages: Ages of states at their arrival [s].
+        rate: Rate of the loop [Hz].
 
     Returns:
         None where the stamps are of another clock.
@@ -38,7 +38,7 @@ def delay_from_ages(ages: Sequence[float], rate: float) -> int | None:
 
 
 def rate_from_stamps(stamps: Sequence[int]) -> float | None:
-    """How often an arm says its state, by the stamps of states in a row [Hz].
+    """How often an arm publishes its state, by the stamps of states in a row [Hz].
 
     Args:
         stamps: As they came [ns]; states may be missing.

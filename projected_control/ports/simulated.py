@@ -22,7 +22,7 @@ class SimulatedArm(Port):
         plant: What moves.
         q0: Where it starts.
         v0: How fast; at rest unless given.
-        period: Of the control loop [s]: a whole number of the plant's steps.
+        period: Period of the control loop [s]: a whole number of the plant's steps.
         sensor: What measures the constraint force; an ideal one unless given.
         measures_force: False for an arm without a force sensor.
         frame: Where the sensor sits; the constraint's own frame unless given.

@@ -28,7 +28,7 @@ class CommandMonitor:
 
     Args:
         node: In no executor.
-        topic: Of the commands.
+        topic: Topic of the commands.
     """
 
     def __init__(self, node: Node, topic: str) -> None:

@@ -1,8 +1,8 @@
 """What the guard does, on the console: one line when a stop begins, one when it is over.
 
-The loop's thread only compares two integers (`GuardConsole.noticed`); whoever keeps the house asks
-for the lines (`GuardConsole.lines`) and logs them. What comes and goes many times a second is
-said once in a while, with how often it was.
+The loop's thread only compares two integers (`GuardConsole.noticed`); a timer of the node asks for
+the lines (`GuardConsole.lines`) and logs them. What begins and ends many times per second is logged
+once every few seconds, with how often it happened.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections import deque
 from projected_control.control.guard import Action, Event, GuardReport, answer_to, events_in
 
 PAUSE = 5.0
-"""Between two lines about the beginning of the same thing, at least [s]."""
+"""Shortest time between two lines about the beginning of the same thing [s]."""
 
 QUEUED = 1000
 """Changes that wait to be put into words; of more the oldest are forgotten."""
@@ -57,7 +57,7 @@ class Notices:
     All of it in one thread. Times are by one clock, whichever [s].
 
     Args:
-        pause: Between two lines about the beginning of the same thing, at least [s].
+        pause: Shortest time between two lines about the beginning of the same thing [s].
     """
 
     def __init__(self, pause: float = PAUSE) -> None:
@@ -74,13 +74,13 @@ class Notices:
             self._unsaid[what] = self._unsaid.get(what, 0) + 1
 
     def end(self, what: str, text: str) -> None:
-        """Something is over; said where its beginning was."""
+        """Something is over; logged where its beginning was."""
         if self._open.get(what, ("", False))[1]:
             self._lines.append(text)
         self._open.pop(what, None)
 
     def due(self, now: float) -> list[str]:
-        """The lines to be said now."""
+        """The lines to be logged now."""
         for what, (text, said) in self._open.items():
             if said or now - self._said.get(what, -self._pause) < self._pause:
                 continue
@@ -111,7 +111,7 @@ class GuardConsole:
             self._changes.append((events, report.action, time))
 
     def lines(self, now: float) -> list[str]:
-        """What is to be said, by a clock that only measures the pauses between lines [s]."""
+        """The lines to be logged, by a clock that only measures the pauses between them [s]."""
         said: list[str] = []
         while self._changes:
             events, action, time = self._changes.popleft()

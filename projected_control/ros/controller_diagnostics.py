@@ -1,4 +1,4 @@
-"""What a controller says of itself on /diagnostics."""
+"""The status that a controller publishes on /diagnostics."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ class Controller(NamedTuple):
     """A controller as the controller manager describes it.
 
     Attributes:
-        name, type: Of the controller.
+        name, type: Name and type of the controller.
         state: unconfigured, inactive, active or finalized.
         claimed: Command interfaces it owns, as joint/interface.
         required: Command interfaces it owns when it is active, in its own order.
@@ -81,7 +81,7 @@ class Plan(NamedTuple):
         joints: In the order in which it takes them.
         zeroes_itself: Whether its deactivation sets the torques to zero.
         activate, deactivate: What has to be switched before, and back afterwards.
-        wrench_topic: Of the force-torque broadcaster; empty where there is none.
+        wrench_topic: Topic of the force-torque broadcaster; empty where there is none.
     """
 
     effort_controller: str
@@ -103,7 +103,7 @@ def plan(controllers: Sequence[Controller], joints: Sequence[str], name: str = "
     Args:
         controllers: All there are.
         joints: With a motor.
-        name: Of the effort controller; empty for the one that fits.
+        name: Name of the effort controller; empty for the one that fits.
 
     Raises:
         CannotEngage: Where there is none, or no broadcaster of joint states.
@@ -113,14 +113,14 @@ def plan(controllers: Sequence[Controller], joints: Sequence[str], name: str = "
         raise CannotEngage(
             "no joint_state_broadcaster is active, so nobody would see the arm; spawn one"
         )
-    wanted = set(chosen.interfaces)
+    needed = set(chosen.interfaces)
     arms = {f"{joint}/" for joint in joints}
     in_the_way = tuple(
         c.name
         for c in controllers
         if c.active
         and c.name != chosen.name
-        and any(i in wanted or i.startswith(tuple(arms)) for i in c.claimed)
+        and any(i in needed or i.startswith(tuple(arms)) for i in c.claimed)
     )
     return Plan(
         chosen.name,
@@ -186,8 +186,8 @@ class ControllerManager:
 
     Args:
         node: In no executor.
-        name: Of the controller manager.
-        timeout: Of a call [s].
+        name: Name of the controller manager.
+        timeout: Timeout of a call [s].
     """
 
     def __init__(self, node: Node, name: str = "controller_manager", timeout: float = 5.0) -> None:
@@ -239,10 +239,10 @@ class ControllerManager:
         request.timeout.sec = max(int(self.timeout), 1)
         answer = self._call(self._switch, request)
         if not answer.ok:
-            wanted = [f"activate {name}" for name in activate]
-            wanted += [f"deactivate {name}" for name in deactivate]
+            asked = [f"activate {name}" for name in activate]
+            asked += [f"deactivate {name}" for name in deactivate]
             reason = getattr(answer, "message", "") or "its log says why"
-            raise CannotEngage(f"{self.name} refused to {', '.join(wanted)}: {reason}")
+            raise CannotEngage(f"{self.name} refused to {', '.join(asked)}: {reason}")
 
     def poll(self) -> list[Controller] | str | None:
         """A list asked for earlier, the reason why there is none, or None as long as it is due."""

@@ -43,13 +43,13 @@ Nodes hear of each other at once or, often, with the next announcement, which co
 """
 
 LISTEN_SECONDS = 0.05
-"""Between two looks whether the watchdog is there, and whether there is something to say [s]."""
+"""Period of checking the watchdog and of writing to the console [s]."""
 
 ECHOES = 300
-"""Of efforts in the arm's states, from which the delay counts as measured."""
+"""Echoes of efforts in the arm's states from which the delay counts as measured."""
 
 LARGEST_FORCE = 1e6
-"""Of a force reference from the topic [N]: what the parameter force.reference takes too."""
+"""Largest force reference from the topic [N]; the parameter force.reference has the same bound."""
 
 
 class ControllerNode(ManagedNode[ControllerSettings]):
@@ -192,7 +192,7 @@ class ControllerNode(ManagedNode[ControllerSettings]):
         return ""
 
     def _listen(self) -> None:
-        """What is looked at more often than the other reasons to stop, and what is said soon."""
+        """Log what the guard did; check the watchdog more often than the other reasons to stop."""
         for line in self._console.lines(monotonic()):
             self.get_logger().warning(line)
         if self._runner is not None:

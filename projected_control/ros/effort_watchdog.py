@@ -33,13 +33,13 @@ from projected_control.ros.wait_set import Worker, side_node, unused
 from projected_control.settings.nodes import WATCHDOG, WatchdogSettings
 
 BEAT_SECONDS = 0.05
-"""Between two heartbeats of the watchdog itself [s]."""
+"""Period of the watchdog's own heartbeat [s]."""
 
 ZEROS_FIRST = 25
 """Zeros in a row that go before a deactivation of the effort controller, at least."""
 
 LOOK_SECONDS = 0.02
-"""Between two looks whether there is something to say, or to deactivate [s]."""
+"""Period of writing to the console and of checking whether to deactivate [s]."""
 
 AT_REST = 1e-3
 """Joint velocity below which a state need not change [rad/s or m/s]."""
@@ -53,11 +53,11 @@ class Watch(Worker):
     Args:
         node: In no executor.
         controller: Name of the controller node.
-        joints: Of the effort controller, in its order.
+        joints: Joints of the effort controller, in its order.
         commands: Topic of the effort controller.
-        timeout: Of the heartbeat [s].
-        state_time: For which joint states may stand still [s]; None to look at none.
-        zero_rate: At which zeros are repeated [Hz].
+        timeout: Timeout of the heartbeat [s].
+        state_time: How long joint states may stay the same [s]; None to check none.
+        zero_rate: Rate at which zeros are repeated [Hz].
         own_beats: Publisher of the watchdog's own heartbeat.
 
     Attributes:
@@ -187,7 +187,7 @@ class EffortWatchdogNode(ManagedNode[WatchdogSettings]):
         self._beats = self.create_publisher(Header, "~/heartbeat", QUEUE)
         self._notices = Notices()
         self.create_timer(LOOK_SECONDS, self._look)
-        self.create_timer(BEAT_SECONDS, self._say_what_it_waits_for)
+        self.create_timer(BEAT_SECONDS, self._publish_reason_to_wait)
 
     def configure(self) -> None:
         if not self.settings.joints:
@@ -246,14 +246,14 @@ class EffortWatchdogNode(ManagedNode[WatchdogSettings]):
             if watch.state_time is not None:
                 watch.state_time = settings.state_time
 
-    def _say_what_it_waits_for(self) -> None:
+    def _publish_reason_to_wait(self) -> None:
         """While nothing is watched, the heartbeat says why; the watching thread has its own."""
         if self._watch is None:
             reason = self.trouble or "told to, or not told to start yet"
             self._beats.publish(Header(frame_id=f"waiting: {reason}"))
 
     def _look(self) -> None:
-        """Say when zeros begin and end; where they last, take the effort controller out."""
+        """Log when zeros begin and end; where they last, deactivate the effort controller."""
         watch = self._watch
         if watch is None:
             return
@@ -261,7 +261,7 @@ class EffortWatchdogNode(ManagedNode[WatchdogSettings]):
             self._trips = watch.trips
             reason = watch.trouble or "the controller was silent for a moment"
             self._notices.begin("zeros", f"{reason}: zeros are sent")
-            self._say()
+            self._log()
         if watch.trouble:
             self._deactivate_after_zeros(watch)
         else:
@@ -269,14 +269,14 @@ class EffortWatchdogNode(ManagedNode[WatchdogSettings]):
             self._notices.end(
                 "zeros", f"all is well again after {watch.zeros} zeros: the controller goes on"
             )
-        self._say()
+        self._log()
 
-    def _say(self) -> None:
+    def _log(self) -> None:
         for line in self._notices.due(monotonic()):
             self.get_logger().warning(line)
 
     def _deactivate_after_zeros(self, watch: Watch) -> None:
-        """Once zeros have been sent for long enough; once a trip."""
+        """Once zeros have been sent for long enough; once per trip."""
         manager, trouble = self._manager, watch.trouble
         if manager is None or self._plan is None or self._deactivated:
             return

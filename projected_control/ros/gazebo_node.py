@@ -23,7 +23,7 @@ from projected_control.ros.topics_port import QUEUE
 Array = NDArray[np.float64]
 
 MOST_ROWS = 20_000
-"""Of the course of a run; a longer one is thinned out."""
+"""Most samples kept of the course of a run; a longer one is thinned out."""
 
 TELL_EVERY = 10
 """Steps from one joint state and clock on the topics to the next."""
@@ -97,7 +97,7 @@ class GazeboController(ControllerNode):
     """The same parameters, topics and diagnostics; the arm is the one in Gazebo.
 
     Args:
-        kind: Of the controller.
+        kind: Kind of the controller.
 
     Attributes:
         has_friction: Whether the joints in Gazebo have friction, of which our model knows nothing.
@@ -123,7 +123,7 @@ class GazeboController(ControllerNode):
 
     @property
     def numbers(self) -> dict[str, Any]:
-        """Of this run, with its course; of the last one, without; nothing if there was none."""
+        """Numbers of this run with its course, or of the last one without; empty without any."""
         if self._runner is None or self._course is None:
             return self._last_run or {}
         return {**self._summary(self._runner), "course": self._course.course}

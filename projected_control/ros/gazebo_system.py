@@ -117,7 +117,7 @@ class ForceSensor:
 
     Args:
         gazebo: Its modules.
-        topic: Of the sensor.
+        topic: Topic of the sensor.
     """
 
     def __init__(self, gazebo: Gazebo, topic: str) -> None:

@@ -78,8 +78,8 @@ class ManagedNode(LifecycleNode, Generic[S]):
         self._diagnostics = self.create_publisher(DiagnosticArray, "/diagnostics", 10)
         period = 1.0 / self.settings.diagnostics_rate
         self._diagnostics_timer = self.create_timer(period, self.publish_diagnostics)
-        self._housekeeping = self.create_timer(RETRY_SECONDS, self._keep_house)
-        self._wake = self.create_guard_condition(self._keep_house)
+        self._supervision = self.create_timer(RETRY_SECONDS, self._supervise)
+        self._wake = self.create_guard_condition(self._supervise)
 
     @property
     def settings(self) -> S:
@@ -190,7 +190,8 @@ class ManagedNode(LifecycleNode, Generic[S]):
         if "diagnostics_rate" in changed:
             self._diagnostics_timer.timer_period_ns = round(1e9 / settings.diagnostics_rate)
 
-    def _keep_house(self) -> None:
+    def _supervise(self) -> None:
+        """Stop an active node that cannot go on; start one that starts itself."""
         if self.active:
             gc.collect(1)  # the collector itself is off: sweep up what is young, which is little
             reason = self.failure()
@@ -211,7 +212,7 @@ class ManagedNode(LifecycleNode, Generic[S]):
     # Diagnostics
 
     def publish_diagnostics(self) -> None:
-        """Say how things are."""
+        """Publish the status on /diagnostics."""
         level, message, values = self.status()
         label = self._state_machine.current_state[1]
         if self.stopped_by_itself:

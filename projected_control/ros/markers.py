@@ -34,7 +34,7 @@ class Markers:
     """Markers of a loop on the topic ~/markers.
 
     Args:
-        node: Of the controller.
+        node: Node of the controller.
         loop: What is drawn.
     """
 

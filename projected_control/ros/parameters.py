@@ -55,13 +55,13 @@ class DeclaredParameters(Generic[S]):
             raise ProjectedControlError(result.reason)
 
     def _on_set(self, changes: Sequence[RosParameter]) -> SetParametersResult:
-        wanted = {p.name: p.value for p in changes if p.name in self._table}
-        if not wanted:
+        requested = {p.name: p.value for p in changes if p.name in self._table}
+        if not requested:
             return SetParametersResult(successful=True)
         try:
-            settings = self.settings.changed(wanted)
+            settings = self.settings.changed(requested)
             before, after = self.settings.values(), settings.values()
-            changed = [name for name in wanted if after[name] != before[name]]
+            changed = [name for name in requested if after[name] != before[name]]
             if changed:
                 self._accept(settings, changed)
         except ProjectedControlError as error:
@@ -120,7 +120,7 @@ def check_arguments(kind: str, arguments: Sequence[str]) -> None:
     ROS drops them without a word, and what was meant keeps its default.
 
     Args:
-        kind: Of the node.
+        kind: Kind of the node.
         arguments: Its command line.
     """
     for path in _following(arguments, "--params-file"):

@@ -31,7 +31,7 @@ from projected_control.ros.wait_set import Worker, unused
 from projected_control.settings.nodes import SimulatedArmSettings
 
 REPEAT_SECONDS = 0.1
-"""After which a state is said again in lockstep where no answer came, or while paused [s]."""
+"""Time after which a state without an answer is published again, or one while paused [s]."""
 
 NAP_SECONDS = 0.05
 """How long the arm sleeps at most before it looks whether it is to stop or to change [s]."""
@@ -47,7 +47,7 @@ class Physics(Worker):
     Args:
         node: In no executor; gets the topics.
         hardware: What is simulated.
-        settings: Of the node.
+        settings: Settings of the node.
 
     Attributes:
         settings: As given; those that may change live are looked up at every step.
@@ -85,10 +85,10 @@ class Physics(Worker):
         self._writer = StateWriter(arm.joint_names)
         self._backwards = StateWriter(arm.joint_names[::-1])
         self._wrench_layout, self._clock_layout = wrench_layout(arm.root_link), clock_layout()
-        self._effort, self._wanted = np.zeros(arm.n), np.zeros(arm.n)
+        self._effort, self._commanded = np.zeros(arm.n), np.zeros(arm.n)
         self.disturbance = np.zeros(arm.n)
         self._numbers = np.zeros((3, arm.n))
-        self._said: list[tuple[Any, bytes]] = []
+        self._outgoing: list[tuple[Any, bytes]] = []
         self._reading = hardware.read()
         self.ticks = self.refused = self.late = 0
         self.paused, self._steps, self.braked = False, 0, False
@@ -164,13 +164,13 @@ class Physics(Worker):
         self._repeat_until(lambda: False)
 
     def _repeat_until(self, done: Callable[[], bool]) -> None:
-        """Say the last state again and again, so that its listener knows that the arm is there."""
+        """Publish the last state again and again, so that listeners know that the arm is there."""
         said = monotonic()
         while not self._inbox.closed and not done():
             self._inbox.wait(NAP_SECONDS)
             self._make_changes()
             if monotonic() - said > REPEAT_SECONDS:
-                self._say()
+                self._send()
                 said = monotonic()
 
     def _answered(self) -> bool:
@@ -222,11 +222,11 @@ class Physics(Worker):
 
     def _accept(self, message: bytes) -> int | None:
         """Take an effort of the right size, finite, for joints that have a motor; its tag."""
-        tag = self._reader.read(message, self._wanted)
+        tag = self._reader.read(message, self._commanded)
         if tag is None:
             self.refused += 1
         else:
-            np.multiply(self._wanted, self._arm.actuated, out=self._effort)
+            np.multiply(self._commanded, self._arm.actuated, out=self._effort)
         return tag
 
     def _step(self) -> None:
@@ -248,20 +248,20 @@ class Physics(Worker):
         now = self.ticks * self.period_ns
         if fault == "back":
             now = max(now - 5 * self.period_ns * (self.ticks % 2), 0)
-        self._said.clear()
+        self._outgoing.clear()
         if self.settings.simulation.clock:
             clock = self._clock_layout.write(*divmod(now, NANOSECONDS))
-            self._said.append((self._clock, clock))
+            self._outgoing.append((self._clock, clock))
         if self._reading.wrench is not None:
-            self._said.append((self._wrenches, self._wrench(now)))
-        self._said.append((self._states, self._state(now, fault)))
-        self._say()
+            self._outgoing.append((self._wrenches, self._wrench(now)))
+        self._outgoing.append((self._states, self._state(now, fault)))
+        self._send()
 
-    def _say(self) -> None:
+    def _send(self) -> None:
         fault = self.settings.fault
         if fault == "silent" or self.failure:
             return
-        for publisher, message in self._said:
+        for publisher, message in self._outgoing:
             if publisher is not self._wrenches or fault != "no_wrench":
                 publisher.publish(message)
 

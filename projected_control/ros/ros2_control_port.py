@@ -25,7 +25,7 @@ class Ros2ControlPort(TopicsPort):
     Args:
         node: In no executor; gets the topics.
         loop: What will answer.
-        settings: Of the controller node.
+        settings: Settings of the controller node.
         parent: The controller node itself, which the controller manager is asked for and logs.
     """
 
@@ -64,10 +64,10 @@ class Ros2ControlPort(TopicsPort):
 
     def engage(self) -> None:
         super().engage()
-        before, wanted = self.plan.deactivate, self.plan.activate
-        self._manager.switch(wanted, before)
+        before, needed = self.plan.deactivate, self.plan.activate
+        self._manager.switch(needed, before)
         self._engaged = True
-        if wanted or before:
+        if needed or before:
             self._parent.get_logger().info(
                 f"{self.plan.effort_controller} took over"
                 + (f" from {', '.join(before)}" if before else "")

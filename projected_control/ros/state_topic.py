@@ -1,4 +1,4 @@
-"""What a running controller says: its heartbeat, and its state as a person plots it."""
+"""What a running controller publishes: its heartbeat, and its state in a form to be plotted."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ class PlottableState:
         """The message for the last tick."""
         controller, model = self._controller, self._controller.model
         force = controller.force
-        wanted = np.zeros(model.m) if force is None else force.desired
+        desired = np.zeros(model.m) if force is None else force.desired
         coordinates = np.stack([model.theta, controller.motion[0], controller.error[0]], axis=1)
-        multipliers = np.stack([controller.measured, wanted], axis=1)
+        multipliers = np.stack([controller.measured, desired], axis=1)
         effort = controller.effort
         joints = np.stack([effort.tangent, effort.normal, self._guard.sent], axis=1)
         norms = [
@@ -66,7 +66,7 @@ class StateReporter:
             found them when it starts.
         loop: What runs.
         port: Knows the time of the last state as `stamp_ns`.
-        settings: Of the controller node.
+        settings: Settings of the controller node.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class StateReporter:
         self._beat()
 
     def warm_up(self) -> None:
-        """Walk the way of a message once, so that no tick walks it for the first time."""
+        """Run through it once, so that no tick is the first to do so."""
         self._state.fill(0)
 
     def farewell(self) -> None:

@@ -7,7 +7,7 @@ and written as bytes. Both save most of the time a message takes otherwise.
 from __future__ import annotations
 
 from collections import deque
-from time import monotonic, perf_counter_ns, sleep
+from time import monotonic, perf_counter_ns
 from typing import NamedTuple
 
 import numpy as np
@@ -76,7 +76,7 @@ class TopicsPort(Port):
     Args:
         node: In no executor; gets the topics.
         loop: What will answer: its arm names the joints, and it says whether it needs a wrench.
-        settings: Of the controller node.
+        settings: Settings of the controller node.
         wiring: Where the arm is reached.
 
     Attributes:
@@ -180,8 +180,8 @@ class TopicsPort(Port):
         Returns:
             How old states were when they came, by their stamps [s].
         """
-        wanted = self.settings.rate
-        deadline, ages, stamps = monotonic() + LISTEN_PERIODS / wanted, [], []
+        expected = self.settings.rate
+        deadline, ages, stamps = monotonic() + LISTEN_PERIODS / expected, [], []
         clock = self._node.get_clock()
         while monotonic() < deadline:
             self._inbox.wait(0.05)
@@ -192,10 +192,10 @@ class TopicsPort(Port):
             ages += [(now - stamp) * 1e-9 for stamp in came[-1:]]
             self._take_wrenches()
         rate = rate_from_stamps(stamps)
-        if rate is not None and abs(rate / wanted - 1.0) > RATE_TOLERANCE:
+        if rate is not None and abs(rate / expected - 1.0) > RATE_TOLERANCE:
             raise ProjectedControlError(
-                f"the arm says its state {rate:.4g} times a second, but rate is {wanted:g} Hz, and "
-                f"gains and limits are judged for that; set rate to {rate:.4g}"
+                f"joint states come {rate:.4g} times per second, but rate is {expected:g} Hz, and "
+                f"gains and limits are checked for that; set rate to {rate:.4g}"
             )
         return ages
 
@@ -233,7 +233,7 @@ class TopicsPort(Port):
             self.heard = monotonic()
             if not (lockstep and now == self.stamp_ns):
                 return self._state(now)
-            self.write(self._sent)  # a state that is said again gets the same answer again
+            self.write(self._sent)  # a repeated state gets the same answer again
         return None
 
     def _listen(self) -> None:
@@ -318,15 +318,6 @@ class TopicsPort(Port):
         if effort is not self._sent:
             self._sent[:] = effort
             self.echo.sent(float(effort[self._first_motor]))
-
-    def await_listener(self, seconds: float) -> bool:
-        """Whether somebody listens to the commands; discovery takes a moment."""
-        deadline = monotonic() + seconds
-        while not self._commands.get_subscription_count():
-            if monotonic() > deadline:
-                return False
-            sleep(0.01)
-        return True
 
     def counters(self) -> dict[str, int]:
         return {"states_skipped": self.skipped, "malformed": self.malformed}

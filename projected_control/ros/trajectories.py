@@ -17,7 +17,7 @@ from projected_control.control.references import (
 from projected_control.errors import InvalidValue, UnknownName
 
 LARGEST = 1e6
-"""Of any number of a trajectory [SI]: beyond, curves through the points overflow."""
+"""Largest number in a trajectory [SI]: beyond, curves through the points overflow."""
 
 Plan = Callable[[ReferencePoint, MotionLimits, float], Reference]
 """A reference, given where the present one is, the limits on the way, and the time [s]."""
@@ -84,7 +84,7 @@ def _seconds(point: JointTrajectoryPoint) -> float:
 
 
 def _numbers(rows: Sequence[Sequence[float]], width: int, what: str) -> np.ndarray | None:
-    """One row a point, or None where no point has any."""
+    """One row per point, or None where no point has any."""
     if not any(len(row) for row in rows):
         return None
     if any(len(row) != width for row in rows):

@@ -105,7 +105,7 @@ class Worker(ABC):
 
     Args:
         node: In no executor.
-        name: Of the thread.
+        name: Name of the thread.
         subscriptions: What it waits for, made on that node.
         besides: What it reads without waiting for it.
     """

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 Value = Any
-"""Of a parameter: a bool, a number, text, or a tuple of numbers or texts."""
+"""Value of a parameter: a bool, a number, text, or a tuple of numbers or texts."""
 
 Numbers = tuple[float, ...]
 Words = tuple[str, ...]
@@ -44,7 +44,7 @@ class Parameter:
         default: Its value where nothing is said.
         description: What it does.
         unit: SI; empty for none.
-        minimum, maximum: Of the number, or of each number of a list; None for no bound.
+        minimum, maximum: Bounds of the number, or of each number of a list; None for no bound.
         choices: Allowed words, empty for any.
         live: Whether it may change while the node is active.
         required: Whether it has to be said: the default then stands for nothing, and whoever needs

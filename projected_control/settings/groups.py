@@ -92,10 +92,10 @@ class Limits(Group):
     upper: Numbers = parameter((), "Largest joint position, one number or one per joint; empty for the description's", "rad or m", minimum=-LARGE, maximum=LARGE, live=True)
     reference_jump: float = parameter(0.05, "Step of a reference that is refused", "m or rad", minimum=SMALL, maximum=1e3, live=True)
     residual: float = parameter(0.02, "‖Φ‖ of an active controller beyond which it stops: the constraint is gone", "m", minimum=SMALL, maximum=10.0, live=True)
-    hold_time: float = parameter(0.01, "For which the last effort is held on bad states", "s", minimum=0.0, maximum=1.0, live=True)
-    frozen_time: float = parameter(0.05, "After which a state that does not change though it should is frozen", "s", minimum=1e-3, maximum=10.0, live=True)
-    stale_time: float = parameter(0.02, "Without a new state, after which the effort is zero", "s", minimum=1e-3, maximum=10.0, live=True)
-    lost_time: float = parameter(0.5, "Without a new state, after which the controller goes inactive", "s", minimum=0.01, maximum=60.0, live=True)
+    hold_time: float = parameter(0.01, "Time for which the last effort is held on bad states", "s", minimum=0.0, maximum=1.0, live=True)
+    frozen_time: float = parameter(0.05, "Time after which a state that does not change though it should counts as frozen", "s", minimum=1e-3, maximum=10.0, live=True)
+    stale_time: float = parameter(0.02, "Time without a new state after which the effort is zero", "s", minimum=1e-3, maximum=10.0, live=True)
+    lost_time: float = parameter(0.5, "Time without a new state after which the controller goes inactive", "s", minimum=0.01, maximum=60.0, live=True)
     watchdog_time: float = parameter(0.5, "Silence of the watchdog after which the controller goes inactive", "s", minimum=0.1, maximum=10.0, live=True)
 
 
@@ -103,8 +103,8 @@ class Limits(Group):
 class ForceLimits(Limits):
     """What the guard allows where the force counts."""
 
-    force_time: float = parameter(0.05, "Without a new wrench, after which the arm is braked", "s", minimum=1e-3, maximum=10.0, live=True)
-    force_difference: float = parameter(10.0, "By how much the measured λ may differ from the model's, under an effort, before /diagnostics say so", "N", minimum=SMALL, maximum=1e9, live=True)
+    force_time: float = parameter(0.05, "Time without a new wrench after which the arm is braked", "s", minimum=1e-3, maximum=10.0, live=True)
+    force_difference: float = parameter(10.0, "Largest difference between the measured λ and the model's, under an effort, that /diagnostics does not report", "N", minimum=SMALL, maximum=1e9, live=True)
 
 
 @dataclass(frozen=True)
@@ -117,9 +117,9 @@ class Reference(Group):
     frequency: Numbers = parameter((0.5,), "Frequency of the sine, likewise", "Hz", minimum=0.0, maximum=100.0, live=True)
     phase: Numbers = parameter((0.0,), "Phase of the sine, likewise", "rad", minimum=-LARGE, maximum=LARGE, live=True)
     approach: bool = parameter(True, "Go to the start of the sine smoothly first; without it the arm must already move along it")
-    max_rate: Numbers = parameter((0.5,), "On the way to a set-point", "m/s or rad/s", minimum=SMALL, maximum=1e3, live=True)
-    max_acceleration: Numbers = parameter((2.0,), "On the way to a set-point", "m/s² or rad/s²", minimum=SMALL, maximum=1e4, live=True)
-    max_jerk: Numbers = parameter((20.0,), "On the way to a set-point", "m/s³ or rad/s³", minimum=SMALL, maximum=1e6, live=True)
+    max_rate: Numbers = parameter((0.5,), "Largest rate on the way to a set-point", "m/s or rad/s", minimum=SMALL, maximum=1e3, live=True)
+    max_acceleration: Numbers = parameter((2.0,), "Largest acceleration on the way to a set-point", "m/s² or rad/s²", minimum=SMALL, maximum=1e4, live=True)
+    max_jerk: Numbers = parameter((20.0,), "Largest jerk on the way to a set-point", "m/s³ or rad/s³", minimum=SMALL, maximum=1e6, live=True)
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ class Ros2Control(Group):
 
     manager: str = parameter("controller_manager", "Name of the controller manager")
     effort_controller: str = parameter("", "Controller that takes the efforts; empty for the one that fits the joints")
-    timeout: float = parameter(5.0, "For which an answer of the controller manager is awaited", "s", minimum=0.1, maximum=60.0)
+    timeout: float = parameter(5.0, "Time for which an answer of the controller manager is awaited", "s", minimum=0.1, maximum=60.0)
 
 
 @dataclass(frozen=True)
@@ -166,7 +166,7 @@ class Simulation(Group):
     step: float = parameter(0.001, "Step of the integration; divides the period of the loop", "s", minimum=1e-6, maximum=0.1)
     wait_for_command: bool = parameter(False, "Time stands still until the first effort is commanded, so that the arm does not fall before")
     interface: str = parameter("effort_controller", "Who commands it: an effort controller's topic, or a controller manager through JointStateTopicSystem, with joint states on joint_commands", choices=("effort_controller", "joint_commands"))
-    command_timeout: float = parameter(0.0, "Without a command, after which the motors give nothing, as drivers of real arms do; 0 to hold the last effort for ever", "s", minimum=0.0, maximum=10.0)
+    command_timeout: float = parameter(0.0, "Time without a command after which the motors give no torque, as drivers of real arms do; 0 to hold the last effort for ever", "s", minimum=0.0, maximum=10.0)
     brake: bool = parameter(False, "Brakes hold the arm, while time goes on, until an effort that is not zero is commanded")
     clock: bool = parameter(False, "Publish /clock")
     duration: float = parameter(0.0, "Stop after this much simulated time; 0 for never", "s", minimum=0.0, maximum=1e6)

@@ -98,7 +98,7 @@ class ControllerSettings(NodeSettings, TimedSettings, HardwareSettings, MovedArm
 
 @dataclass(frozen=True)
 class MotionControllerSettings(ControllerSettings):
-    """Of `motion_controller`."""
+    """Settings of `motion_controller`."""
 
     law: str = parameter("pidc", "Projected inverse dynamics, or inverse dynamics for comparison", choices=("pidc", "idc"))
 
@@ -109,7 +109,7 @@ class MotionControllerSettings(ControllerSettings):
 
 @dataclass(frozen=True)
 class ForceControllerSettings(ControllerSettings):
-    """Of `force_controller`, and of every controller that may control the force."""
+    """Settings of `force_controller`, and of every controller that may control the force."""
 
     limits: groups.ForceLimits = group(groups.ForceLimits)
     force: groups.Force = group(groups.Force)
@@ -121,7 +121,7 @@ class ForceControllerSettings(ControllerSettings):
 
 @dataclass(frozen=True)
 class PassiveJointControllerSettings(ForceControllerSettings, PassiveJointsSettings):
-    """Of `passive_joint_controller`."""
+    """Settings of `passive_joint_controller`."""
 
     force: groups.OptionalForce = group(groups.OptionalForce)
 
@@ -132,7 +132,7 @@ class PassiveJointControllerSettings(ForceControllerSettings, PassiveJointsSetti
 
 @dataclass(frozen=True)
 class SimulatedArmSettings(NodeSettings, TimedSettings, PassiveJointsSettings, ConstrainedArmSettings):
-    """Of `simulated_arm`."""
+    """Settings of `simulated_arm`."""
 
     simulation: groups.Simulation = group(groups.Simulation)
     friction: groups.Friction = group(groups.Friction)
@@ -147,15 +147,15 @@ class SimulatedArmSettings(NodeSettings, TimedSettings, PassiveJointsSettings, C
 
 @dataclass(frozen=True)
 class WatchdogSettings(NodeSettings, HardwareSettings):
-    """Of `effort_watchdog`."""
+    """Settings of `effort_watchdog`."""
 
     joints: Words = parameter((), "Joints of the effort controller, for the size of the zeros", required=True)
     timeout: float = parameter(0.012, "Silence of the heartbeat after which zeros are sent", "s", minimum=0.001, maximum=10.0, live=True)
     controller: str = parameter("force_controller", "Name of the controller node whose heartbeat counts")
-    deactivate_time: float = parameter(0.5, "Of zeros without a break, after which the effort controller is deactivated; where the controller is heard again before, it goes on", "s", minimum=0.05, maximum=60.0, live=True)
+    deactivate_time: float = parameter(0.5, "How long zeros are sent without a break before the effort controller is deactivated; where the controller is heard again before that, it goes on", "s", minimum=0.05, maximum=60.0, live=True)
     realtime: groups.WatchdogRealtime = group(groups.WatchdogRealtime)
-    state_time: float = parameter(0.5, "Without a new or changing joint state under an active controller, after which zeros are sent", "s", minimum=0.01, maximum=10.0, live=True)
-    zero_rate: float = parameter(500.0, "At which zeros are repeated while tripped", "Hz", minimum=1.0, maximum=1e4)
+    state_time: float = parameter(0.5, "Time without a new or changing joint state under an active controller after which zeros are sent", "s", minimum=0.01, maximum=10.0, live=True)
+    zero_rate: float = parameter(500.0, "Rate at which zeros are repeated while tripped", "Hz", minimum=1.0, maximum=1e4)
 
     @classmethod
     def title(cls) -> str:
@@ -192,7 +192,7 @@ class ControllerKind:
     ``projected_control.controllers``.
 
     Attributes:
-        name: Of the node and its executable.
+        name: Name of the node and its executable.
         title: What it does, in words.
         settings: The class of its settings.
         factory: ``module:function``, loaded when it is needed: makes the controller from settings,

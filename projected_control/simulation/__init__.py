@@ -1,4 +1,8 @@
-"""The simulated arm: integration on the constraint, friction, sensors, assembly."""
+"""The plant: an arm that moves on its constraint when efforts act on it.
+
+Integrators with drift correction, friction, sensors and assembly at a start belong here. As an arm
+that a control loop can be run on it is `ports.SimulatedArm`.
+"""
 
 from projected_control.simulation.assembly import Start, assemble, start_of
 from projected_control.simulation.friction import FRICTIONLESS, JointFriction

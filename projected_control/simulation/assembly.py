@@ -46,7 +46,7 @@ def assemble(
         guess: n joint positions [rad or m].
         coordinates: What else is prescribed.
         values: To which values, k of them.
-        time: Of a moving constraint [s].
+        time: Time of a moving constraint [s].
         tolerance: On ‖(Φ, θ − values)‖ [m and rad].
 
     Raises:
@@ -55,9 +55,9 @@ def assemble(
     start = validate.finite_array("guess", guess, (arm.n,))
     if (coordinates is None) != (values is None):
         raise InvalidValue("coordinates and their values go together: give both or none")
-    wanted = np.empty(0)
+    desired = np.empty(0)
     if coordinates is not None and values is not None:
-        wanted = validate.finite_array("values", values, (coordinates.size,))
+        desired = validate.finite_array("values", values, (coordinates.size,))
     probe = arm.twin()
     rest = np.zeros(arm.n)
     target = constraint.target(time) if constraint is not None else None
@@ -71,7 +71,7 @@ def assemble(
             g.append(residual if target is None else residual - target.x)
             G.append(constraint.jacobian(probe))
         if coordinates is not None:
-            g.append(coordinates.difference(coordinates.value(probe), wanted))
+            g.append(coordinates.difference(coordinates.value(probe), desired))
             G.append(coordinates.jacobian(probe))
         return np.concatenate(g), np.concatenate(G)
 

@@ -15,7 +15,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class JointFriction:
-    """Coulomb and viscous friction, one number each for all joints or one a joint.
+    """Coulomb and viscous friction, one number each for all joints, or one per joint.
 
     Attributes:
         coulomb: Magnitude while moving [N·m or N].

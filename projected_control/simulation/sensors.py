@@ -21,7 +21,7 @@ class ForceSensor:
     Attributes:
         noise: Standard deviation [N or N·m].
         delay: In samples, on top of the one that sampling itself brings.
-        seed: Of the noise.
+        seed: Seed of the noise.
     """
 
     noise: float = 0.0
@@ -44,7 +44,7 @@ class ForceSensor:
         self._random = np.random.default_rng(self.seed)
 
     def read(self, multipliers: Array) -> Array:
-        """What the sensor says now that the true multipliers are these."""
+        """What the sensor measures where the true multipliers are these."""
         self._late.append(multipliers.copy())
         while len(self._late) > self.delay + 1:
             self._late.popleft()

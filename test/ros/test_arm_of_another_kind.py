@@ -29,7 +29,7 @@ def test_states_at_half_the_rate_are_refused_with_the_rate_to_set(fleet: Fleet) 
     """An arm at 50 Hz under a controller for 100 Hz; told the right rate, it starts."""
     fleet.start(ARM, SETTINGS, rate=50.0)
     fleet.start(MOTION, SETTINGS)
-    refused(fleet, MOTION, "50 times a second, but rate is 100 Hz", "set rate to 50")
+    refused(fleet, MOTION, "50 times per second, but rate is 100 Hz", "set rate to 50")
     assert fleet.state(MOTION) == "inactive"
     fleet.put(MOTION, {"rate": 50.0})
     fleet.until(lambda: fleet.state(MOTION) == "active", "the controller to start")

@@ -22,7 +22,7 @@ def add_bound(parser: argparse.ArgumentParser, default: float, what: str) -> Non
     """Declare the option ``--bound``.
 
     Args:
-        parser: Of the measurement.
+        parser: Parser of the measurement.
         default: What the documentation promises.
         what: What must not be larger, for the help.
     """

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from projected_control.apps.commands import Subparsers
 
 DRIVE_TIMEOUT = 0.04
-"""Of the simulated arm: without a command for so long, its drive gives no torque [s]."""
+"""Command timeout of the simulated arm: its drive then gives no torque [s]."""
 
 LOST_TIME, WATCHDOG_TIME = 0.5, 0.5
 """The defaults of limits.lost_time and limits.watchdog_time [s]."""
@@ -163,7 +163,7 @@ def summary(
 
     Args:
         fault: Which.
-        results: Of `measure`.
+        results: Results of `measure`.
         at_once: Bound of the faults that must be answered at once [s].
     """
     import numpy as np

@@ -111,7 +111,7 @@ class TickCase:
 
     Attributes:
         joints: Which arm, by its number of joints.
-        rows: Of the constraint.
+        rows: Rows of the constraint.
         law: ``hybrid`` or ``passive``.
     """
 

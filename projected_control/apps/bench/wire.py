@@ -25,7 +25,7 @@ PATIENCE = 180.0
 """How long to wait for a controller to move its arm; the first time it compiles its kernels [s]."""
 
 PRIORITY = 45
-"""Of the threads that listen, where the system permits it: they must not be late themselves."""
+"""Priority of the threads that listen, where permitted: they must not be late themselves."""
 
 COMMANDS = "effort_controller/commands"
 

@@ -28,7 +28,7 @@ def add_parser(subparsers: Subparsers) -> argparse.ArgumentParser:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Look, and say what was found."""
+    """Look, and print what was found."""
     import json
 
     from projected_control.apps.doctor import Verdict, examine

@@ -55,7 +55,7 @@ class Monitor:
 
     @property
     def time(self) -> float:
-        """Of the newest state [s]; zero before the first."""
+        """Time of the newest state [s]; zero before the first."""
         return self._rows[-1][0] if self._rows else 0.0
 
     @property

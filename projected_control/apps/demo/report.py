@@ -84,7 +84,7 @@ def make_report(
             Picture(
                 "demo_motion",
                 "Motion",
-                "Each coordinate and what was wanted of it; below, the error between them.",
+                "Each coordinate and its desired value; below, the error between them.",
                 lambda: _motion(times, state),
             ),
             Picture(
@@ -105,7 +105,7 @@ def _motion(times: Array, state: Mapping[str, Array]) -> Figure:
     figure, axes = canvas(2 * len(names), 1, height=1.5 * 2 * len(names) + 0.6, sharex=True)
     for i, name in enumerate(names):
         above, below = axes[2 * i], axes[2 * i + 1]
-        above.plot(times, state[f"{name}/desired"], color=GREY, linestyle="--", label="wanted")
+        above.plot(times, state[f"{name}/desired"], color=GREY, linestyle="--", label="desired")
         above.plot(times, state[name], color=BLUE, label=name)
         above.set_ylabel(name)
         legend_above(above, 2)
@@ -119,7 +119,7 @@ def _effort(times: Array, state: Mapping[str, Array]) -> Figure:
     figure, axes = canvas(3, 1, height=6.0, sharex=True)
     for name in [n for n in state if n.startswith("lambda") and "/" not in n]:
         axes[0].plot(times, state[name], color=BLUE, label="λ measured")
-        axes[0].plot(times, state[f"{name}/desired"], color=GREY, linestyle="--", label="λ wanted")
+        axes[0].plot(times, state[f"{name}/desired"], color=GREY, linestyle="--", label="λ desired")
     axes[0].set_ylabel("λ (N)")
     axes[1].plot(times, state["torque_norm/idc"], color=GREY, linestyle="--", label="IDC")
     axes[1].plot(times, state["torque_norm"], color=GREEN, label="sent")

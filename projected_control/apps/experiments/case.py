@@ -136,7 +136,7 @@ class Case:
         sample: Time between two samples, for the drive and the recording [s].
         steps_per_sample: Integration steps in that time.
         tableau: Integration method, ``rk4`` or ``dormand-prince``.
-        friction: Of the joints; the drive does not know of it.
+        friction: Friction of the joints; the drive does not know of it.
         correct_velocity: Put q̇ back in the constraint's tangent after each step.
     """
 

@@ -32,7 +32,7 @@ def shades(count: int) -> list[tuple[float, ...]]:
 
 
 def chain_points(spec: ArmSpec, q: Array) -> Array:
-    """The joints and the tip in the drawing plane, one arm a row of q: N × frames × 2 [m]."""
+    """The joints and the tip in the drawing plane, one arm per row of q: N × frames × 2 [m]."""
     arm = spec.load()
     rest = np.zeros(arm.n)
     points = np.empty((len(q), len(spec.chain), 2))
@@ -57,7 +57,7 @@ def stroboscope(
         ax: Where.
         recording: The run.
         instants: Indices of samples.
-        slider_direction: Of the line, in the drawing plane.
+        slider_direction: Direction of the line, in the drawing plane.
         last: Sample up to which the tip's travel is shown; all of it unless given.
         margin: By how much the line is drawn beyond that travel [m].
     """

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure that is drawn when it is wanted.
+    """A figure that is drawn when it is needed.
 
     Attributes:
-        name: Of its files, without extension.
+        name: Name of its files, without extension.
         title: Above it on the page.
         caption: What is to be seen in it, in a few sentences.
         draw: Makes it, in the style of `style.canvas`.

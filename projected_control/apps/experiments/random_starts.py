@@ -28,8 +28,8 @@ class Part:
         failures: How many failed.
         residual_max: Largest ‖Φ‖ of those that did not [m].
         energy_error: Largest energy error of those that did not [J].
-        times, drifts: Of each run, up to its end [s, J].
-        failed: Of each run.
+        times, drifts: Times and drifts of each run, up to its end [s, J].
+        failed: Whether each run failed.
     """
 
     failures: int

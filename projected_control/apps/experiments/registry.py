@@ -28,7 +28,7 @@ class Options:
         q0: Initial joint positions [rad].
         seconds: Simulated time [s].
         gravity: Along −z [m/s²].
-        seed: Of everything random.
+        seed: Seed of everything random.
     """
 
     q0: tuple[float, ...] | None = None

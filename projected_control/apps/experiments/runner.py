@@ -27,7 +27,7 @@ PROGRESS_SAMPLES = 250
 
 @dataclass(frozen=True)
 class Recording:
-    """What happened, one row a sample (N of them).
+    """What happened, one row per sample (N of them).
 
     Attributes:
         case: What was run.
@@ -39,7 +39,7 @@ class Recording:
         residual: ‖Φ‖, N [m or rad].
         energy: Kinetic and potential, N [J].
         work: Done on the arm since the start, N [J].
-        rank: Of A, N.
+        rank: Rank of A, N.
         events: What a guard noticed, N sums of its events; zeros where there is none.
         failure: Why the run ended early; None if it did not.
     """

@@ -26,13 +26,13 @@ ARM = ArmSpec("slider_crank.urdf.xacro", gravity=0.0)
 """Two links of 1 m with 1 kg at their ends."""
 
 START, GOAL = np.pi / 6.0, np.pi / 3.0
-"""Of q1 [rad]."""
+"""Desired course of q1 [rad]."""
 
 GAINS = MotionGains(25.0, 10.0)
 FORCE_GAINS = ForceGains(1.0, 20.0, cutoff=50.0)
 SECONDS = 5.0
 SAMPLE = 2e-4
-"""Of the loop [s]. The paper's simulation is continuous; at 1 kHz the RMS is 0.3 % larger."""
+"""Period of the loop [s]. The paper's simulation is continuous; at 1 kHz RMS is 0.3 % larger."""
 
 LABELS = {
     "two_active": "Motion controller with 2 active joints",

@@ -20,7 +20,7 @@ SHOWN = 2.5
 """Time drawn [s]; at the end of it the motion is over."""
 
 POINTS = 500
-"""Of a curve."""
+"""Samples of a curve."""
 
 
 def _thinned(recording: Recording) -> slice:

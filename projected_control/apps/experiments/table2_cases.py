@@ -61,7 +61,7 @@ class Setting:
 
     Attributes:
         label: Its name in the table.
-        friction: Of the joints.
+        friction: Friction of the joints.
         offset: By which the controllers are wrong about the slider's place [m].
     """
 

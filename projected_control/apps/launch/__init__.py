@@ -1,4 +1,4 @@
-"""What the launch files share.
+"""What the launch files in launch/ share: arguments, checks, and the files they write.
 
 A launch process builds every controller once, to check it, and computes nothing else: compiling
 kernels for that would keep everybody waiting.

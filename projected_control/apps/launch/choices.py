@@ -27,7 +27,7 @@ from projected_control.settings.nodes import (
 BOOLEANS = {"true": True, "false": False}
 
 FRICTION = {"friction.coulomb": [0.3], "friction.viscous": [0.05]}
-"""Of a simulated arm, as in the report on the papers' second table [N·m, N·m·s/rad]."""
+"""Friction of a simulated arm, as in the report on the papers' second table [N·m, N·m·s/rad]."""
 
 EFFORT_CONTROLLERS = {
     "effort_controller": "effort_controllers",
@@ -56,12 +56,12 @@ def arm_file(name: str, default: str) -> Path:
         return Path(name).expanduser()
     folder = share_file("config", f"{default}.yaml").parent
     there = sorted(p.stem for p in folder.glob("*.yaml") if p.name != CONTROLLERS_FILE)
-    wanted = default if name == "auto" else name
-    if wanted not in there:
+    chosen = default if name == "auto" else name
+    if chosen not in there:
         raise InvalidValue(
             f"arm:={name} is neither a path to a .yaml file nor one of {', '.join(there)}"
         )
-    return folder / f"{wanted}.yaml"
+    return folder / f"{chosen}.yaml"
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class Choice:
         layers: The parameters of preset, arm and controller.
         joints: That move.
         passive: Those of them without a motor, as far as this controller knows such.
-        friction: Of a simulated arm, as parameters.
+        friction: Friction of a simulated arm, as parameters.
     """
 
     case: DemoCase
@@ -154,7 +154,7 @@ def controllers_file(
         sensor: Name of the force-torque sensor.
         frame: That it measures in.
         text: The file as it stands in config/.
-        rate: Of the controller manager [Hz].
+        rate: Rate of the controller manager [Hz].
     """
     content = yaml.safe_load(text)
     content["controller_manager"]["ros__parameters"]["update_rate"] = whole_rate(rate)

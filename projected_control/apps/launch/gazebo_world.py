@@ -28,7 +28,7 @@ from projected_control.settings.nodes import (
 )
 
 SENSOR_TOPIC = "/tip_sensor"
-"""Of Gazebo, where the force-torque sensor of urdf/gazebo.xacro publishes."""
+"""Gazebo topic on which the force-torque sensor of urdf/gazebo.xacro publishes."""
 
 
 class GazeboFiles(NamedTuple):
@@ -38,8 +38,8 @@ class GazeboFiles(NamedTuple):
         world: For ``gz sim``.
         model: The arm, which the world includes.
         bridge: What `projected_control.ros.gazebo_system` reads, if the controller is in Gazebo.
-        parameters: Of the controller.
-        controllers: Of ros2_control, if the arm is behind it.
+        parameters: Parameters of the controller.
+        controllers: Controllers of ros2_control, if the arm is behind it.
     """
 
     world: Path
@@ -53,7 +53,7 @@ class Setting(NamedTuple):
     """The scene.
 
     Attributes:
-        yaw: Of the arm in its world [rad].
+        yaw: Yaw angle of the arm in its world [rad].
         friction: Whether the joints have the friction of `choices.FRICTION`.
         factor: Speed of time against the clock; zero for as fast as it goes.
         world: Another world: a xacro file with the arguments of worlds/constrained_arm.sdf.xacro.
@@ -105,7 +105,7 @@ def write_files(
         folder: Where to, an absolute path.
         node: Kind of the controller node.
         controller: Its settings, complete.
-        settings: Of the arm and its start, as in the files in config/.
+        settings: Settings of the arm and its start, as in the files in config/.
         setting: The scene.
         summary: File for the numbers of the run, written when the world ends; none if not given.
     """
@@ -139,7 +139,7 @@ def write_ros2_control_files(
     Args:
         folder: Where to, an absolute path.
         controller: Settings of the controller, complete.
-        settings: Of the arm and its start, as in the files in config/.
+        settings: Settings of the arm and its start, as in the files in config/.
         controllers: Parameter file of the controller manager, as text.
         passive: Joints without a motor.
         setting: The scene.

@@ -66,7 +66,7 @@ def with_hardware(
 
     Args:
         urdf: The description.
-        plugin: Of the hardware.
+        plugin: Plugin of the hardware.
         starts: Joints and where they stand at the start [rad or m].
         motors: Those of them that have one.
         sensor: Name of a force-torque sensor; none if empty.

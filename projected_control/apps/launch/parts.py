@@ -170,8 +170,8 @@ def end_with(context: LaunchContext, name: str, status: int, after: float = 0.0)
     """When a process has ended, end the others; with a status that is not 0 where it failed.
 
     Args:
-        context: Of the launch.
-        name: Of what ended.
+        context: Context of the launch.
+        name: Name of what ended.
         status: With which it did.
         after: For how long the others go on, to see to the arm [s].
     """

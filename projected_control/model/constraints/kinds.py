@@ -95,7 +95,7 @@ class ConstraintKind:
         """The constraint of these settings.
 
         Args:
-            settings: Of the group ``constraint``, as attributes: `ConstraintSettings`, and
+            settings: Settings of the group ``constraint``, as attributes: `ConstraintSettings`, and
                 ``arguments``, a list of texts ``name:=value``, where the kind needs more.
 
         Raises:

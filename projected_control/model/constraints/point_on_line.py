@@ -31,7 +31,7 @@ class PointOnLine(FunctionConstraint):
     Args:
         frame: Name of the frame whose origin is held.
         point: A point of the line [m].
-        direction: Of the line.
+        direction: Direction of the line.
         plane_normal: Normal of the plane the arm moves in, for a planar arm.
     """
 

@@ -25,7 +25,7 @@ class PointOnPlane(FunctionConstraint):
     Args:
         frame: Name of the frame whose origin is held.
         point: A point of the plane [m].
-        normal: Of the plane; a positive λ presses along it.
+        normal: Normal of the plane; a positive λ presses along it.
     """
 
     def __init__(self, frame: str, point: ArrayLike, normal: ArrayLike) -> None:

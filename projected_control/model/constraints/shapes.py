@@ -18,7 +18,7 @@ class Point:
     """A place at which something is held.
 
     Attributes:
-        position: Of the point [m].
+        position: Position of the point [m].
         frame: Name of the frame it moves with; None for the world.
     """
 
