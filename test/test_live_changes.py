@@ -13,7 +13,7 @@ from projected_control.errors import UnstableForceLoop, UnstableMotionLoop
 from projected_control.ros.live_changes import allow_for_delay
 
 
-def hybrid(stiffness: float = 480.0, damping: float = 45.0) -> ControlLoop:
+def hybrid(stiffness: float = 10.0, damping: float = 6.0) -> ControlLoop:
     force = ForceGains(proportional=3.0, integral=0.1, cutoff=20.0)
     controller = ForceController(slider_model(), MotionGains(stiffness, damping), force)
     return ControlLoop(controller, Constant(np.zeros(2)))
