@@ -88,6 +88,12 @@ class ControllerNode(ManagedNode[ControllerSettings]):
             "preparing the control law; compiling it the first time takes half a minute"
         )
         self._loop = self._build(self.settings)
+        self._warn(self.settings)
+
+    def _warn(self, settings: ControllerSettings) -> None:
+        """What is doubtful about settings that are not wrong."""
+        for text in build.gain_warnings(settings):
+            self.get_logger().warning(text)
 
     def _build(self, settings: ControllerSettings) -> ControlLoop:
         loop = build.build_loop(self.kind, settings)
@@ -234,6 +240,8 @@ class ControllerNode(ManagedNode[ControllerSettings]):
             self._loop = built
             return
         change = prepare_change(loop, settings, changed, running=runner is not None)
+        if any(name.startswith("gains.") for name in changed):
+            self._warn(settings)
         if runner is None:
             change(loop, 0.0)
             return

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from projected_control.control.loop import ControlLoop
+from projected_control.control.stability import MotionLoop
 from projected_control.ports.runner import Change
 from projected_control.settings import build
 from projected_control.settings.nodes import ControllerSettings, ForceControllerSettings
@@ -63,7 +64,15 @@ def _replan(loop: ControlLoop, settings: ControllerSettings, time: float) -> Non
 
 
 def allow_for_delay(loop: ControlLoop, delay: int, *, only_check: bool = False) -> None:
-    """Take a longer delay of the force loop into account; refuse gains it makes unstable."""
+    """Take a longer delay of both loops into account; refuse gains it makes unstable.
+
+    Args:
+        loop: What runs, or is about to.
+        delay: From an effort to its effect in the state, at least; zero where it is not known.
+        only_check: Refuse, but change nothing.
+    """
+    if delay > 1:
+        _require_stable_motion(loop, delay)
     force = loop.controller.force
     if force is None or delay <= force.gains.delay:
         return
@@ -71,3 +80,12 @@ def allow_for_delay(loop: ControlLoop, delay: int, *, only_check: bool = False) 
     force.check_gains(gains, 0.0)
     if not only_check:
         force.set_gains(gains, 0.0)
+
+
+def _require_stable_motion(loop: ControlLoop, delay: int) -> None:
+    controller, coordinates = loop.controller, loop.controller.model.coordinates
+    stiffness, damping, _ = controller.gains.array(controller.model.k)
+    for name, K, D in zip(
+        coordinates.names if coordinates else (), stiffness, damping, strict=True
+    ):
+        MotionLoop(float(K), float(D), controller.period, delay).require_stable(name)
