@@ -105,7 +105,7 @@ def start(context: LaunchContext) -> list[Action]:
     said = parts.checks(context, chosen, controller)
     through = given["bridge"] == "ros2_control"
     factor = choices.number(given, "factor")
-    setting = gazebo_world.Setting(
+    setting = gazebo_world.WorldOptions(
         yaw=float(given["yaw"]),
         friction=bool(chosen.friction),
         factor=1.0 if through and not factor else factor,  # others have to keep up
@@ -127,7 +127,7 @@ def in_the_physics_step(
     chosen: Choice,
     controller: ControllerSettings,
     folder: Path,
-    setting: gazebo_world.Setting,
+    setting: gazebo_world.WorldOptions,
     summary: Path | None,
 ) -> list[Action]:
     """The controller is a part of Gazebo."""
@@ -146,7 +146,7 @@ def through_ros2_control(
     chosen: Choice,
     controller: ControllerSettings,
     folder: Path,
-    setting: gazebo_world.Setting,
+    setting: gazebo_world.WorldOptions,
     summary: Path | None,
 ) -> list[Action]:
     """The controller reaches Gazebo as it reaches a real arm."""

@@ -211,7 +211,7 @@ def describe(chosen: Choice, hardware: str, senses: bool) -> str:
         return urdf
     plugin = PLUGINS.get(hardware, hardware)
     sensor = SENSOR if senses and hardware != "simulated" else ""
-    starts = choices.start_of(chosen.settings(ARM, chosen.all_motors))
+    starts = choices.starting_positions(chosen.settings(ARM, chosen.all_motors))
     return hardware_block.with_hardware(
         urdf, plugin, starts, chosen.motors, sensor, arm.constraint.frame
     )

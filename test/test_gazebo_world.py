@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from projected_control.apps.launch import choices, gazebo_world
-from projected_control.apps.launch.gazebo_world import Setting
+from projected_control.apps.launch.gazebo_world import WorldOptions
 from projected_control.errors import ProjectedControlError
 from projected_control.ros.gazebo_system import RELEASES, find_gazebo
 from projected_control.settings.files import read_parameter_file
@@ -39,7 +39,7 @@ def case(request, tmp_path):
     arm, node, more = request.param
     settings = {**read_parameter_file(choices.arm_file(arm, arm)), **more}
     controller = checked(node, own_values(node, settings))
-    files = gazebo_world.write_files(tmp_path, node, controller, settings, Setting(yaw=0.7))
+    files = gazebo_world.write_files(tmp_path, node, controller, settings, WorldOptions(yaw=0.7))
     return settings, node, files
 
 

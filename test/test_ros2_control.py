@@ -25,7 +25,7 @@ from projected_control.ros.controller_manager import (
     WRENCH_BROADCASTER,
     ZEROING,
     CannotEngage,
-    Controller,
+    LoadedController,
     plan,
 )
 from projected_control.settings.layers import Layers
@@ -47,7 +47,7 @@ def controller(name, kind, state="active", interfaces=(), **more):
         required_command_interfaces=list(interfaces),
         **more,
     )
-    return Controller.of(message)
+    return LoadedController.of(message)
 
 
 def efforts(*joints):

@@ -35,7 +35,7 @@ class CannotEngage(ProjectedControlError):
     """The arm's controllers do not allow torques to be sent."""
 
 
-class Controller(NamedTuple):
+class LoadedController(NamedTuple):
     """A controller as the controller manager describes it.
 
     Attributes:
@@ -52,7 +52,7 @@ class Controller(NamedTuple):
     required: tuple[str, ...]
 
     @classmethod
-    def of(cls, message: Any) -> Controller:
+    def of(cls, message: Any) -> LoadedController:
         """From a controller_manager_msgs/ControllerState."""
         return cls(
             message.name,
@@ -97,7 +97,7 @@ class Plan(NamedTuple):
         return f"{self.effort_controller}/commands"
 
 
-def plan(controllers: Sequence[Controller], joints: Sequence[str], name: str = "") -> Plan:
+def plan(controllers: Sequence[LoadedController], joints: Sequence[str], name: str = "") -> Plan:
     """Find the controller that carries torques to these joints, and what stands in its way.
 
     Args:
@@ -132,7 +132,9 @@ def plan(controllers: Sequence[Controller], joints: Sequence[str], name: str = "
     )
 
 
-def _named(controllers: Sequence[Controller], name: str, joints: Sequence[str]) -> Controller:
+def _named(
+    controllers: Sequence[LoadedController], name: str, joints: Sequence[str]
+) -> LoadedController:
     found = next((c for c in controllers if c.name == name), None)
     if found is None:
         raise CannotEngage(f"there is no controller {name}; {_those(controllers)}")
@@ -141,7 +143,7 @@ def _named(controllers: Sequence[Controller], name: str, joints: Sequence[str]) 
     return found
 
 
-def _fitting(controllers: Sequence[Controller], joints: Sequence[str]) -> Controller:
+def _fitting(controllers: Sequence[LoadedController], joints: Sequence[str]) -> LoadedController:
     candidates = [c for c in controllers if c.type in EFFORT_CONTROLLERS]
     fitting = [c for c in candidates if not _wrong_with(c, joints)]
     if not fitting:
@@ -153,7 +155,7 @@ def _fitting(controllers: Sequence[Controller], joints: Sequence[str]) -> Contro
     return min(fitting, key=lambda c: (EFFORT_CONTROLLERS.index(c.type), not c.active))
 
 
-def _wrong_with(controller: Controller, joints: Sequence[str]) -> str:
+def _wrong_with(controller: LoadedController, joints: Sequence[str]) -> str:
     """Why a controller cannot carry torques to these joints; nothing if it can."""
     if controller.type not in EFFORT_CONTROLLERS:
         return f"it is a {controller.type}, not one of {', '.join(EFFORT_CONTROLLERS)}"
@@ -176,7 +178,7 @@ def _effort_joints(interfaces: Iterable[str]) -> tuple[str, ...]:
     return tuple(i.rpartition("/")[0] for i in interfaces if i.endswith("/effort"))
 
 
-def _those(controllers: Sequence[Controller]) -> str:
+def _those(controllers: Sequence[LoadedController]) -> str:
     names = ", ".join(f"{c.name} ({c.state})" for c in controllers)
     return f"there are {names}" if names else "there are none"
 
@@ -217,10 +219,10 @@ class ControllerManager:
         self._node.destroy_client(self._list)
         self._node.destroy_client(self._switch)
 
-    def controllers(self) -> list[Controller]:
+    def controllers(self) -> list[LoadedController]:
         """All there are."""
         answer = self._call(self._list, self._list_request())
-        return [Controller.of(message) for message in answer.controller]
+        return [LoadedController.of(message) for message in answer.controller]
 
     def switch(self, activate: Sequence[str], deactivate: Sequence[str]) -> None:
         """Switch all of these or none.
@@ -244,7 +246,7 @@ class ControllerManager:
             reason = getattr(answer, "message", "") or "its log says why"
             raise CannotEngage(f"{self.name} refused to {', '.join(asked)}: {reason}")
 
-    def poll(self) -> list[Controller] | str | None:
+    def poll(self) -> list[LoadedController] | str | None:
         """A list asked for earlier, the reason why there is none, or None as long as it is due."""
         if self._asked is None:
             if not self._list.service_is_ready():
@@ -254,7 +256,7 @@ class ControllerManager:
         self._executor.spin_once(timeout_sec=0.0)
         if future.done():
             self._asked = None
-            return [Controller.of(message) for message in future.result().controller]
+            return [LoadedController.of(message) for message in future.result().controller]
         if monotonic() - since > self.timeout:
             self._asked = None
             return f"{self.name} has not answered for {self.timeout:g} s"

@@ -112,7 +112,7 @@ def find_gazebo() -> Gazebo:
     )
 
 
-class ForceSensor:
+class SensorTopic:
     """The newest wrench of a sensor in Gazebo, and waiting for it.
 
     Args:
@@ -166,7 +166,7 @@ class ArmSystem:
         for joint in self._joints:
             joint.enable_position_check(ecm, True)
             joint.enable_velocity_check(ecm, True)
-        self._sensor = ForceSensor(self._gazebo, bridge["sensor"])
+        self._sensor = SensorTopic(self._gazebo, bridge["sensor"])
         self._sensed = 0
         self._spun = 0.0
         self._to_start = True

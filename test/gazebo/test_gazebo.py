@@ -81,7 +81,7 @@ def write(folder, choice, friction=False, **more):
         case.node,
         controller,
         settings,
-        gazebo_world.Setting(friction=friction, **more),
+        gazebo_world.WorldOptions(friction=friction, **more),
         summary=folder / "summary.json",
     )
 

@@ -91,4 +91,4 @@ def test_with_a_passive_joint(fleet: Fleet) -> None:
     fleet.start(ARM, settings.arm.values())
     for node in (PASSIVE, ARM):
         assert fleet.change(node, "configure")
-    compare_twice(fleet, PASSIVE, settings)
+    compare_twice(fleet, PASSIVE, settings, "passive")

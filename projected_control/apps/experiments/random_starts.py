@@ -21,7 +21,7 @@ ENERGY_FRACTION = 0.01
 
 
 @dataclass(frozen=True)
-class Part:
+class Runs:
     """The runs with one kind of correction.
 
     Attributes:
@@ -46,8 +46,8 @@ class Study:
 
     runs: int
     seconds: float
-    both: Part
-    position_only: Part
+    both: Runs
+    position_only: Runs
 
 
 def study_random_starts(case: Case, runs: int, seed: int, progress: Progress) -> Study:
@@ -63,7 +63,7 @@ def study_random_starts(case: Case, runs: int, seed: int, progress: Progress) ->
 
 def _run_part(
     case: Case, starts: list[tuple[float, float]], progress: Progress, title: str
-) -> Part:
+) -> Runs:
     recordings: list[Recording] = []
     for k, q0 in enumerate(starts):
         progress(title, k / len(starts))
@@ -71,7 +71,7 @@ def _run_part(
     progress(title, 1.0)
     failed = [_failed(recording) for recording in recordings]
     good = [r for r, bad in zip(recordings, failed, strict=True) if not bad]
-    return Part(
+    return Runs(
         sum(failed),
         max((r.residual_max for r in good), default=0.0),
         max((r.energy_error for r in good), default=0.0),

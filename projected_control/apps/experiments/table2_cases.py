@@ -56,7 +56,7 @@ PRINTED = {"idc": (3.18, 4.90), "pidc": (1.50, 1.89), "hybrid": (2.63, 2.30)}
 
 
 @dataclass(frozen=True)
-class Setting:
+class Conditions:
     """What a row of the table is simulated with.
 
     Attributes:
@@ -71,9 +71,9 @@ class Setting:
 
 
 SETTINGS = {
-    "nominal": Setting("nominal", FRICTIONLESS, 0.0),
-    "friction": Setting("with friction", FRICTION, 0.0),
-    "friction_offset": Setting("friction, y₀ wrong by −10 mm", FRICTION, OFFSET),
+    "nominal": Conditions("nominal", FRICTIONLESS, 0.0),
+    "friction": Conditions("with friction", FRICTION, 0.0),
+    "friction_offset": Conditions("friction, y₀ wrong by −10 mm", FRICTION, OFFSET),
 }
 
 
@@ -82,7 +82,7 @@ def slider(height: float) -> PointOnLine:
     return PointOnLine("tip", [0.0, height, 0.0], [1.0, 0.0, 0.0], plane_normal=[0.0, 0.0, 1.0])
 
 
-def describe(setting: Setting, controller: str, options: Options) -> Case:
+def describe(setting: Conditions, controller: str, options: Options) -> Case:
     """One run."""
     law, constraint = CONTROLLERS[controller], slider(HEIGHT)
     start = start_of(ConstrainedArm(ARM.load(), constraint, COORDINATES), REFERENCE, GUESS)

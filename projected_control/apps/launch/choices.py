@@ -137,7 +137,7 @@ def summary_file(text: str) -> Path | None:
     return path
 
 
-def start_of(arm: SimulatedArmSettings) -> dict[str, float]:
+def starting_positions(arm: SimulatedArmSettings) -> dict[str, float]:
     """Joint positions at which an arm starts, assembled on its constraint."""
     hardware = build.build_plant(arm)
     names = hardware.plant.model.arm.joint_names

@@ -49,7 +49,7 @@ class GazeboFiles(NamedTuple):
     controllers: Path
 
 
-class Setting(NamedTuple):
+class WorldOptions(NamedTuple):
     """The scene.
 
     Attributes:
@@ -65,7 +65,7 @@ class Setting(NamedTuple):
     world: Path | None = None
 
 
-PLAIN = Setting()
+PLAIN = WorldOptions()
 
 
 def start_in(settings: Mapping[str, Any]) -> tuple[dict[str, float], float]:
@@ -95,7 +95,7 @@ def write_files(
     node: str,
     controller: ControllerSettings,
     settings: Mapping[str, Any],
-    setting: Setting = PLAIN,
+    setting: WorldOptions = PLAIN,
     *,
     summary: Path | None = None,
 ) -> GazeboFiles:
@@ -130,7 +130,7 @@ def write_ros2_control_files(
     settings: Mapping[str, Any],
     controllers: str,
     passive: Sequence[str],
-    setting: Setting = PLAIN,
+    setting: WorldOptions = PLAIN,
 ) -> GazeboFiles:
     """Write what ``gz sim`` needs for an arm behind gz_ros2_control, as a real one.
 
@@ -176,7 +176,7 @@ def _write_scene(
     files: GazeboFiles,
     controller: ControllerSettings,
     settings: Mapping[str, Any],
-    setting: Setting,
+    setting: WorldOptions,
     arguments: Mapping[str, str],
 ) -> None:
     """The arm as Gazebo gets it, and the world around it."""
