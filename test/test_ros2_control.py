@@ -223,7 +223,7 @@ def test_an_arm_that_is_not_there_is_refused_with_those_there_are():
 
 def test_starts_are_assembled():
     file = choices.arm_file("auto", "three_link_slider")
-    start = choices.start_of(Layers.read([file]).arm())
+    start = choices.starting_positions(Layers.read([file]).arm())
     assert list(start) == JOINTS
     q = np.cumsum(list(start.values()))
     assert 0.2 * np.sin(q[0]) + 0.4 * np.sin(q[1]) + 0.1 * np.sin(q[2]) == pytest.approx(
@@ -302,7 +302,7 @@ def test_an_arm_that_knows_nothing_of_us(tmp_path):
     settings = chosen.settings(chosen.case.node, {"rate": 500.0})
     assert settings.rate == 500.0
     choices.require_sound(chosen, settings)
-    assert list(choices.start_of(chosen.settings("simulated_arm", {}))) == JOINT_NAMES
+    assert list(choices.starting_positions(chosen.settings("simulated_arm", {}))) == JOINT_NAMES
 
 
 def test_what_check_refuses_no_launch_starts(tmp_path):
