@@ -204,7 +204,7 @@ def test_unknown_names_list_the_known_ones(planar_arm, make, message):
     with pytest.raises(UnknownName, match=message) as error:
         make(planar_arm)
     assert isinstance(error.value, KeyError)
-    assert error.value.known == sorted(error.value.known)
+    assert len(error.value.known) == len(set(error.value.known)) > 2
 
 
 def three_link_arm_with(**arguments):

@@ -44,7 +44,7 @@ def test_slider(tmp_path):
     idc, idc_error, pidc, pidc_error = run("01_slider.py", tmp_path).splitlines()
     assert numbers(idc) == [pytest.approx(2.483, abs=0.01), pytest.approx(0.0, abs=0.02)]
     assert numbers(pidc) == [pytest.approx(1.500, abs=0.01), pytest.approx(6.5, abs=0.1)]
-    assert max(numbers(idc_error) + numbers(pidc_error)) < 20.0
+    assert max(numbers(idc_error) + numbers(pidc_error)) < 100.0  # µm or µrad
 
 
 def test_force(tmp_path):
