@@ -1,5 +1,6 @@
 """Build definition, for colcon and for pip."""
 
+import ast
 import sys
 from collections import defaultdict
 from pathlib import Path
@@ -7,16 +8,27 @@ from pathlib import Path
 from setuptools import find_packages, setup
 
 NAME = "projected_control"
-# As the records in projected_control/settings/nodes.py, which cannot be imported here; a test
-# compares the two.
-NODES = [
-    "motion_controller",
-    "force_controller",
-    "passive_joint_controller",
-    "simulated_arm",
-    "effort_watchdog",
-]
 
+
+def node_names() -> list[str]:
+    """The nodes, as the records in settings/nodes.py name them; it cannot be imported here."""
+    tree = ast.parse(Path(NAME, "settings", "nodes.py").read_text(encoding="utf-8"))
+    constants = {
+        target.id: statement.value.value
+        for statement in tree.body
+        if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Constant)
+        for target in statement.targets
+        if isinstance(target, ast.Name)
+    }
+    controllers = [
+        constants[call.args[0].id]
+        for call in ast.walk(tree)
+        if isinstance(call, ast.Call) and getattr(call.func, "id", "") == "ControllerKind"
+    ]
+    return [*controllers, constants["ARM"], constants["WATCHDOG"]]
+
+
+NODES = node_names()
 EXECUTABLES = [*NODES, "projected-control"]
 
 # ROS 2 Jazzy from PyPI. Pinned together: a part left free is upgraded to another distribution.

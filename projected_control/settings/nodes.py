@@ -21,8 +21,11 @@ from projected_control.settings.declaration import (
     parameter,
 )
 
-MOTION, FORCE, PASSIVE = "motion_controller", "force_controller", "passive_joint_controller"
-ARM, WATCHDOG = "simulated_arm", "effort_watchdog"
+MOTION = "motion_controller"
+FORCE = "force_controller"
+PASSIVE = "passive_joint_controller"
+ARM = "simulated_arm"
+WATCHDOG = "effort_watchdog"
 
 # fmt: off
 
