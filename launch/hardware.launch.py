@@ -14,7 +14,7 @@ from typing import Any
 
 from ament_index_python.packages import get_package_prefix
 from launch.action import Action
-from launch.actions import DeclareLaunchArgument
+from launch.actions import DeclareLaunchArgument, OpaqueFunction
 from launch.launch_context import LaunchContext
 from launch.launch_description import LaunchDescription
 from launch_ros.actions import Node
