@@ -14,7 +14,7 @@ from typing import Any
 
 from ament_index_python.packages import get_package_prefix
 from launch.action import Action
-from launch.actions import DeclareLaunchArgument
+from launch.actions import DeclareLaunchArgument, OpaqueFunction
 from launch.launch_context import LaunchContext
 from launch.launch_description import LaunchDescription
 from launch_ros.actions import Node
@@ -123,17 +123,22 @@ def start(context: LaunchContext) -> list[Action]:
         broadcasters.append("force_torque_sensor_broadcaster")
     first = parts.spawner(broadcasters, parameters)
     second = parts.spawner([effort], parameters, "--inactive")
+    publisher = robot_state_publisher(description)
+    manager = Node(
+        package="controller_manager",
+        executable="ros2_control_node",
+        parameters=[str(parameters)],
+        output="screen",
+        emulate_tty=True,
+    )
+    started: list[bool] = []  # from then on our nodes say what happened where the manager dies
+    ours.insert(0, OpaqueFunction(function=lambda _: started.append(True)))
     return [
         *said,
-        robot_state_publisher(description),
-        # Where it dies, the launch goes on: our nodes say what happened.
-        Node(
-            package="controller_manager",
-            executable="ros2_control_node",
-            parameters=[str(parameters)],
-            output="screen",
-            emulate_tty=True,
-        ),
+        parts.needed_until(publisher, lambda: bool(started), "robot_state_publisher"),
+        parts.needed_until(manager, lambda: bool(started), "the controller manager"),
+        publisher,
+        manager,
         *([nodes[ARM]] if ARM in nodes else []),
         first,
         parts.after(first, [second], "the broadcasters"),

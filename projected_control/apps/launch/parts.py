@@ -203,3 +203,14 @@ def after(process: Node, then: list[Action], what: str) -> RegisterEventHandler:
         return then
 
     return RegisterEventHandler(OnProcessExit(target_action=process, on_exit=go_on))
+
+
+def needed_until(process: Node, done: Callable[[], bool], what: str) -> RegisterEventHandler:
+    """End the launch where a process ends before something is done that cannot do without it."""
+
+    def judge(event: Any, context: LaunchContext) -> list[Action]:
+        if context.is_shutdown or done():
+            return []
+        return fail(f"{what} ended with status {event.returncode} before our nodes could start")
+
+    return RegisterEventHandler(OnProcessExit(target_action=process, on_exit=judge))
