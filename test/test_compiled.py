@@ -1,15 +1,12 @@
 """The same numbers compiled or not; an import that survives a cache it cannot write."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from python_process import output_of
 
-TEST = Path(__file__).parent
 SCRIPT = """
 import json
 import numpy as np
@@ -57,29 +54,16 @@ print(json.dumps({"compiled": COMPILED, "numbers": numbers}))
 """
 
 
-def run(**environment):
-    path = os.pathsep.join([str(TEST.parent), str(TEST)])
-    done = subprocess.run(
-        [sys.executable, "-c", SCRIPT],
-        env=os.environ | {"PYTHONPATH": path} | environment,
-        capture_output=True,
-        text=True,
-        timeout=280,
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
-
-
 @pytest.fixture(scope="module")
 def interpreted():
-    result = run(PROJECTED_CONTROL_COMPILE="0")
+    result = json.loads(output_of(SCRIPT, PROJECTED_CONTROL_COMPILE="0"))
     assert not result["compiled"]
     return result["numbers"]
 
 
 def test_compiled_and_interpreted_kernels_agree(interpreted):
     pytest.importorskip("numba")
-    result = run(PROJECTED_CONTROL_COMPILE="1")
+    result = json.loads(output_of(SCRIPT, PROJECTED_CONTROL_COMPILE="1"))
     assert result["compiled"]
     assert result["numbers"].keys() == interpreted.keys()
     for name, numbers in result["numbers"].items():
@@ -100,16 +84,8 @@ def test_cache_that_cannot_be_written_is_done_without(tmp_path):
         "assert compiled.COMPILED and compiled._CACHE is None\n"
         "print(projection.Projection.of([[3.0, 4.0]]).P.tolist())\n"
     )
-    environment = {"PYTHONPATH": str(TEST.parent), "XDG_CACHE_HOME": str(blocked)}
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env=os.environ | environment | {"PROJECTED_CONTROL_COMPILE": "1"},
-        capture_output=True,
-        text=True,
-        timeout=280,
-    )
-    assert done.returncode == 0, done.stderr
-    np.testing.assert_allclose(json.loads(done.stdout), [[0.64, -0.48], [-0.48, 0.36]], atol=1e-15)
+    printed = output_of(code, PROJECTED_CONTROL_COMPILE="1", XDG_CACHE_HOME=str(blocked))
+    np.testing.assert_allclose(json.loads(printed), [[0.64, -0.48], [-0.48, 0.36]], atol=1e-15)
 
 
 def test_cache_is_kept_where_it_is_told(tmp_path):
@@ -122,15 +98,7 @@ def test_cache_is_kept_where_it_is_told(tmp_path):
         "linalg.solve_by_elimination(np.eye(2), np.ones(2))\n"
         "print(compiled._CACHE)\n"
     )
-    environment = {"PYTHONPATH": str(TEST.parent), "XDG_CACHE_HOME": str(tmp_path)}
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env=os.environ | environment | {"PROJECTED_CONTROL_COMPILE": "1"},
-        capture_output=True,
-        text=True,
-        timeout=280,
-    )
-    assert done.returncode == 0, done.stderr
-    folder = Path(done.stdout.strip())
+    printed = output_of(code, PROJECTED_CONTROL_COMPILE="1", XDG_CACHE_HOME=str(tmp_path))
+    folder = Path(printed.strip())
     assert folder.parent == tmp_path / "projected_control"
     assert list(folder.rglob("*solve_by_elimination*.nbc"))

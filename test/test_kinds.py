@@ -72,26 +72,12 @@ def other_package(monkeypatch, tmp_path):
 
 CIRCLE = """
 import numpy as np
+from kinds import TipOnCircle
 
-from projected_control import Constraint
 from projected_control.model.constraints import ConstraintKind, Curve, Setting
 
 
-class PointOnCircle(Constraint):
-    rows = 1
-
-    def __init__(self, frame, radius):
-        self.frame, self.radius = frame, radius
-
-    def residual(self, arm):
-        x, y, _ = arm.frame(self.frame).position
-        return np.array([np.hypot(x, y) - self.radius])
-
-    def jacobian(self, arm):
-        tip = arm.frame(self.frame)
-        x, y, _ = tip.position
-        return np.array([[x, y]]) / np.hypot(x, y) @ tip.jacobian[:2]
-
+class DrawnCircle(TipOnCircle):
     def shapes_at(self, x):
         angles = np.linspace(0.0, 2.0 * np.pi, 65)
         circle = np.stack([np.cos(angles), np.sin(angles), 0.0 * angles], axis=1)
@@ -101,7 +87,7 @@ class PointOnCircle(Constraint):
 RECORD = ConstraintKind(
     "circle",
     "a point on a circle about the base",
-    lambda settings: PointOnCircle(settings.frame, settings.radius),
+    lambda settings: DrawnCircle(settings.frame, settings.radius),
     needs=(
         Setting("frame", "link whose origin is held"),
         Setting("radius", "radius of the circle", "m"),

@@ -1,22 +1,18 @@
 """One tick: the same numbers compiled or not, and nothing left behind."""
 
 import json
-import os
-import subprocess
-import sys
 import tracemalloc
-from pathlib import Path
 
 import numpy as np
 import pytest
 from arms import raw_state, slider_model, state_on
+from python_process import output_of
 
 from projected_control.control import ForceController, ForceGains, MotionGains
 from projected_control.control.loop import ControlLoop
 from projected_control.control.references import Sine, Sines
 from projected_control.control.state import RawState
 
-TEST = Path(__file__).parent
 T = 1e-3
 SCRIPT = """
 import json
@@ -70,22 +66,9 @@ print(json.dumps({"compiled": COMPILED, "numbers": numbers}))
 """
 
 
-def run(**environment):
-    path = os.pathsep.join([str(TEST.parent), str(TEST)])
-    done = subprocess.run(
-        [sys.executable, "-c", SCRIPT],
-        env=os.environ | {"PYTHONPATH": path} | environment,
-        capture_output=True,
-        text=True,
-        timeout=280,
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
-
-
 def test_ticks_are_the_same_compiled_or_not():
     """Every law, three and seven joints, gains blending, a bad state: 1e-12 of the effort."""
-    fast, slow = run(PROJECTED_CONTROL_COMPILE="1"), run(PROJECTED_CONTROL_COMPILE="0")
+    fast, slow = (json.loads(output_of(SCRIPT, PROJECTED_CONTROL_COMPILE=c)) for c in "10")
     if not fast["compiled"]:
         pytest.skip("there is no compiler to compare with")
     assert not slow["compiled"]
