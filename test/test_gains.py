@@ -92,7 +92,7 @@ def test_a_factor_of_four_is_blended_in_at_any_state():
 
 
 def ride(change, seconds=BLEND_SECONDS):
-    """The arm with friction on a sine; gains change at 0.3 s. Efforts, one row a tick."""
+    """The arm with friction on a sine; gains change at 0.3 s. Efforts, one row per tick."""
     model = slider_model()
     controller = ForceController(model, MotionGains(480.0, 45.0), ForceGains(0.5, 0.1, 50.0))
     reference = Sines([-0.075, 0.0], [[Sine(0.225, 0.5, np.pi / 9)], []])

@@ -33,7 +33,7 @@ from projected_control.model.linalg import copy, fill, matvec, matvec_add, matve
 Array = NDArray[np.float64]
 
 WAY_POINTS = 12
-"""At how many points on the way to new gains the loop must be stable."""
+"""Number of points on the way to new gains at which the loop must be stable."""
 
 
 class AntiWindup(Enum):
@@ -54,11 +54,11 @@ class ForceGains:
     Attributes:
         proportional: G_F.
         integral: G_I [1/s].
-        cutoff: Of the low-pass on the measured λ [Hz]; None for none.
-        delay: From a torque to its effect in the measurement [samples].
+        cutoff: Cut-off frequency of the low-pass on the measured λ [Hz]; None for no low-pass.
+        delay: Delay from a torque to its effect in the measurement [samples].
         integral_limit: Largest share of the integral in u_λ [N or N·m].
         anti_windup: See `AntiWindup`.
-        tracking_time: Of back-calculation [s].
+        tracking_time: Time constant of back-calculation [s].
     """
 
     proportional: float = 3.0
@@ -141,7 +141,7 @@ class ForceLoopState:
     Attributes:
         desired: λ_d, m; written by whoever plans [N or N·m].
         measured: λ, m; written by whoever measures.
-        gains: In force, or blending in.
+        gains: The gains in force, or those being blended in.
     """
 
     def __init__(self, gains: ForceGains, terms: ControlTerms, period: float) -> None:

@@ -56,7 +56,7 @@ class SourceKind(IntEnum):
 
 COMPARE_EVERY, COMPARED_WRONG = 20.0, 10.0
 """The measured λ is compared with the model's at one tick in twenty; ten failures in a row are
-said."""
+reported."""
 
 SOURCES = tuple(kind.name.lower() for kind in SourceKind if kind)
 """What ``force.source`` may be."""
@@ -120,7 +120,7 @@ def take_tool_away(joint_rotation: Array, s: SourceTerms) -> None:
 
 @compiled
 def sensor_disagrees(measured: Array, sent: Array, bound: float, t: Terms, s: SourceTerms) -> bool:
-    """Whether the measured λ has been away from the model's for a while, under an effort of ours.
+    """Whether the measured λ has been away from the model's for a while, under our effort.
 
     At rest under brakes λ is not determined, so that without an effort nothing is compared. One
     tick in `COMPARE_EVERY` is looked at: a wrong sensor stays wrong.
@@ -191,12 +191,12 @@ def find_force(
     s: SourceTerms,
     force: Array,
 ) -> None:
-    """Fill λ at an evaluated model; NaN where it cannot be told.
+    """Fill λ at an evaluated model; NaN where it is unknown.
 
     Args:
         kind: A `SourceKind`.
-        wrench: As measured, 6.
-        joint_rotation: Of the joint that carries the sensor, 3 × 3.
+        wrench: The measured wrench, 6.
+        joint_rotation: Rotation of the joint that carries the sensor, 3 × 3.
         sent: The effort in force, n.
         t: The model.
         s: What the source knows and remembers.
@@ -220,12 +220,12 @@ class ForceSource:
         kind: One of `SOURCES`, or none at all for an arm without a constraint.
         frame: Where the sensor sits; the constraint's own frame unless given.
         bandwidth: K/2π of the momentum observer [Hz].
-        period: Between ticks [s].
+        period: Time between ticks [s].
 
     Attributes:
         number: A `SourceKind`, for the compiled tick; zero where there is no λ to find.
         work: All the source knows and remembers, for the compiled tick.
-        joint_rotation: Of the joint that carries the sensor, 3 × 3; a live view.
+        joint_rotation: Rotation of the joint that carries the sensor, 3 × 3; a live view.
     """
 
     def __init__(

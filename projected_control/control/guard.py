@@ -8,11 +8,11 @@ answers what should not be, and says in its report what it did. It never raises.
 | effort or effort rate over the limit | clipped |
 | position or velocity limit passed | damped stop, until back inside |
 | state not finite, or its time goes back | last effort held, zero after the hold time |
-| none for too long | zero |
+| no new state for too long | zero |
 | state frozen | zero, until positions change; after a while one more try, then for good |
 | reference jumps | damped stop, until the reference is back or replaced |
 | measured force missing where it is needed | damped stop, until it is back |
-| controllability of passive joints lost | zero, until it is back |
+| controllability of passive joints lost | zero, until it is regained |
 | the arm has left its constraint | zero, until it is back |
 | effort not finite | zero |
 """
@@ -56,12 +56,12 @@ class Event(IntFlag):
 
     @property
     def phrase(self) -> str:
-        """Its name in words."""
+        """The event's name in words."""
         return str(self.name).lower().replace("_", " ")
 
 
 def events_in(events: int) -> list[Event]:
-    """The single events of a sum."""
+    """The single events that a sum of events is made of."""
     return [event for event in Event if event and events & event]
 
 
@@ -78,11 +78,11 @@ class Action(IntEnum):
     """Nothing."""
 
 
-_STOP = int(
+_STOP_EVENTS = int(
     Event.POSITION_LIMIT | Event.VELOCITY_LIMIT | Event.REFERENCE_JUMPED | Event.FORCE_STALE
 )
-_HOLD = int(Event.STATE_NOT_FINITE | Event.TIME_WENT_BACK)
-_ZERO = int(
+_HOLD_EVENTS = int(Event.STATE_NOT_FINITE | Event.TIME_WENT_BACK)
+_ZERO_EVENTS = int(
     Event.STATE_FROZEN
     | Event.STATE_STALE
     | Event.EFFORT_NOT_FINITE
@@ -101,9 +101,9 @@ class GuardReport(NamedTuple):
     """What the guard let through.
 
     Attributes:
-        effort: To be sent, n; a live array [N·m or N].
-        action: What it is.
-        events: Why, a sum of `Event`s.
+        effort: The effort to be sent, n; a live array [N·m or N].
+        action: What kind of effort this is.
+        events: The reasons for it, a sum of `Event`s.
     """
 
     effort: Array
@@ -117,16 +117,16 @@ class GuardReport(NamedTuple):
 
 
 FROZEN_DISTANCE = 5e-3
-"""What velocity or reference must have described before positions that do not change at all count
-as frozen [rad or m]. Less would also befall an arm that stands still or sticks."""
+"""Distance that velocity or reference must imply before positions that do not change at all count
+as frozen [rad or m]. A smaller one would also catch an arm that stands still or sticks."""
 
 RETRY_AFTER = 10.0
-"""Frozen times after which an arm that seemed frozen is tried once more. It may have been a stall:
-an arm that gets no torque does not move, and would seem frozen for ever."""
+"""How many frozen times pass before an arm that seemed frozen is tried once more. It may have been
+a stall: an arm that gets no torque does not move, and would seem frozen for ever."""
 
 _MOVING, _FROZEN_ONCE, _TRIED_AGAIN, _DEAD = 0.0, 1.0, 2.0, 3.0
 
-# Events as the kernels know them.
+# The values of the events as plain integers, which kernels can use.
 _EFFORT, _RATE, _POSITION, _VELOCITY = 1, 2, 4, 8
 _BAD_STATE, _BAD_EFFORT, _BACK, _FROZEN, _STALE, _JUMP = 16, 32, 64, 128, 256, 512
 
@@ -135,24 +135,24 @@ class GuardTerms(NamedTuple):
     """What the guard knows and remembers: n joints, k coordinates (see `Limits` for the bounds)."""
 
     jump: Annotated[Array, Part("1", "Largest step of the reference [rad or m].")]
-    period: Annotated[Array, Part("1", "Of the loop [s].")]
+    period: Annotated[Array, Part("1", "Period of the loop [s].")]
     hold_time: Annotated[Array, Part("1", "How long an effort is held [s].")]
-    frozen_time: Annotated[Array, Part("1", "How long positions may be the same [s].")]
-    stale_time: Annotated[Array, Part("1", "How long the stamp may not go on [s].")]
+    frozen_time: Annotated[Array, Part("1", "How long positions may stay the same [s].")]
+    stale_time: Annotated[Array, Part("1", "How long the stamp may stay the same [s].")]
     residual: Annotated[Array, Part("1", "Largest ‖Φ − x‖.")]
     force_time: Annotated[Array, Part("1", "How old a measured wrench may be [s].")]
-    stamp: Annotated[Array, Part("1", "Of the last state, NaN before the first [s].")]
-    unchanged: Annotated[Array, Part("1", "For how long the positions were the same [s].")]
-    held: Annotated[Array, Part("1", "For how long the effort was held [s].")]
-    waited: Annotated[Array, Part("1", "For how long the stamp did not go on [s].")]
+    stamp: Annotated[Array, Part("1", "Stamp of the last state, NaN before the first [s].")]
+    unchanged: Annotated[Array, Part("1", "How long the positions have been the same [s].")]
+    held: Annotated[Array, Part("1", "How long the effort has been held [s].")]
+    waited: Annotated[Array, Part("1", "How long the stamp has been the same [s].")]
     missing: Annotated[
         Array,
-        Part("1", "Way described by velocity or reference while the positions were the same."),
+        Part("1", "Distance implied by velocity or reference since positions last changed."),
     ]
     frozen: Annotated[Array, Part("1", "0 moving, 1 frozen, 2 tried again, 3 frozen for good.")]
-    frozen_for: Annotated[Array, Part("1", "For how long it has been frozen [s].")]
-    force_difference: Annotated[Array, Part("1", "By how much λ may differ from the model [N].")]
-    rank: Annotated[Array, Part("1", "Of the constraint at the last tick, NaN before the first.")]
+    frozen_for: Annotated[Array, Part("1", "How long the arm has been frozen [s].")]
+    force_difference: Annotated[Array, Part("1", "Largest difference of λ from the model's [N].")]
+    rank: Annotated[Array, Part("1", "Rank of A at the last tick, NaN before the first.")]
     effort: Annotated[Array, Part("n", "Largest effort [N·m or N].")]
     step: Annotated[Array, Part("n", "Largest change of the effort in one tick [N·m or N].")]
     velocity: Annotated[Array, Part("n", "Largest velocity [rad/s or m/s].")]
@@ -161,7 +161,7 @@ class GuardTerms(NamedTuple):
     q: Annotated[Array, Part("n", "Positions at the last tick [rad or m].")]
     sent: Annotated[Array, Part("n", "The effort last released [N·m or N].")]
     theta: Annotated[Array, Part("k", "Reference at the last tick, NaN before the first.")]
-    theta_rate: Annotated[Array, Part("k", "Its rate.")]
+    theta_rate: Annotated[Array, Part("k", "Rate of the reference at the last tick.")]
 
 
 GUARD = Layout(GuardTerms, "n", "k")
@@ -174,7 +174,7 @@ def inspect_tick(
 ) -> int:
     """Events of a state and of a reference (rows θ_d, θ̇_d, θ̈_d), against those of the last tick.
 
-    An arm that is being stopped owes its reference no motion: standing still is then not frozen.
+    An arm that is being stopped need not follow its reference: standing still is then not frozen.
     """
     for i in range(q.size):
         if not (np.isfinite(q[i]) and np.isfinite(v[i])):
@@ -209,10 +209,10 @@ def inspect_tick(
     else:
         copy(motion[0], g.theta)
         copy(motion[1], g.theta_rate)
-    following = not events & _STOP and effort_acts(g)
-    seen = min(elapsed, 2.0 * g.period[0])  # what was not received says nothing
-    owed = seen * (max(fastest, planned) if following else fastest)
-    if is_frozen(changed, seen, owed, g):
+    following = not events & _STOP_EVENTS and effort_acts(g)
+    seen = min(elapsed, 2.0 * g.period[0])  # time without states says nothing about motion
+    implied = seen * (max(fastest, planned) if following else fastest)
+    if is_frozen(changed, seen, implied, g):
         events |= _FROZEN
     g.stamp[0] = stamp
     return events
@@ -228,13 +228,13 @@ def effort_acts(g: GuardTerms) -> bool:
 
 
 @compiled
-def is_frozen(changed: bool, seen: float, owed: float, g: GuardTerms) -> bool:
+def is_frozen(changed: bool, seen: float, implied: float, g: GuardTerms) -> bool:
     """Whether positions stay the same though they should not.
 
     Args:
-        changed: Whether they are others than at the last tick.
-        seen: Time since then for which states were received [s].
-        owed: Way that velocity or reference describe in this time [rad or m].
+        changed: Whether they differ from those of the last tick.
+        seen: Time since the last tick that received states account for [s].
+        implied: Distance that velocity or reference imply in this time [rad or m].
         g: What the guard remembers.
     """
     if changed:
@@ -251,7 +251,7 @@ def is_frozen(changed: bool, seen: float, owed: float, g: GuardTerms) -> bool:
         g.unchanged[0] = g.missing[0] = 0.0
         return False
     g.unchanged[0] += seen
-    g.missing[0] += owed
+    g.missing[0] += implied
     if g.unchanged[0] <= g.frozen_time[0] or g.missing[0] <= FROZEN_DISTANCE:
         return False
     g.frozen[0] = _FROZEN_ONCE if g.frozen[0] == _MOVING else _DEAD
@@ -261,9 +261,9 @@ def is_frozen(changed: bool, seen: float, owed: float, g: GuardTerms) -> bool:
 
 @compiled
 def limit_effort(asked: Array, g: GuardTerms) -> int:
-    """Move what is sent towards what is asked within the bounds; events of the effort.
+    """Move what is sent towards what is asked, within the bounds; return the effort's events.
 
-    An effort that is not finite makes all zero.
+    Where any effort is not finite, all become zero.
     """
     for i in range(asked.size):
         if not np.isfinite(asked[i]):
@@ -271,28 +271,28 @@ def limit_effort(asked: Array, g: GuardTerms) -> int:
             return _BAD_EFFORT
     events = 0
     for i in range(asked.size):
-        wanted = asked[i]
-        if abs(wanted) > g.effort[i]:
-            wanted = g.effort[i] if wanted > 0.0 else -g.effort[i]
+        limited = asked[i]
+        if abs(limited) > g.effort[i]:
+            limited = g.effort[i] if limited > 0.0 else -g.effort[i]
             events |= _EFFORT
-        if wanted - g.sent[i] > g.step[i]:
-            wanted = g.sent[i] + g.step[i]
+        if limited - g.sent[i] > g.step[i]:
+            limited = g.sent[i] + g.step[i]
             events |= _RATE
-        elif wanted - g.sent[i] < -g.step[i]:
-            wanted = g.sent[i] - g.step[i]
+        elif limited - g.sent[i] < -g.step[i]:
+            limited = g.sent[i] - g.step[i]
             events |= _RATE
-        g.sent[i] = wanted
+        g.sent[i] = limited
     return events
 
 
 @compiled
 def severity(events: int) -> int:
-    """`answer_to` for kernels."""
-    if events & _ZERO:
+    """The severest action that any of the events calls for, as a number for kernels."""
+    if events & _ZERO_EVENTS:
         return _ANSWER_ZERO
-    if events & _HOLD:
+    if events & _HOLD_EVENTS:
         return _ANSWER_HOLD
-    return _ANSWER_STOP if events & _STOP else _ANSWER_FOLLOW
+    return _ANSWER_STOP if events & _STOP_EVENTS else _ANSWER_FOLLOW
 
 
 @compiled
@@ -319,7 +319,7 @@ class Guard:
     Args:
         limits: What the arm may be asked for.
         coordinates: Number of coordinates of the reference.
-        period: Of the loop [s].
+        period: Period of the loop [s].
 
     Attributes:
         sent: The effort last released, n; a live array.

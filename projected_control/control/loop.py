@@ -43,7 +43,7 @@ _LIMITED = int(Event.EFFORT_LIMITED | Event.RATE_LIMITED)
 _RANK_CHANGED, _CONTROL_LOST = int(Event.RANK_CHANGED), int(Event.CONTROL_LOST)
 _LEFT_CONSTRAINT, _FORCE_STALE = int(Event.LEFT_CONSTRAINT), int(Event.FORCE_STALE)
 _FORCE_DISAGREES = int(Event.FORCE_DISAGREES)
-_STOP, _HOLD = int(Action.STOP), int(Action.HOLD)
+_ACTION_STOP, _ACTION_HOLD = int(Action.STOP), int(Action.HOLD)
 
 _NONE, _SENSOR = int(SourceKind.NONE), int(SourceKind.SENSOR)
 _NEVER = float("inf")
@@ -79,8 +79,8 @@ def tick(
         stamp: Time of the state [s].
         wrench_age: Age of the wrench [s].
         q, v: The state.
-        wrench: As measured, 6; NaN where nothing was.
-        sensor_rotation: Of the joint that carries the sensor, 3 × 3.
+        wrench: The measured wrench, 6; NaN where none was measured.
+        sensor_rotation: Rotation of the joint that carries the sensor, 3 × 3.
         theta, theta_rate, theta_acceleration: The reference.
         source_work, guard_work, own: Workspaces of the force source, the guard, the controller.
         passive: Indices of the joints without a motor.
@@ -110,8 +110,8 @@ def tick(
         events |= _LEFT_CONSTRAINT
     events |= inspect_tick(q, v, stamp, c.motion, g, events)
     answer = severity(events)
-    if answer < _HOLD:
-        apply_law(law, answer == _STOP, passive, t, c)
+    if answer < _ACTION_HOLD:
+        apply_law(law, answer == _ACTION_STOP, passive, t, c)
         if t.rank[0] != g.rank[0]:
             if not np.isnan(g.rank[0]):
                 events |= _RANK_CHANGED
@@ -127,8 +127,8 @@ class Tick(NamedTuple):
     Attributes:
         state: What was read.
         report: What was sent, and why.
-        controller: Who asked for it; holds errors, margins and the effort's parts.
-        multipliers: λ as measured or observed, m; NaN where neither was.
+        controller: What asked for it; holds errors, margins and the effort's parts.
+        multipliers: λ as measured or observed, m; NaN where it is unknown.
     """
 
     state: RawState
@@ -142,9 +142,9 @@ class ControlLoop:
 
     Args:
         controller: The law, with the model and the period.
-        reference: For the coordinates; may be replaced while running.
+        reference: Reference for the coordinates; may be replaced while running.
         limits: What the arm may be asked for; its description's limits unless given.
-        force_reference: For λ, where the controller has a force loop; zero unless given.
+        force_reference: Reference for λ, where the controller has a force loop; zero by default.
         force_source: Where λ comes from: a `ForceSource`, or its kind by name; a sensor by default.
 
     Attributes:
@@ -270,10 +270,10 @@ class ControlLoop:
         )
         self.report = report = GuardReport(guard.sent, ACTIONS[action], events)
         if events & _LIMITED or self._was_limited:
-            self._tell(report)
+            self._inform_force_loop(report)
         return report
 
-    def _tell(self, report: GuardReport) -> None:
+    def _inform_force_loop(self, report: GuardReport) -> None:
         """Anti-windup: tell the force loop what the guard did to the effort, seen as a force."""
         force, model = self.controller.force, self.controller.model
         self._was_limited = report.action is Action.FOLLOW and bool(report.events & _LIMITED)
@@ -287,5 +287,5 @@ class ControlLoop:
 
     @property
     def multipliers(self) -> Array:
-        """λ as measured or observed at the last tick; NaN where neither was."""
+        """λ as measured or observed at the last tick; NaN where it is unknown."""
         return self.controller.measured

@@ -28,7 +28,7 @@ INDEPENDENCE_TOLERANCE = 1e-6
 """Singular values of J_θ P below this: a coordinate the constraint does not let move."""
 
 STOP_DAMPING = 10.0
-"""Of all free motions in a stop, unless the gains damp more [1/s]."""
+"""Damping of all free motions in a stop, unless the gains damp more [1/s]."""
 
 
 @compiled

@@ -8,10 +8,10 @@ that part away: with B the projector on the joints with a motor,
 the solution of least norm. Only the rows of I − P that belong to passive joints matter in Q; they
 are called Q_p here. Their smallest singular value is the sine of the smallest angle between a
 motion of passive joints alone and the motions the constraint permits. Where it is zero, some free
-motion is out of the motors' reach (Aghili 62): that is reported, and no torque is asked of anybody.
+motion is out of the motors' reach (Aghili 62): that is reported, and no torque is commanded.
 
-What freedom is left in f⊥ serves a force reference: of the desired normal effort g, the part
-((I − P) − Q_p⁺ Q_p) g can be had without touching a passive joint.
+The freedom that is left in f⊥ serves a force reference: of the desired normal effort g, the part
+((I − P) − Q_p⁺ Q_p) g can be given without torque at a passive joint.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ def passive_rows(P: Array, passive: NDArray[np.int64], Q_p: Array) -> None:
 
 @compiled
 def drop_refused_integral(t: Terms, c: ControlTerms) -> None:
-    """Take from the integral what passive joints refuse: y ← y − A⁺ᵀ Q_p⁺ Q_p Aᵀ y.
+    """Remove from the integral what would need passive joints: y ← y − A⁺ᵀ Q_p⁺ Q_p Aᵀ y.
 
-    It could only grow, and would come through where the arm moves on to other directions.
+    That part could only grow, and would act at once where the arm reaches other directions.
     """
     integral, pressed = c.force_state[1], c.load
     matvec_transposed(t.A, integral, pressed)
@@ -63,7 +63,7 @@ def drop_refused_integral(t: Terms, c: ControlTerms) -> None:
 
 
 @compiled
-def spare_passive_joints(passive: NDArray[np.int64], t: Terms, c: ControlTerms) -> None:
+def spare_passive_joints(passive: NDArray[np.int64], c: ControlTerms) -> None:
     """normal ← g − Q_p⁺ (f∥_p + Q_p g), with g the normal effort so far and f∥_p = (I − B) f∥.
 
     For g = 0 this is H f∥. The factor I − P of H = −(I − P) Q⁺ (I − B) is not needed, because
@@ -94,7 +94,7 @@ def passive_law(
     if with_force and not stop:
         drop_refused_integral(t, c)
         normal_effort(t, c)
-    spare_passive_joints(passive, t, c)
+    spare_passive_joints(passive, c)
 
 
 def achievable_force_directions(model: ConstrainedArm) -> int:

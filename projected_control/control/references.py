@@ -1,7 +1,7 @@
 """References: what the coordinates (or the multipliers) are to do, as θ_d, θ̇_d, θ̈_d over time.
 
 All kinds answer `at(time)` for any time and stand still before their start and after their end. A
-reference for λ is the same thing with one number a constraint row; only its values are used.
+reference for λ is the same thing with one number per constraint row; only its values are used.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class Sines(Reference):
     """offset + a sum of sines, each coordinate its own.
 
     Args:
-        offset: One number a coordinate.
+        offset: One number per coordinate.
         sines: For each coordinate its sines, none for one that stands still.
     """
 
@@ -133,7 +133,7 @@ class Waypoints(Reference):
 
     Args:
         times: Increasing [s].
-        values: One row a time, one column a coordinate.
+        values: One row per time, one column per coordinate.
         rates: Likewise; unless given, zero at the ends and the neighbours' mean slope between.
         accelerations: Likewise, for quintic pieces; unless given, zero.
         order: 3 or 5.
@@ -181,7 +181,7 @@ class Waypoints(Reference):
 
 @dataclass(frozen=True)
 class MotionLimits:
-    """What a set-point may ask for on the way, one number for all coordinates or one each.
+    """What a set-point may ask for on the way, one number for all or one per coordinate.
 
     Attributes:
         rate: [m/s or rad/s].
@@ -213,8 +213,8 @@ class SetPoint(Reference):
 
     Args:
         start: Where the reference is now; its rate and acceleration are taken up.
-        goal: One number a coordinate.
-        limits: On the way.
+        goal: One number per coordinate.
+        limits: Largest rate, acceleration and jerk on the way.
         begin: Time at which the motion starts [s].
         arrival: Rate on arrival, for a motion that goes on from there; at rest unless given.
     """

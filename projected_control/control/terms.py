@@ -42,7 +42,7 @@ class ControlTerms(NamedTuple):
     effort: Annotated[Array, Part("3, n", "Tangent, normal and total, in joint units.")]
     lambda_desired: Annotated[Array, Part("m", "λ_d [N or N·m].")]
     lambda_measured: Annotated[Array, Part("m", "λ, NaN where it is unknown.")]
-    u_lambda: Annotated[Array, Part("m", "What the force loop makes of it.")]
+    u_lambda: Annotated[Array, Part("m", "u_λ, the output of the force loop [N or N·m].")]
     force_state: Annotated[Array, Part("3, m", "Filtered λ, integral's share of u_λ, e_λ.")]
     force_gains: Annotated[Array, Part("4", "See `ForceGains.array`.")]
     integrate: Annotated[Array, Part("1", "Zero stops the force loop's integral.")]
@@ -74,5 +74,5 @@ _unpack = CONTROL.unpack
 
 @compiled
 def unpack_control(work: Array, t: Terms, passive: int) -> ControlTerms:
-    """The parts of the workspace of a controller of this model, with so many passive joints."""
+    """The parts of a controller's workspace for this model and this number of passive joints."""
     return _unpack(work, t.h.size, t.b.size, t.theta.size, passive)

@@ -56,7 +56,7 @@ class Terms(NamedTuple):
     sigma: Annotated[Array, Part("m", "Singular values of A, not sorted.")]
     A: Annotated[Array, Part("m, n", "Constraint Jacobian.")]
     A_pinv: Annotated[Array, Part("n, m", "A⁺.")]
-    rank: Annotated[Array, Part("1", "Of A.")]
+    rank: Annotated[Array, Part("1", "Rank of A.")]
     theta: Annotated[Array, Part("k", "θ(q).", at="value + m")]
     theta_rate: Annotated[Array, Part("k", "θ̇.")]
     theta_bias: Annotated[Array, Part("k", "J̇_θq̇.", at="bias + m")]
@@ -75,7 +75,7 @@ class ConstrainedArm:
     computed from them is turned into joint torques by `sqrt_metric`.
 
     Attributes:
-        arm: Pinocchio's side.
+        arm: The arm, with Pinocchio's model of it.
         constraint: None for a free arm.
         coordinates: None where nothing is controlled.
         n, m, k: Numbers of joints, constraint rows and coordinates.
@@ -83,7 +83,7 @@ class ConstrainedArm:
         terms: The workspace's parts, of which those below are the most used.
         sqrt_metric: Diagonal of W^½, n; ones without a metric.
         moves: Whether the constraint is driven, x(t) ≠ const.
-        time: Of the last evaluation [s].
+        time: Time of the last evaluation [s].
         v: q̇, n.
         M: Inertia matrix, n × n.
         h: Coriolis, centrifugal and gravity terms, n.
@@ -92,7 +92,7 @@ class ConstrainedArm:
         b: ẍ − Ȧq̇, m, so that A q̈ = b.
         P: Projector on the free directions, n × n.
         A_pinv: A⁺, n × m.
-        singular_values: Of A, m, not sorted.
+        singular_values: Singular values of A, m, not sorted.
         theta, theta_rate: θ(q) and θ̇, k.
         J_theta: ∂θ/∂q, k × n.
         theta_bias: J̇_θ q̇, k.
@@ -269,5 +269,5 @@ def evaluate_model(
 
 @compiled
 def _evaluate(*arguments: Any) -> None:
-    """`evaluate_model` without handing the terms back to Python, which takes its time."""
+    """`evaluate_model` without handing the terms back to Python, which takes long."""
     evaluate_model(*arguments)

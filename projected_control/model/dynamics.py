@@ -111,7 +111,7 @@ class Solution(NamedTuple):
         constraint_force: F = Aᵀλ, n; always unique.
         multipliers: λ, m; the smallest ones where they are not unique.
         multipliers_unique: Whether A has full row rank, so that λ is determined.
-        rank: Of A.
+        rank: Rank of A.
     """
 
     acceleration: Array

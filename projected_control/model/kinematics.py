@@ -70,8 +70,8 @@ def frame_motion(
     Args:
         spatial_jacobian: 6 × n, translation first.
         v: q̇.
-        rotation: Of the joint the frame is attached to, 3 × 3.
-        translation: Of that joint [m].
+        rotation: Rotation of the joint the frame is attached to, 3 × 3.
+        translation: Position of that joint [m].
         local: The frame's origin in that joint's axes [m].
         support: 1 for each joint that moves the frame, else 0.
         jacobian: Result, linear above angular, 6 × n.

@@ -144,7 +144,7 @@ class Projection:
         P: Projector on the free directions N(A), n × n.
         A_pinv: Pseudo-inverse A⁺, n × m.
         rank: Number of independent constraints.
-        singular_values: Of A, largest first, m of them.
+        singular_values: Singular values of A, m, largest first.
         tolerance: Singular values up to this count as zero.
     """
 

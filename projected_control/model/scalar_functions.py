@@ -47,7 +47,7 @@ class PositionAlong:
     Attributes:
         frame: Name of the frame.
         direction: Unit vector in the world.
-        offset: [m].
+        offset: Constant that is subtracted [m].
         other: Name of a second frame of the arm; None for the world's origin.
     """
 
@@ -66,7 +66,7 @@ class HeadingInPlane:
         axis: Unit vector in the frame.
         e1: Unit vector in the world from which the angle counts.
         e2: Unit vector in the world at +90°.
-        offset: [rad].
+        offset: Constant that is subtracted [rad].
         other: Name of a second frame of the arm, the same axis of which is ψ_other; None for 0.
     """
 
@@ -111,11 +111,11 @@ class TableTerms(NamedTuple):
 class FrameTerms(NamedTuple):
     """Scratch of `evaluate_functions`: how the frames move, in world axes (see `frame_motion`)."""
 
-    position: Annotated[Array, Part("frames, 3", "Of the origin [m].")]
+    position: Annotated[Array, Part("frames, 3", "Position of the origin [m].")]
     omega: Annotated[Array, Part("frames, 3", "Angular velocity [rad/s].")]
     linear_bias: Annotated[Array, Part("frames, 3", "Acceleration of the origin at q̈ = 0 [m/s²].")]
     angular_bias: Annotated[Array, Part("frames, 3", "Angular acceleration at q̈ = 0 [rad/s²].")]
-    jacobian: Annotated[Array, Part("frames, 6, n", "Linear above angular.")]
+    jacobian: Annotated[Array, Part("frames, 6, n", "Jacobian, linear above angular.")]
 
 
 TABLE = Layout(TableTerms, "frames", "functions", "n")

@@ -25,17 +25,17 @@ class Durations:
         self.count = 0
 
     def add(self, nanoseconds: int) -> None:
-        """One more."""
+        """Add one duration."""
         self._ring[self.count % SAMPLES] = nanoseconds
         self.count += 1
 
     def newest(self, samples: int = SAMPLES) -> NDArray[np.int64]:
-        """The newest of those that are kept [ns]."""
+        """The newest durations, up to the number that is kept [ns]."""
         kept = min(self.count, samples, SAMPLES)
         return self._ring[np.arange(self.count - kept, self.count) % SAMPLES]
 
     def summary(self, samples: int = SAMPLES) -> dict[str, float]:
-        """p50, p99 and max of the newest [µs]; zeros where there is nothing."""
+        """p50, p99 and max of the newest durations [µs]; zeros where there are none."""
         values = self.newest(samples)
         if not values.size:
             return {"p50": 0.0, "p99": 0.0, "max": 0.0}
@@ -78,12 +78,12 @@ class Totals:
         )
 
     def add(self, sent: Array) -> None:
-        """One more tick, after which this effort was sent [N·m or N]."""
+        """Add one tick, after which this effort was sent [N·m or N]."""
         error, measured, full, sqrt_metric = self._parts
         accumulate(error, measured, sent, full, sqrt_metric, self._sums)
 
     def summary(self) -> dict[str, Any]:
-        """RMS and peak of errors [m and rad], λ [N] and efforts [N·m or N]; IDC's beside."""
+        """RMS and peak of errors [m and rad], λ [N] and efforts [N·m or N]; IDC's beside them."""
         sums = self._sums.copy()
         ticks = max(sums[6], 1.0)
         each = np.sqrt(sums[7:] / ticks)
@@ -108,11 +108,11 @@ class Statistics:
     Attributes:
         ticks: States answered.
         missed: Reads that gave no state.
-        events: How often the guard noticed what.
-        actions: How often it sent what.
+        events: How often the guard noticed each event.
+        actions: How often it took each action.
         totals: RMS and peak numbers.
-        latency: From the arrival of a state to its answer.
-        period: From the stamp of a state to the next one's.
+        latency: Times from the arrival of a state to its answer.
+        period: Times from the stamp of a state to that of the next.
         deadline_misses: Periods for which there was no state.
     """
 
@@ -126,21 +126,21 @@ class Statistics:
         self._last: float | None = None
 
     def count(self, report: GuardReport, stamp: float, took_ns: int) -> None:
-        """One more tick, with the state's stamp [s] and the time from its arrival to its answer."""
+        """Count a tick: the state's stamp [s], and the time from arrival to answer [ns]."""
         self.ticks += 1
         self.totals.add(report.effort)
         self.latency.add(took_ns)
         self.note(report)
         if self._last is not None and np.isfinite(stamp):
             interval = round(1e9 * (stamp - self._last))
-            if interval > 0:  # zero where an arm says the same state again
+            if interval > 0:  # zero where an arm repeats a state
                 self.period.add(interval)
                 if interval > 1.5 * self._period_ns:
                     self.deadline_misses += round(interval / self._period_ns) - 1
         self._last = stamp
 
     def note(self, report: GuardReport) -> None:
-        """What the guard did."""
+        """Count what the guard did."""
         self.actions[report.action] = self.actions.get(report.action, 0) + 1
         if report.events:
             for event in events_in(report.events):

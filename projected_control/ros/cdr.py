@@ -2,7 +2,7 @@
 
 To make or read a message as an object costs rclpy ten to thirty microseconds, more than a control
 tick. The messages of a loop are the same every time but for their numbers, so that one call of
-`struct` does: a `Layout` knows where the numbers are, and which bytes must be as ever.
+`struct` is enough: a `Layout` knows where the numbers are, and which bytes must stay the same.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 LITTLE_ENDIAN = b"\x00\x01"
 """What the bytes of a plain CDR message begin with, on all computers of today."""
 
-_PREFIX = 4  # these two bytes and two of options; all is aligned from here on
+_PREFIX = 4  # these two bytes and two of options; alignment counts from here
 
 
 class Layout:
@@ -34,7 +34,7 @@ class Layout:
 
     @property
     def size(self) -> int:
-        """Of the message [bytes]."""
+        """Size of the message [bytes]."""
         return self._size
 
     def number(self, code: str) -> Layout:
@@ -49,7 +49,7 @@ class Layout:
         return self
 
     def numbers(self, code: str, count: int) -> Layout:
-        """So many numbers, one after the other."""
+        """This many numbers, one after the other."""
         for _ in range(count):
             self.number(code)
         return self

@@ -20,10 +20,10 @@ from projected_control.ros.cdr import Layout
 Array = NDArray[np.float64]
 
 NANOSECONDS = 1_000_000_000
-"""In a second."""
+"""Nanoseconds in a second."""
 
 LARGEST_WRENCH = 1e9
-"""Beyond which no number of a wrench is believed [N or N·m]."""
+"""Bound beyond which no number of a wrench is believed [N or N·m]."""
 
 
 def tag_of(nanoseconds: int) -> int:
@@ -40,10 +40,10 @@ class StateReader:
     Args:
         joints: Names, in the arm's order.
         echo: The joint whose reported effort is of interest, if any.
-        offsets: Added to the positions; none if empty.
+        offsets: Offsets added to the positions, one per joint; none if empty.
 
     Attributes:
-        echo: Its effort in the last state; NaN where there is none.
+        echo: Effort of that joint in the last state; NaN where there is none.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class StateReader:
         self._joints = tuple(joints)
         if len(offsets) not in (0, len(self._joints)):
             raise InvalidValue(
-                f"joint_offsets must have one number a joint, {len(self._joints)}, or none, "
+                f"joint_offsets must have one number per joint, {len(self._joints)}, or none, "
                 f"got {len(offsets)}"
             )
         self._offsets = np.array(offsets) if len(offsets) else None
@@ -129,7 +129,7 @@ class EffortWriter:
     """Effort commands that are written again and again.
 
     Args:
-        order: Of the joints in the command, as numbers of the arm's joints.
+        order: Order of the joints in the command, as indices of the arm's joints.
     """
 
     def __init__(self, order: Sequence[int]) -> None:
@@ -221,7 +221,7 @@ class WrenchReader:
     """Wrenches out of messages: force above moment, in the axes that the messages name.
 
     Attributes:
-        frame: Of the last message; empty before the first.
+        frame: Frame that the last message named; empty before the first.
     """
 
     def __init__(self) -> None:
@@ -260,12 +260,12 @@ def _layout_of(state: JointState) -> Layout:
 
 
 def wrench_layout(frame: str) -> Layout:
-    """Of wrenches in a frame: time in seconds and nanoseconds, force, torque."""
+    """Layout of wrenches in a frame: time in seconds and nanoseconds, force, torque."""
     return _header(frame).numbers("d", 6)
 
 
 def clock_layout() -> Layout:
-    """Of the clock: seconds and nanoseconds."""
+    """Layout of the clock: seconds and nanoseconds."""
     return Layout().number("i").number("I")
 
 
@@ -274,7 +274,7 @@ def _header(frame: str) -> Layout:
 
 
 def _deserialized(message: bytes, kind: type[Any]) -> Any | None:
-    """A message as an object; None for bytes that are none."""
+    """A message as an object; None for bytes that are no such message."""
     try:
         return deserialize_message(message, kind)
     except Exception:  # rclpy's own error, which has no type

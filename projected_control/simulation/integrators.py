@@ -13,17 +13,17 @@ from projected_control.compiled import compiled
 
 Array = NDArray[np.float64]
 Derivative = Callable[[float, Array, Array], None]
-"""Of time and state; writes the slope into its third argument."""
+"""A function of time and state that writes the slope into its third argument."""
 
 
 class Tableau(NamedTuple):
     """Coefficients of an explicit Runge–Kutta method (Butcher).
 
     Attributes:
-        order: Of the local error plus one.
+        order: Order of the method; the error of one step is one order higher.
         nodes: Times of the stages, as fractions of the step.
         stages: Row s weighs the slopes before stage s.
-        weights: Of the slopes in the result.
+        weights: Weights of the slopes in the result.
     """
 
     order: int

@@ -40,9 +40,9 @@ class PlantState(NamedTuple):
         multipliers: λ under the effort last applied [N or N·m].
         constraint_force: F = Aᵀλ [N·m or N].
         residual: ‖Φ(q) − x(t)‖.
-        energy: Kinetic and potential [J].
-        work: Done on the arm by motors, friction and moving constraints since the start [J].
-        rank: Of A.
+        energy: Kinetic and potential energy [J].
+        work: Work done on the arm by motors, friction and moving constraints since the start [J].
+        rank: Rank of A.
     """
 
     time: float
@@ -63,7 +63,7 @@ class Plant:
     Args:
         model: Arm and constraint; coordinates and metric play no part.
         step: Integration step [s].
-        friction: Of the joints.
+        friction: Friction of the joints.
         tableau: Integration method.
         tolerance: ‖Φ‖ down to which the position is corrected.
         correct_position: Put q back on the constraint after each step.
@@ -104,7 +104,7 @@ class Plant:
 
     @property
     def friction(self) -> JointFriction:
-        """Of the joints; may be changed at any time."""
+        """Friction of the joints; may be changed at any time."""
         return self._friction
 
     @friction.setter
@@ -144,7 +144,7 @@ class Plant:
 
     @property
     def state(self) -> PlantState:
-        """All there is to know of this instant, under the effort last applied."""
+        """Everything at this instant, under the effort last applied."""
         n, y, model = self.model.n, self._y, self.model
         self._derivative(self.time, y, self._slope)
         acceleration = self._slope[n : 2 * n].copy()
@@ -256,9 +256,9 @@ def slope_kernel(
 
     Args:
         v: q̇, n.
-        effort: Of the motors, n.
+        effort: Effort of the motors, n.
         friction: `JointFriction.of_joints`, 3 × n.
-        M, h, P, A_pinv, b: Of the model.
+        M, h, P, A_pinv, b: Terms of the evaluated model.
         target_rate: ẋ of a moving constraint, m.
         slope: Result, 2 n + 1.
         scratch: An array of `SlopeTerms`; `load` stays there.

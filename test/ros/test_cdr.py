@@ -48,7 +48,7 @@ def test_offsets_are_added_to_the_positions():
     for _ in range(2):
         reader.read(message, q, v)
         assert (list(q), list(v)) == ([1.5, -1.0], [1.0, 1.0])
-    with pytest.raises(InvalidValue, match="joint_offsets must have one number a joint, 2, or"):
+    with pytest.raises(InvalidValue, match="joint_offsets must have one number per joint, 2, or"):
         StateReader(["a", "b"], offsets=[1.0])
 
 

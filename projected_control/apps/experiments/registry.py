@@ -53,7 +53,7 @@ class Options:
 
 
 @dataclass(frozen=True)
-class Entry:
+class Experiment:
     """An experiment that can be asked for.
 
     Attributes:
@@ -68,22 +68,22 @@ class Entry:
 
 
 EXPERIMENTS = {
-    "free-fall": Entry(
+    "free-fall": Experiment(
         "free_fall",
         "three links fall, the tip on a vertical slider (Moura, Figs. 3, 4)",
         ("q0", "seconds", "gravity", "seed"),
     ),
-    "slider-crank": Entry(
+    "slider-crank": Experiment(
         "slider_crank",
         "a crank runs through its singularities (Aghili, Fig. 4)",
         ("q0", "seconds", "gravity", "seed"),
     ),
-    "table1": Entry(
+    "table1": Experiment(
         "table1",
         "the slider-crank controlled with two motors and with one (Aghili, Table I)",
         ("seconds", "gravity"),
     ),
-    "table2": Entry(
+    "table2": Experiment(
         "table2",
         "three controllers on an arm with its tip on a slider (Aghili, Table II)",
         ("seconds",),
