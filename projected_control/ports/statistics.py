@@ -114,6 +114,7 @@ class Statistics:
         latency: From the arrival of a state to its answer.
         period: From the stamp of a state to the next one's.
         deadline_misses: Periods for which there was no state.
+        lost: Why the run ended by itself; empty if it did not.
     """
 
     def __init__(self, controller: Controller) -> None:
@@ -123,6 +124,7 @@ class Statistics:
         self.actions: dict[Action, int] = {}
         self.totals = Totals(controller)
         self.latency, self.period = Durations(), Durations()
+        self.lost = ""
         self._last: float | None = None
 
     def count(self, report: GuardReport, stamp: float, took_ns: int) -> None:
