@@ -14,7 +14,7 @@ from projected_control.control.state import RawState
 from projected_control.errors import ProjectedControlError, UnknownName
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.coordinates import Coordinates
-from projected_control.ports import Runner, SimulatedArm, SteppedArm
+from projected_control.ports import Runner, SimulatedArm, SteppedArm, run
 from projected_control.ports.tare import measure_tare
 from projected_control.simulation import Plant
 
@@ -190,6 +190,18 @@ def test_a_runner_says_that_the_arm_has_left_its_constraint():
     assert not tick.report.effort.any()
     assert "the arm has left its constraint: ‖Φ‖ = 0.02" in runner.lost
     assert 1 < ticks <= 200  # 0.02 m at 0.1 m/s or more
+
+
+def test_a_run_in_process_ends_too():
+    """The same arm: `run` ends with zero, and says why."""
+    model = slider_model()
+    q, _ = state_on(model, 1, NEAR, 0.1)
+    place = model.evaluate(q, np.zeros(3)).theta.copy()
+    free = ConstrainedArm(model.arm.twin(), None, Coordinates.of_joints(["joint_1"]))
+    port = SimulatedArm(Plant(free), q, 0.1 * model.A_pinv[:, 0])
+    statistics = run(ControlLoop(MotionController(model, GAINS), Constant(place)), port, 1000)
+    assert statistics.ticks <= 200
+    assert "has left its constraint" in statistics.lost
 
 
 def test_a_run_starts_from_what_the_arm_needs():

@@ -129,11 +129,14 @@ class Runner:
         self.open()
         try:
             for i in range(ticks):
+                if self.lost:
+                    break
                 tick = self.step()
                 if observe is not None and tick is not None:
                     observe(i, tick)
         finally:
             self.port.close()
+        self.statistics.lost = self.lost
         return self.statistics
 
     def send_zero(self) -> None:

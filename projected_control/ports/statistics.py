@@ -114,6 +114,7 @@ class Statistics:
         latency: Times from the arrival of a state to its answer.
         period: Times from the stamp of a state to that of the next.
         deadline_misses: Periods for which there was no state.
+        lost: Why the run ended by itself; empty if it did not.
     """
 
     def __init__(self, controller: Controller) -> None:
@@ -123,6 +124,7 @@ class Statistics:
         self.actions: dict[Action, int] = {}
         self.totals = Totals(controller)
         self.latency, self.period = Durations(), Durations()
+        self.lost = ""
         self._last: float | None = None
 
     def count(self, report: GuardReport, stamp: float, took_ns: int) -> None:
