@@ -130,10 +130,14 @@ def _nearest(equations: Equations, start: Array, tolerance: float) -> Array | No
 
 
 def _least_squares(equations: Equations, start: Array, arm: Arm, tolerance: float) -> Array:
+    """A solution within the joint limits if one is found there, else any that is found."""
     random = np.random.default_rng(0)
+    lower = np.where(np.isfinite(arm.limits.lower), arm.limits.lower, start - np.pi)
+    upper = np.where(np.isfinite(arm.limits.upper), arm.limits.upper, start + np.pi)
+    outside: Array | None = None
     best, best_error = start, np.inf
     for attempt in range(RESTARTS):
-        guess = start if attempt == 0 else start + random.uniform(-np.pi, np.pi, arm.n)
+        guess = start if attempt == 0 else random.uniform(lower, upper)
         result = least_squares(
             lambda q: equations(q)[0],
             guess,
@@ -145,9 +149,13 @@ def _least_squares(equations: Equations, start: Array, arm: Arm, tolerance: floa
         error = float(np.linalg.norm(result.fun))
         near = _nearest(equations, result.x, tolerance) if error < 1e-3 else None
         if near is not None:
-            return near
+            if ((near >= lower) & (near <= upper)).all():
+                return near
+            outside = near if outside is None else outside
         if error < best_error:
             best, best_error = result.x, error
+    if outside is not None:
+        return outside
     if best_error <= max(tolerance, 1e-9):
         return best
     raise Unreachable(
