@@ -153,7 +153,7 @@ def test_refused_gains_leave_the_running_controller_unharmed():
         controller.set_gains(MotionGains([100.0, 200.0], 30.0))
     for k in range(300):
         if k == 40:
-            with pytest.raises(InvalidValue, match="one number or 2, one a coordinate, got 3"):
+            with pytest.raises(InvalidValue, match="one number or 2, one per coordinate, got 3"):
                 tried.set_gains(MotionGains([1.0, 2.0, 3.0], 1.0))
             with pytest.raises(InvalidValue, match="blend time must not be negative"):
                 tried.set_gains(MotionGains(1.0, 1.0), seconds=-0.1)

@@ -229,6 +229,6 @@ def test_inactive_changes_rebuild(running: Fleet) -> None:
     assert running.change(FORCE, "deactivate")
     running.put(FORCE, {"coordinates": ["joint_1", "joint_2"], "reference.kind": "hold"})
     assert running.change(FORCE, "activate")
-    running.until_said(FORCE, level=1)
+    running.until_said(FORCE, "following")
     names = later(running, 10)["tracking_rms_by_coordinate"]
     assert list(names) == ["joint_1", "joint_2"]

@@ -29,7 +29,8 @@ def test_markers_show_slider_force_and_reference(fleet: Fleet) -> None:
             return {}
         markers = {marker.ns: marker for marker in drawn.messages[-1].markers}
         tip, end = markers["constraint force"].points
-        return markers if abs(end.y - tip.y) > 0.9 * 5.0 * METRES_PER_NEWTON else {}
+        length = abs(end.y - tip.y)
+        return markers if length == pytest.approx(5.0 * METRES_PER_NEWTON, rel=0.2) else {}
 
     markers = fleet.until(settled, "an arrow of 5 N")
     assert {marker.header.frame_id for marker in markers.values()} == {"base_link"}

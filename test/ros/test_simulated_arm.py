@@ -120,7 +120,7 @@ def test_moves_as_the_plant(arm: Puppeteer) -> None:
     expected = follow(hardware, EFFORT, 50)
     same(state, expected)
     assert list(state.effort) == list(EFFORT)
-    assert arm.force() == pytest.approx(expected.multipliers[0], abs=1e-9)
+    assert arm.force() == pytest.approx(expected.wrench[1], abs=1e-9)
     assert arm.clock.messages[-1].clock == state.header.stamp
 
 
@@ -208,7 +208,7 @@ def test_changes_live(arm: Puppeteer, changes: dict[str, Any]) -> None:
         if "sensor__noise" in changes:
             assert 1e-6 < abs(arm.force() - hardware.truth.multipliers[0]) < 5.0
         elif "sensor__delay" not in changes or _ >= 5:
-            assert arm.force() == pytest.approx(expected.multipliers[0], abs=1e-9)
+            assert arm.force() == pytest.approx(expected.wrench[1], abs=1e-9)
 
 
 def test_disturbance(arm: Puppeteer) -> None:
