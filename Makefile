@@ -27,7 +27,7 @@ demo: $(INSTALLED)
 
 test: lint
 	@echo "==> tests"
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest -m 'not long'
 
 # Nothing is tried again: a round that fails ends the run and says which it was.
 test-long: lint

@@ -40,6 +40,7 @@ def test_a_bound_that_nothing_meets_is_missed(fleet: Fleet) -> None:
     assert FAULTS["controller_killed"].title in err
 
 
+@pytest.mark.long
 @pytest.mark.quiet
 def test_the_documented_times(fleet: Fleet) -> None:
     """Those of docs/safety.md: every fault once."""
