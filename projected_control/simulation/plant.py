@@ -23,6 +23,7 @@ from projected_control.simulation.plant_kernels import (
     integrate_stage,
     observe,
     same_state,
+    take_effort,
 )
 
 Array = NDArray[np.float64]
@@ -106,6 +107,7 @@ class Plant:
         terms.weights[stages] = tableau.weights
         self._moments = [float(node) * self.step_size for node in tableau.nodes]
         self._y, self._q, self._v = terms.y, terms.y[:n], terms.y[n : 2 * n]
+        self._effort = terms.effort
         self._stage = terms.stage[:n], terms.stage[n : 2 * n]
         self._evaluated = False
         self.time = 0.0
@@ -124,7 +126,7 @@ class Plant:
         """Start from here: a position on the constraint, a velocity that is projected on it."""
         n = self.model.n
         self.time = validate.finite("time", time)
-        self._terms.effort[:] = 0.0
+        self._effort[:] = 0.0
         self._q[:] = validate.finite_array("initial position q", q, (n,))
         self._v[:] = 0.0 if v is None else validate.finite_array("initial velocity", v, (n,))
         self._y[2 * n] = 0.0
@@ -175,7 +177,9 @@ class Plant:
 
     def apply(self, effort: ArrayLike) -> None:
         """Apply joint efforts [N·m or N] without letting time pass: only forces answer."""
-        self._terms.effort[:] = validate.finite_array("effort", effort, (self.model.n,))
+        right = isinstance(effort, np.ndarray) and effort.shape == (self.model.n,)
+        if not right or effort.dtype != np.float64 or not take_effort(effort, self._effort):
+            self._effort[:] = validate.finite_array("effort", effort, (self.model.n,))
 
     def step(self, effort: ArrayLike) -> None:
         """Apply joint efforts [N·m or N] for one step."""

@@ -87,6 +87,16 @@ def find_slope(v: Array, t: Terms, p: PlantTerms, slope: Array) -> None:
 
 
 @compiled
+def take_effort(effort: Array, target: Array) -> bool:
+    """target ← effort; whether it is finite."""
+    finite = True
+    for i in range(effort.size):
+        finite = finite and np.isfinite(effort[i])
+        target[i] = effort[i]
+    return finite
+
+
+@compiled
 def same_state(y: Array, state: Array) -> bool:
     """Whether an arm is at this state already."""
     same = True
@@ -173,7 +183,7 @@ def correct_state(
         tolerance: ‖Φ‖ from which on the position is corrected.
 
     Returns:
-        ‖Φ‖ before it; where this is more than the tolerance, the velocity still has to be corrected.
+        ‖Φ‖ before it; where this is more than the tolerance, the velocity is still to be corrected.
     """
     t = evaluate_model(
         time, q, v, M, h, spatial_jacobian, placements, state, sizes, functions, target, model_work
