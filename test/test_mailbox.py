@@ -279,9 +279,14 @@ def test_the_tick_leads_the_integral_as_the_strategy_says(strategy):
 def test_a_change_that_fails_halfway_is_not_made_at_all():
     loop, place, state = make_loop()
     tick_on(loop, state, 0)
-    with pytest.raises(InvalidValue), loop.mailbox.together():
-        loop.set_reference(Constant(place + 0.01))
-        loop.set_force_reference(Constant([1.0, 2.0]))
+
+    def change():
+        with loop.mailbox.together():
+            loop.set_reference(Constant(place + 0.01))
+            loop.set_force_reference(Constant([1.0, 2.0]))
+
+    with pytest.raises(InvalidValue, match="has 2 numbers, the constraint has 1 rows"):
+        change()
     tick_on(loop, state, 1)
     loop.controller.set_gains(MotionGains(100.0, 20.0), 0.0)
     tick_on(loop, state, 2)

@@ -177,9 +177,14 @@ class Plant:
 
     def apply(self, effort: ArrayLike) -> None:
         """Apply joint efforts [N·m or N] without letting time pass: only forces answer."""
-        right = isinstance(effort, np.ndarray) and effort.shape == (self.model.n,)
-        if not right or effort.dtype != np.float64 or not take_effort(effort, self._effort):
-            self._effort[:] = validate.finite_array("effort", effort, (self.model.n,))
+        if (
+            isinstance(effort, np.ndarray)
+            and effort.dtype == np.float64
+            and effort.shape == self._effort.shape
+            and take_effort(effort, self._effort)
+        ):
+            return
+        self._effort[:] = validate.finite_array("effort", effort, (self.model.n,))
 
     def step(self, effort: ArrayLike) -> None:
         """Apply joint efforts [N·m or N] for one step."""

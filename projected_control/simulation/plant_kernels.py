@@ -88,12 +88,12 @@ def find_slope(v: Array, t: Terms, p: PlantTerms, slope: Array) -> None:
 
 @compiled
 def take_effort(effort: Array, target: Array) -> bool:
-    """target ← effort; whether it is finite."""
-    finite = True
+    """target ← effort where it is finite, which is said; otherwise nothing changes."""
     for i in range(effort.size):
-        finite = finite and np.isfinite(effort[i])
-        target[i] = effort[i]
-    return finite
+        if not np.isfinite(effort[i]):
+            return False
+    copy(effort, target)
+    return True
 
 
 @compiled
