@@ -12,6 +12,7 @@
 #include <new>
 
 #include <pinocchio/algorithm/compute-all-terms.hpp>
+#include <pinocchio/algorithm/rnea.hpp>
 
 using pinocchio::Data;
 using pinocchio::JointIndex;
@@ -86,7 +87,7 @@ bool fits_its_size(const Arguments &...arguments) {
 
 struct projected_control_arm {
   Model model;
-  std::unique_ptr<Data> data;
+  std::unique_ptr<Data> data, coriolis;
 };
 
 extern "C" {
@@ -99,6 +100,7 @@ projected_control_arm *projected_control_arm_create(
     if (arm->model.nq != description->joints || arm->model.nv != description->joints)
       throw std::invalid_argument("a joint takes more than one number");
     arm->data = std::make_unique<Data>(arm->model);
+    arm->coriolis = std::make_unique<Data>(arm->model);
     return arm.release();
   } catch (const std::exception &error) {
     std::snprintf(message, static_cast<size_t>(size), "%s", error.what());
@@ -117,6 +119,12 @@ void projected_control_arm_compute(projected_control_arm *arm, const double *q, 
     for (Eigen::Index row = column + 1; row < n; ++row) data.M(row, column) = data.M(column, row);
 }
 
+void projected_control_arm_compute_coriolis(
+    projected_control_arm *arm, const double *q, const double *v) {
+  const Eigen::Index n = arm->model.nv;
+  pinocchio::computeCoriolisMatrix(arm->model, *arm->coriolis, State(q, n), State(v, n));
+}
+
 projected_control_pass projected_control_arm_pass(projected_control_arm *arm) {
   Data &data = *arm->data;
   static_assert(sizeof(SE3) % sizeof(double) == 0, "placements are numbers");
@@ -126,7 +134,8 @@ projected_control_pass projected_control_arm_pass(projected_control_arm *arm) {
           data.oMi[0].rotation().data(),
           static_cast<int64_t>(sizeof(SE3) / sizeof(double)),
           &data.kinetic_energy,
-          &data.potential_energy};
+          &data.potential_energy,
+          arm->coriolis->C.data()};
 }
 
 const char *projected_control_pinocchio_version(void) { return PINOCCHIO_VERSION; }
