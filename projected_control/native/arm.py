@@ -45,6 +45,7 @@ class _Pass(ctypes.Structure):
         ("width", ctypes.c_int64),
         ("kinetic_energy", _REALS),
         ("potential_energy", _REALS),
+        ("coriolis", _REALS),
     ]
 
 
@@ -54,6 +55,7 @@ class NativeArm:
     Attributes:
         address: Of the arm in C.
         M, h, spatial_jacobian, placements: What a pass leaves behind, as in `Arm`; live views.
+        coriolis: What `compute_coriolis` leaves behind; likewise.
 
     Raises:
         LibraryMismatch: Where its pass does not give what Pinocchio gives in Python.
@@ -78,6 +80,7 @@ class NativeArm:
         self.h: Array = np.ctypeslib.as_array(result.h, (n,))
         self.spatial_jacobian: Array = np.ctypeslib.as_array(result.spatial_jacobian, (n, 6)).T
         self.placements: Array = np.ctypeslib.as_array(result.placements, (n + 1, result.width))
+        self.coriolis: Array = np.ctypeslib.as_array(result.coriolis, (n, n)).T
         self._energies = result.kinetic_energy, result.potential_energy
         self._compare(arm)
 

@@ -5,26 +5,36 @@ from __future__ import annotations
 import hashlib
 from functools import cache
 from importlib import import_module
-from inspect import signature
 from pathlib import Path
 
+import numpy as np
+
 from projected_control import __version__
-from projected_control.compiled import interpreted, kernel_digest, kernel_sources
+from projected_control.compiled import kernel_digest, kernel_sources
 from projected_control.control.controllers import ForceController
 from projected_control.control.force import ForceGains
 from projected_control.control.force_source import SourceKind
 from projected_control.control.gains import MotionGains
 from projected_control.control.guard import Action, Event
 from projected_control.control.law import Law
-from projected_control.control.loop import ControlLoop, tick
+from projected_control.control.loop import ControlLoop
 from projected_control.control.references import Constant
+from projected_control.control.tick import tick
 from projected_control.model.arm import Arm
-from projected_control.model.constrained_arm import ConstrainedArm, evaluate_model
+from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.constraints import PointOnLine
 from projected_control.model.coordinates import Coordinates
 from projected_control.native.frames import INTEGER, Frame, frame_of
 from projected_control.native.header import AnyLayout, Enumeration
 from projected_control.native.toolchain import LLVMLITE, NUMBA, PROCESSOR
+from projected_control.simulation.plant import Plant
+from projected_control.simulation.plant_kernels import (
+    Step,
+    advance_step,
+    begin_step,
+    observe_plant,
+    sense_force,
+)
 from projected_control.workspace import Layout
 
 VERSION = __version__
@@ -33,7 +43,7 @@ PACKAGE = Path(__file__).parents[1]
 ROOMS = ("model", "control", "simulation")
 """Whose kernels are exported."""
 
-ENUMERATIONS: tuple[Enumeration, ...] = (Law, SourceKind, Action, Event)
+ENUMERATIONS: tuple[Enumeration, ...] = (Law, SourceKind, Action, Event, Step)
 """Numbers that C has to know by name."""
 
 _LINK = (
@@ -68,15 +78,22 @@ def example_loop() -> ControlLoop:
 def exported_frames() -> tuple[Frame, ...]:
     """The frames of all exported kernels."""
     loop = example_loop()
-    model_names = list(signature(interpreted(evaluate_model)).parameters)[2:]
+    n, model = loop.controller.model.n, loop.controller.model
+    plant = Plant(ConstrainedArm(model.arm.twin(), model.constraint))
+    work, arguments = (plant.sizes, plant.work), plant.model.arguments
+    stepped = {"status": INTEGER}
+    begin = (True, *work, arguments.state, arguments.sizes, arguments.work)
     return (
         frame_of(
             "tick",
             tick,
-            _tick_arguments(loop),
+            (0.0, 0.0, np.zeros(n), np.zeros(n), np.zeros(6), *loop.arguments),
             results={"action": INTEGER, "events": INTEGER},
-            members={"model": model_names},
         ),
+        frame_of("observe_plant", observe_plant, (*work, *arguments)),
+        frame_of("sense_force", sense_force, (*work, arguments.state, arguments.sizes)),
+        frame_of("begin_step", begin_step, begin, results=stepped),
+        frame_of("advance_step", advance_step, (*work, *arguments), results=stepped),
     )
 
 
@@ -103,9 +120,3 @@ def digest() -> str:
         digest.update((PACKAGE / "native" / f"{name}.py").read_bytes())
     return digest.hexdigest()
 
-
-def _tick_arguments(loop):
-    import numpy as np
-    c, g, so = loop.controller, loop.guard, loop.force_source
-    return (c.law_number, so.number, loop._needs_wrench, 0.0, 0.0, np.zeros(2), np.zeros(2), np.zeros(6), so.joint_rotation,
-            *(np.zeros(1) for _ in range(3)), so.work, g.work, *c.arguments)

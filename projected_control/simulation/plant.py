@@ -20,8 +20,8 @@ from projected_control.simulation.integrators import RK4, Tableau
 from projected_control.simulation.plant_kernels import (
     DONE,
     GOES_ON,
-    NOT_FINITE,
     PLANT,
+    Step,
     advance_step,
     begin_step,
     observe_plant,
@@ -213,7 +213,7 @@ class Plant:
 
     def failure(self, status: int) -> str:
         """What a status of `advance_step` other than done means here, in words."""
-        if status == NOT_FINITE:
+        if status == Step.NOT_FINITE:
             return (
                 f"the simulation left the finite numbers at t = {self.time:.6g} s, from "
                 f"q = {self._q.tolist()}, q̇ = {self._v.tolist()}; use a smaller step"

@@ -13,6 +13,7 @@ tableau, or one check and correction of what the stages gave.
 
 from __future__ import annotations
 
+from enum import IntEnum
 from typing import Annotated, NamedTuple
 
 import numpy as np
@@ -40,8 +41,18 @@ MAX_CORRECTIONS = 20
 LOST = 1e-3
 """‖Φ‖ after the correction from which the arm counts as off its constraint."""
 
-DONE, GOES_ON, NOT_FINITE, OFF_CONSTRAINT = 0, 1, 2, 3
-"""What `advance_step` answers."""
+
+class Step(IntEnum):
+    """How a step stands: what `begin_step` and `advance_step` answer."""
+
+    DONE = 0
+    GOES_ON = 1
+    """Another pass is wanted."""
+    NOT_FINITE = 2
+    OFF_CONSTRAINT = 3
+
+
+DONE, GOES_ON, _NOT_FINITE, _OFF_CONSTRAINT = (int(status) for status in Step)
 
 
 class PlantTerms(NamedTuple):
@@ -150,7 +161,7 @@ def _correct(p: PlantTerms, t: Terms) -> int:
             p.phase[0] += 1.0
             return GOES_ON
         if not error <= LOST:
-            return OFF_CONSTRAINT
+            return _OFF_CONSTRAINT
     if p.corrects[1] != 0.0:
         matvec(t.A_pinv, t.target[1], p.normal_rate)
         matvec(t.P, v, p.net)
@@ -168,7 +179,7 @@ def _advance(p: PlantTerms, t: Terms) -> int:
     _slope(p.at, p, t, p.slopes[stage])
     _go_on(stage, p)
     if stage + 1 == p.nodes.size and not _finish(p):
-        return NOT_FINITE
+        return _NOT_FINITE
     return GOES_ON
 
 
@@ -211,7 +222,7 @@ def advance_step(
 ) -> int:
     """Go on after Pinocchio's pass at `at`; see `begin_step` and `ModelArguments`.
 
-    Returns `GOES_ON` where another pass is wanted, `DONE`, or what went wrong.
+    Returns a `Step`.
     """
     n = state.shape[1]
     p = unpack_plant(plant, n, sizes[1], plant_sizes[0], plant_sizes[1])
