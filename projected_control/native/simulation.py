@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from projected_control.control.controllers import Controller
 from projected_control.control.force_source import SourceKind
 from projected_control.control.guard import Action, GuardReport
 from projected_control.control.loop import ControlLoop
-from projected_control.control.terms import CONTROL
+from projected_control.control.terms import CONTROL, ControlTerms
 from projected_control.errors import InvalidValue, SimulationFailed
 from projected_control.model.constrained_arm import TERMS, ConstrainedArm
 from projected_control.native import exports
@@ -176,7 +176,8 @@ class NativeSimulation:
         controller = self.loop.loop.controller
         s.loop, s.arm = self.loop.struct, self.arm.address
         s.plant, s.plant_model = _pointers(plant.terms), _pointers(model.terms)
-        s.control, s.model = _pointers(controller.terms), _pointers(controller.model.terms)
+        s.control = _pointers(_control_terms(controller))
+        s.model = _pointers(controller.model.terms)
         s.joints, s.rows, s.coordinates = model.n, model.m, controller.model.k
         s.substeps = self.hardware.substeps
 
@@ -245,6 +246,12 @@ def _refuse_hardware(hardware: SimulatedArm) -> None:
             f"this arm cannot be simulated without Python: {'; '.join(found)}; or use the engine "
             "numba"
         )
+
+
+def _control_terms(controller: Controller) -> ControlTerms:
+    model = controller.model
+    sizes = {"n": model.n, "m": model.m, "k": model.k, "p": controller.passive.size}
+    return CONTROL.view(controller.work, **sizes)
 
 
 def _pointers(terms: tuple[Array, ...]) -> Any:

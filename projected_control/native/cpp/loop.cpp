@@ -37,7 +37,7 @@ void keep(const projected_control_simulation &s, double *row) {
 extern "C" {
 
 int32_t projected_control_answer(projected_control_loop *loop) {
-  projected_control_tick &tick = *loop->tick;
+  auto &tick = *loop->tick;
   projected_control_arm_compute(loop->arm, tick.q, tick.v);
   if (loop->needs_coriolis) projected_control_arm_compute_coriolis(loop->arm, tick.q, tick.v);
   const int32_t status = projected_control_tick(&tick);
@@ -50,7 +50,7 @@ int32_t projected_control_answer(projected_control_loop *loop) {
 
 int32_t projected_control_observe(projected_control_simulation *s) {
   const int64_t n = s->joints;
-  projected_control_tick &tick = *s->loop.tick;
+  auto &tick = *s->loop.tick;
   projected_control_arm_compute(s->arm, s->plant.y, s->plant.y + n);
   if (projected_control_observe_plant(s->observe) != 0) return PROJECTED_CONTROL_KERNEL_FAILED;
   copy(s->plant.y, tick.q, n);
@@ -105,7 +105,7 @@ int64_t projected_control_nanoseconds(void) {
 int32_t projected_control_time_ticks(
     projected_control_loop *loop, projected_control_arm *alone, const double *states, int64_t count,
     int64_t *tick_ns, int64_t *pass_ns) {
-  projected_control_tick &tick = *loop->tick;
+  auto &tick = *loop->tick;
   const int64_t n = tick.q_shape[0], width = 2 + 2 * n + 6;
   for (int64_t i = 0; i < count; ++i) {
     const double *row = states + i * width;
