@@ -87,6 +87,15 @@ def spatial_urdf(joints: int = 7, length: float = 0.25, mass: float = 2.0) -> st
     return "".join(parts)
 
 
+FAR_FRAMES = ("link_8", "link_16", "link_24", "tip")
+"""What the arm of thirty joints is held at: three rows each."""
+
+
+def bent(joints: int) -> tuple[float, ...]:
+    """A pose away from every singular one [rad]."""
+    return tuple(0.8 * np.sin(1.7 * i + 0.4) for i in range(joints))
+
+
 SETUPS = {
     3: Setup(
         planar_arm,

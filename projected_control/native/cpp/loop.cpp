@@ -102,6 +102,16 @@ int64_t projected_control_nanoseconds(void) {
   return static_cast<int64_t>(now.tv_sec) * 1000000000 + now.tv_nsec;
 }
 
+int64_t projected_control_clock_cost(void) {
+  int64_t least = INT64_MAX;
+  for (int i = 0; i < 10000; ++i) {
+    const int64_t begin = projected_control_nanoseconds();
+    const int64_t cost = projected_control_nanoseconds() - begin;
+    if (cost < least) least = cost;
+  }
+  return least;
+}
+
 int32_t projected_control_time_ticks(
     projected_control_loop *loop, projected_control_arm *alone, const double *states, int64_t count,
     int64_t *tick_ns, int64_t *pass_ns) {

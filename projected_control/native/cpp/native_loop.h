@@ -115,6 +115,7 @@ int32_t projected_control_move(struct projected_control_simulation *simulation);
 
 /* Timing, for benches. */
 int64_t projected_control_nanoseconds(void);
+int64_t projected_control_clock_cost(void); /* what reading the clock adds to a time [ns] */
 
 /* Answers to recorded states: rows of stamp, wrench age, q, v, wrench. For each the time of a tick
  * and that of Pinocchio's pass alone, on an arm of its own [ns]. */
