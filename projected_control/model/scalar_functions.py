@@ -23,7 +23,7 @@ from projected_control.model.kinematics import (
     cross,
     frame_motion,
     inner,
-    rotate,
+    turn,
     vector,
     wrap,
 )
@@ -95,8 +95,9 @@ class TableTerms(NamedTuple):
     anchors: Annotated[
         Array,
         Part(
-            "frames, 3 + n",
-            "A frame's origin in its joint's axes [m], and a one for each joint that moves it.",
+            "frames, 4 + n",
+            "A frame's joint, its origin in that joint's axes [m], a one for each joint that "
+            "moves it.",
         ),
     ]
     lines: Annotated[
@@ -127,8 +128,8 @@ class FunctionTable:
     """Scalar functions of one arm, with room for what they evaluate to.
 
     Attributes:
-        arguments: What `evaluate_functions` takes, up to where it writes; the last is an array of
-            `TableTerms`.
+        table: An array of `TableTerms`.
+        frames: How many frames the functions name, at least one.
         value: y, one number per function; written by `evaluate`, as are the next two.
         jacobian: ∂y/∂q, functions × n.
         bias: The part of ÿ that is not due to q̈.
@@ -141,25 +142,30 @@ class FunctionTable:
         self.jacobian = np.zeros((len(functions), arm.n))
         self.bias = np.zeros(len(functions))
         sizes = {"frames": len(attachments), "functions": len(functions), "n": arm.n}
-        table = TABLE.new(**sizes)
-        anchors, lines = TABLE.view(table, **sizes)
+        self.table, self.frames = TABLE.new(**sizes), len(attachments)
+        anchors, lines = TABLE.view(self.table, **sizes)
         for anchor, attachment in zip(anchors, attachments, strict=True):
-            anchor[:] = *attachment.translation, *attachment.support
+            anchor[:] = attachment.joint, *attachment.translation, *attachment.support
         for line, function in zip(lines, functions, strict=True):
             _write_line(line, function, arm, names, attachments)
-        self.arguments = (
-            arm.spatial_jacobian,
-            arm.q,
-            arm.v,
-            tuple(a.joint_rotation for a in attachments),
-            tuple(a.joint_translation for a in attachments),
-            table,
-        )
+        self._arm = arm
         self._scratch = FRAMES.new(frames=len(attachments), n=arm.n)
 
     def evaluate(self) -> FunctionTable:
         """Value, Jacobian and bias for the arm's present state."""
-        evaluate_functions(*self.arguments, self.value, self.jacobian, self.bias, self._scratch)
+        arm = self._arm
+        evaluate_functions(
+            arm.q,
+            arm.v,
+            arm.spatial_jacobian,
+            arm.placements,
+            self.table,
+            self.frames,
+            self.value,
+            self.jacobian,
+            self.bias,
+            self._scratch,
+        )
         return self
 
 
@@ -204,20 +210,18 @@ def _frame_names(functions: Sequence[ScalarFunction]) -> list[str]:
 def evaluate_frames(
     spatial_jacobian: Array,
     v: Array,
-    rotations: tuple[Array, ...],
-    translations: tuple[Array, ...],
+    placements: Array,
     anchors: Array,
     f: FrameTerms,
 ) -> None:
     """Fill the motion of every frame (see `FunctionTable` for the arguments)."""
-    for a in range(len(rotations)):
+    for a in range(anchors.shape[0]):
         position, omega, linear_bias, angular_bias = frame_motion(
             spatial_jacobian,
             v,
-            rotations[a],
-            translations[a],
-            anchors[a, :3],
-            anchors[a, 3:],
+            placements[int(anchors[a, 0])],
+            anchors[a, 1:4],
+            anchors[a, 4:],
             f.jacobian[a],
         )
         for i in range(3):
@@ -227,12 +231,12 @@ def evaluate_frames(
 
 @compiled
 def evaluate_functions(
-    spatial_jacobian: Array,
     q: Array,
     v: Array,
-    rotations: tuple[Array, ...],
-    translations: tuple[Array, ...],
+    spatial_jacobian: Array,
+    placements: Array,
     table: Array,
+    frames: int,
     value: Array,
     jacobian: Array,
     bias: Array,
@@ -242,10 +246,10 @@ def evaluate_functions(
 
     The scratch is an array of `FrameTerms`, or longer.
     """
-    n, frames = v.size, len(rotations)
+    n = v.size
     f = unpack_frames(scratch, frames, n)
     anchors, lines = unpack_table(table, frames, value.size, n)
-    evaluate_frames(spatial_jacobian, v, rotations, translations, anchors, f)
+    evaluate_frames(spatial_jacobian, v, placements, anchors, f)
     for i in range(value.size):
         kind, a, other = int(lines[i, 0]), int(lines[i, 1]), int(lines[i, 2])
         offset, geometry, gradient = lines[i, _OFFSET], lines[i, _GEOMETRY:], jacobian[i]
@@ -260,10 +264,10 @@ def evaluate_functions(
                 y, y_bias = y - y_other, y_bias - bias_other
             value[i], bias[i] = y - offset, y_bias
         else:
-            d = rotate(rotations[a], vector(geometry, 0))
+            d = turn(placements[int(anchors[a, 0])], vector(geometry, 0))
             y, y_bias = heading(geometry, d, a, f, 1.0, gradient)
             if other != _WORLD:
-                d = rotate(rotations[other], vector(geometry, 9))
+                d = turn(placements[int(anchors[other, 0])], vector(geometry, 9))
                 y_other, bias_other = heading(geometry, d, other, f, -1.0, gradient)
                 y, y_bias = y - y_other, y_bias - bias_other
             value[i], bias[i] = wrap(y - offset), y_bias
@@ -301,6 +305,6 @@ def heading(
     slip = 2.0 * psi_rate * (x * x_rate + y * y_rate)
     J = f.jacobian[frame]
     for k in range(gradient.size):
-        turn = cross((J[3, k], J[4, k], J[5, k]), d)
-        gradient[k] += sign * (x * inner(e2, turn) - y * inner(e1, turn)) / square
+        d_rate = cross((J[3, k], J[4, k], J[5, k]), d)
+        gradient[k] += sign * (x * inner(e2, d_rate) - y * inner(e1, d_rate)) / square
     return np.arctan2(y, x), (x * inner(e2, second) - y * inner(e1, second) - slip) / square
