@@ -13,6 +13,7 @@ from projected_control import validate
 from projected_control.compiled import COMPILED
 from projected_control.control.guard import Action
 from projected_control.control.loop import ControlLoop
+from projected_control.control.tick import tick
 from projected_control.native import exports
 from projected_control.native.frames import Call
 from projected_control.native.library import Kernels, LibraryMismatch, kernels
@@ -43,7 +44,7 @@ def use_engine(loop: ControlLoop, name: str | None = None) -> str:
     """
     engine = wanted_engine(name)
     if engine == NUMBA:
-        loop.reset_engine()
+        loop.tick = tick
         return NUMBA
     try:
         loop.tick = NativeTick(loop, kernels())
