@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -129,6 +130,25 @@ SETUPS = {
         bent(30),
     ),
 }
+
+
+class Case(Protocol):
+    """What is timed: an arm and a law on it."""
+
+    @property
+    def joints(self) -> int:
+        """How many."""
+
+    @property
+    def rows(self) -> int:
+        """Of the constraint."""
+
+    @property
+    def law(self) -> str:
+        """For the table."""
+
+    def build(self) -> tuple[ControlLoop, SimulatedArm]:
+        """The loop and an arm for it."""
 
 
 @dataclass(frozen=True)

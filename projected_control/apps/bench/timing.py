@@ -11,7 +11,7 @@ import numpy as np
 import pinocchio
 from numpy.typing import NDArray
 
-from projected_control.apps.bench.tick_cases import TickCase
+from projected_control.apps.bench.tick_cases import Case
 from projected_control.apps.experiments.progress import Progress, silent
 from projected_control.compiled import COMPILED
 from projected_control.control.loop import ControlLoop
@@ -39,7 +39,7 @@ class Timing:
         samples: How many ticks were measured.
     """
 
-    case: TickCase
+    case: Case
     engine: str
     p50_us: float
     p99_us: float
@@ -68,7 +68,7 @@ class Timing:
         }
 
 
-def time_ticks(case: TickCase, seconds: float, progress: Progress = silent) -> Timing:
+def time_ticks(case: Case, seconds: float, progress: Progress = silent) -> Timing:
     """Measure a case for so many seconds, at least once through all its states.
 
     The states come from a simulation of the same loop, so that a replay gives the same efforts and
@@ -107,7 +107,7 @@ def time_ticks(case: TickCase, seconds: float, progress: Progress = silent) -> T
     )
 
 
-def time_native(case: TickCase, seconds: float, progress: Progress = silent) -> Timing:
+def time_native(case: Case, seconds: float, progress: Progress = silent) -> Timing:
     """Measure a case in C++: the native loop, in turns with Pinocchio's pass on an arm of its own.
 
     Raises:

@@ -44,7 +44,7 @@ void *run(void *argument) {
   rusage before = {}, after = {};
   int64_t allocated = 0, cycle = 0;
   int64_t moment = projected_control_nanoseconds() + d.period_ns;
-  for (int64_t i = -d.warm_up; i < d.ticks; ++i, moment += d.period_ns) {
+  for (int64_t i = -d.warm_up; i < d.ticks; ++i) {
     if (i == 0) {
       getrusage(RUSAGE_THREAD, &before);
       allocated = allocations();
@@ -52,6 +52,8 @@ void *run(void *argument) {
     sleep_until(moment);
     const int64_t late = projected_control_nanoseconds() - moment;
     const bool good = turn(d.simulation, &cycle);
+    do moment += d.period_ns;  // periods that have passed already are lost, not made up for
+    while (moment <= projected_control_nanoseconds());
     if (i < 0) continue;
     d.failed += !good;
     d.late_us[i] = 1e-3 * static_cast<double>(late);
