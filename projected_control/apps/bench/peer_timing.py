@@ -105,7 +105,7 @@ def placo_us(seconds: float) -> tuple[str, float]:
             "seconds": seconds,
         }
         done = subprocess.run(
-            [str(python), str(script)],
+            [str(python), "-I", str(script)],
             input=json.dumps(problem),
             capture_output=True,
             text=True,
@@ -174,7 +174,6 @@ def mujoco_us(seconds: float) -> tuple[str, float]:
         objtype=mujoco.mjtObj.mjOBJ_BODY,
         name1=ENDS[0],
         name2=ENDS[1],
-        data=np.zeros(11),
     )
     model = spec.compile()
     model.opt.timestep = 1e-3
