@@ -25,6 +25,7 @@ from projected_control.simulation.plant_kernels import (
     advance_step,
     begin_step,
     observe_plant,
+    take_effort,
 )
 
 Array = NDArray[np.float64]
@@ -167,31 +168,39 @@ class Plant:
         n, model, terms = self.model.n, self.model, self.terms
         model.prepare(self._q, self._v, self.time)
         observe_plant(self.sizes, self.work, *model.arguments)
-        self._observed = not model.moves  # a constraint that moves may have been evaluated since
+        self._observed = True
+        y, slope, seen = terms.y.copy(), terms.slope.copy(), terms.seen.copy()
         return PlantState(
             self.time,
-            self.q,
-            self.v,
-            terms.slope[n : 2 * n].copy(),
-            terms.multipliers.copy(),
-            terms.force.copy(),
-            float(terms.residual[0]),
+            y[:n],
+            y[n : 2 * n],
+            slope[n : 2 * n],
+            seen[n:-1],
+            seen[:n],
+            float(seen[-1]),
             model.arm.energy,
-            float(terms.y[2 * n]),
+            float(y[-1]),
             model.rank,
         )
 
     def apply(self, effort: ArrayLike) -> None:
         """Apply joint efforts [N·m or N] without letting time pass: only forces answer."""
-        self.terms.effort[:] = validate.finite_array("effort", effort, (self.model.n,))
+        target = self.terms.effort
+        if (
+            isinstance(effort, np.ndarray)
+            and effort.dtype == np.float64
+            and effort.shape == target.shape
+            and take_effort(effort, target)
+        ):
+            return
+        target[:] = validate.finite_array("effort", effort, (self.model.n,))
 
     def step(self, effort: ArrayLike) -> None:
         """Apply joint efforts [N·m or N] for one step."""
         self.apply(effort)
         model = self.model.arguments
-        status = begin_step(
-            self._observed, self.sizes, self.work, model.state, model.sizes, model.work
-        )
+        observed = self._observed and self.model.time == self.time
+        status = begin_step(observed, self.sizes, self.work, model.state, model.sizes, model.work)
         self._observed = False
         self._go_on(status)
 

@@ -80,6 +80,7 @@ class PlantTerms(NamedTuple):
     force: Annotated[Array, Part("n", "F = Aᵀλ [N·m or N].")]
     multipliers: Annotated[Array, Part("m", "λ [N or N·m].")]
     residual: Annotated[Array, Part("1", "‖Φ − x‖.")]
+    seen: Annotated[Array, Part("n + m + 1", "These three in one.", at="force")]
     basis: Annotated[Array, Part("6, m", "W: the wrench of each λ at the sensor.")]
     late: Annotated[Array, Part("delay + 1, m", "Readings of λ on their way, the newest first.")]
     readings: Annotated[Array, Part("1", "How many readings there were.")]
@@ -282,6 +283,16 @@ def observe_plant(
     matvec_add(t.P, p.net, p.force, -1.0)
     matvec_transposed(t.A_pinv, p.force, p.multipliers)
     p.residual[0] = np.sqrt(dot(t.residual, t.residual))
+
+
+@compiled
+def take_effort(effort: Array, target: Array) -> bool:
+    """target ← effort where it is finite, which is said; otherwise nothing changes."""
+    for i in range(effort.size):
+        if not np.isfinite(effort[i]):
+            return False
+    copy(effort, target)
+    return True
 
 
 @compiled

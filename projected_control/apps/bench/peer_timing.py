@@ -145,8 +145,14 @@ def constraint_dynamics_us(seconds: float) -> tuple[str, float]:
             frames[1].placement,
             pinocchio.ReferenceFrame.LOCAL,
         )
-        models, datas = [contact], [contact.createData()]
-        pinocchio.initConstraintDynamics(model, data, models)
+        models = pinocchio.StdVec_RigidConstraintModel()
+        datas = pinocchio.StdVec_RigidConstraintData()
+        models.append(contact)
+        datas.append(contact.createData())
+        if pinocchio.__version__.startswith("3"):
+            pinocchio.initConstraintDynamics(model, data, models)
+        else:
+            pinocchio.initConstraintDynamics(model, data, models, datas)
     except (AttributeError, TypeError) as error:
         raise Unavailable(f"this Pinocchio has another interface ({error})") from None
     settings = pinocchio.ProximalSettings(1e-10, 1e-10, 10)

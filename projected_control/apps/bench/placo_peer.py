@@ -25,8 +25,10 @@ def main() -> None:
     closing = solver.add_relative_position_task(*given["ends"], np.zeros(3))
     closing.mask.set_axises("xy")
     closing.configure("closing", "hard", 1.0)
+    motorless = solver.add_torque_task()
     for name in given["passive"]:
-        solver.set_passive(name)
+        motorless.set_torque(name, 0.0)
+    motorless.configure("motorless", "hard", 1.0)
     joints = solver.add_joints_task()
     joints.set_joints({name: given["positions"][name] + 0.05 for name in given["actuated"]})
     joints.configure("joints", "soft", 1.0)
