@@ -35,7 +35,9 @@ COMPILED: bool = numba is not None
 def kernel_sources() -> list[Path]:
     """The files of this package that declare kernels, or layouts of what they work on."""
     package = Path(__file__).parent
-    paths = [path for path in sorted(package.rglob("*.py")) if package / "native" not in path.parents]
+    paths = [
+        path for path in sorted(package.rglob("*.py")) if package / "native" not in path.parents
+    ]
     return [path for path in paths if b"@compiled" in (t := path.read_bytes()) or b"Layout" in t]
 
 

@@ -341,9 +341,7 @@ def test_a_call_refuses_what_does_not_fit():
 def test_the_header_has_the_offsets_of_the_layouts(tmp_path):
     """A C program prints where parts begin; Python says the same."""
     frames, layouts = exports.exported_frames(), exports.exported_layouts()
-    text = header(
-        frames, layouts, exports.ENUMERATIONS, version="1", digest="d", processor="any"
-    )
+    text = header(frames, layouts, exports.ENUMERATIONS, version="1", digest="d", processor="any")
     (tmp_path / "kernels.h").write_text(text)
     layout = next(x for x in layouts if x.parts.__name__ == "Terms")
     sizes = {"n": 7, "m": 3, "k": 4, "frames": 2}

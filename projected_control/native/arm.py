@@ -88,7 +88,9 @@ class NativeArm:
         """Pinocchio's one pass."""
         q, v = np.ascontiguousarray(q, dtype=np.float64), np.ascontiguousarray(v, dtype=np.float64)
         self._library.projected_control_arm_compute(
-            ctypes.c_void_p(self.address), ctypes.c_void_p(q.ctypes.data), ctypes.c_void_p(v.ctypes.data)
+            ctypes.c_void_p(self.address),
+            ctypes.c_void_p(q.ctypes.data),
+            ctypes.c_void_p(v.ctypes.data),
         )
 
     @property

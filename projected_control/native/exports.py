@@ -68,7 +68,9 @@ EXAMPLE = (
 def example_loop() -> ControlLoop:
     """A loop whose arguments have the types of every loop's."""
     arm = Arm.from_urdf(EXAMPLE)
-    constraint = PointOnLine("lower", [1.0, 0.0, 0.0], [0.0, 1.0, 0.0], plane_normal=[0.0, 0.0, 1.0])
+    constraint = PointOnLine(
+        "lower", [1.0, 0.0, 0.0], [0.0, 1.0, 0.0], plane_normal=[0.0, 0.0, 1.0]
+    )
     model = ConstrainedArm(arm, constraint, Coordinates.of_joints(["one"]))
     controller = ForceController(model, MotionGains.from_bandwidth(1.0), ForceGains(), 1e-3)
     return ControlLoop(controller, Constant([0.0]))
@@ -119,4 +121,3 @@ def digest() -> str:
     for name in ("exports", "frames", "header", "object_code", "toolchain", "worker"):
         digest.update((PACKAGE / "native" / f"{name}.py").read_bytes())
     return digest.hexdigest()
-

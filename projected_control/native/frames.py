@@ -173,8 +173,7 @@ def _tree(name: str, value: Any, members: dict[str, Sequence[str]], orders: dict
     if isinstance(value, tuple):
         inner = members.get(name) or [f"{name}_{i}" for i in range(len(value))]
         return tuple(
-            _tree(member, part, members, orders)
-            for member, part in zip(inner, value, strict=True)
+            _tree(member, part, members, orders) for member, part in zip(inner, value, strict=True)
         )
     if isinstance(value, np.ndarray):
         return Leaf(name, _number(name, value.dtype), value.ndim, orders.get(name) or _order(value))

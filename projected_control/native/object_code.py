@@ -35,7 +35,22 @@ from projected_control.native.toolchain import PROCESSOR, ExportFailed
 _NUMBERS = {INTEGER: types.int64, REAL: types.float64, TRUTH: types.boolean}
 _FIELD = ir.IntType(8 * BYTES_PER_FIELD)
 
-LIBM = {"atan2", "sqrt", "fabs", "tanh", "sin", "cos", "tan", "exp", "log", "pow", "fmod", "floor", "ceil", "rint"}
+LIBM = {
+    "atan2",
+    "sqrt",
+    "fabs",
+    "tanh",
+    "sin",
+    "cos",
+    "tan",
+    "exp",
+    "log",
+    "pow",
+    "fmod",
+    "floor",
+    "ceil",
+    "rint",
+}
 LIBC = {"memset", "memcpy", "memmove"}
 """What an object may leave to the C library."""
 

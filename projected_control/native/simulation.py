@@ -261,5 +261,3 @@ def _pointers(terms: tuple[Array, ...]) -> Any:
 
 def _frame(name: str) -> Any:
     return next(frame for frame in exports.exported_frames() if frame.name == name)
-
-

@@ -95,7 +95,9 @@ def exporting_python() -> str:
     """
     if fits():
         return sys.executable
-    folder = cache_folder() / f"export-numba-{NUMBA}-python{sys.version_info[0]}{sys.version_info[1]}"
+    folder = (
+        cache_folder() / f"export-numba-{NUMBA}-python{sys.version_info[0]}{sys.version_info[1]}"
+    )
     python = folder / "bin" / "python"
     if not (folder / "complete").exists():
         have = ", ".join(f"{k} {v or 'missing'}" for k, v in installed_versions().items())

@@ -93,9 +93,7 @@ def _take_turns(
         thread = threading.Thread(target=_python_turn, args=(runner, priority, turns["python"]))
         thread.start()
         thread.join()
-    return [
-        _row(condition, name, priority, turn) for name, turn in turns.items() if turn.granted
-    ]
+    return [_row(condition, name, priority, turn) for name, turn in turns.items() if turn.granted]
 
 
 def _native_turn(simulation: NativeSimulation | None, priority: int, turns: Turns) -> None:

@@ -25,6 +25,7 @@ def main() -> None:
     closing = solver.add_relative_position_task(*given["ends"], np.zeros(3))
     closing.mask.set_axises("xy")
     closing.configure("closing", "hard", 1.0)
+    solver.add_task_contact(closing)  # the force that holds the loop together
     motorless = solver.add_torque_task()
     for name in given["passive"]:
         motorless.set_torque(name, 0.0)

@@ -81,9 +81,7 @@ def run(args: argparse.Namespace) -> int:
     late = missed(timings, bounds)
     if args.json:
         numbers = {
-            "cases": [
-                {**timing.numbers, "bound": bounds[timing]} for timing in timings
-            ],
+            "cases": [{**timing.numbers, "bound": bounds[timing]} for timing in timings],
             "compiled": COMPILED,
             "bound": bound,
             "native": reason or "measured",
@@ -153,9 +151,7 @@ def _table(timings: list[Timing]) -> str:
     return "\n".join([header, *lines])
 
 
-def _verdict(
-    timings: list[Timing], bounds: Mapping[Timing, float | None], compiled: bool
-) -> str:
+def _verdict(timings: list[Timing], bounds: Mapping[Timing, float | None], compiled: bool) -> str:
     late = [t for t in timings if _is_missed(t, bounds)]
     verdict = "met" if not late else "not met"
     if late:

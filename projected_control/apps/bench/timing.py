@@ -140,9 +140,7 @@ def time_native(case: Case, seconds: float, progress: Progress = silent) -> Timi
     clock = library.projected_control_clock_cost()
     tick_us, alone_us = ((column.ravel() - clock) / 1e3 for column in (ticks, alones))
     p50, p99 = np.quantile(tick_us, [0.5, 0.99])
-    return Timing(
-        case, NATIVE, float(p50), float(p99), float(np.median(alone_us)), tick_us.size
-    )
+    return Timing(case, NATIVE, float(p50), float(p99), float(np.median(alone_us)), tick_us.size)
 
 
 def _row(state: RawState) -> Array:
