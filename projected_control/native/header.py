@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from enum import IntEnum, IntFlag
 from textwrap import fill
+from typing import ClassVar
 
 from projected_control.native.frames import Frame
 from projected_control.workspace import Layout
@@ -186,7 +187,12 @@ static inline const char *projected_control_mismatch(void) {{
 class _C(ast.NodeVisitor):
     """Turns the arithmetic of a layout into C; sizes are not negative, so // is /."""
 
-    OPERATORS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.FloorDiv: "/"}
+    OPERATORS: ClassVar[dict[type[ast.operator], str]] = {
+        ast.Add: "+",
+        ast.Sub: "-",
+        ast.Mult: "*",
+        ast.FloorDiv: "/",
+    }
 
     def __init__(self, renamed: Mapping[str, str]) -> None:
         self._renamed = renamed

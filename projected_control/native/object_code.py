@@ -15,6 +15,7 @@ from typing import Any
 import llvmlite.binding as llvm
 from llvmlite import ir
 from numba.core import cgutils, types
+from numba.core.types.containers import BaseTuple
 from numba.np import arrayobj
 
 from projected_control.errors import InvalidValue
@@ -35,22 +36,8 @@ from projected_control.native.toolchain import PROCESSOR, ExportFailed
 _NUMBERS = {INTEGER: types.int64, REAL: types.float64, TRUTH: types.boolean}
 _FIELD = ir.IntType(8 * BYTES_PER_FIELD)
 
-LIBM = {
-    "atan2",
-    "sqrt",
-    "fabs",
-    "tanh",
-    "sin",
-    "cos",
-    "tan",
-    "exp",
-    "log",
-    "pow",
-    "fmod",
-    "floor",
-    "ceil",
-    "rint",
-}
+LIBM = {"atan2", "ceil", "cos", "exp", "fabs", "floor", "fmod", "log", "pow", "rint", "sin", "sqrt"}
+LIBM |= {"tan", "tanh"}
 LIBC = {"memset", "memcpy", "memmove"}
 """What an object may leave to the C library."""
 
@@ -58,9 +45,10 @@ LIBC = {"memset", "memcpy", "memmove"}
 def numba_type(tree: Tree) -> Any:
     """The type of an argument, as numba has it."""
     if not isinstance(tree, Leaf):
-        return types.BaseTuple.from_types([numba_type(branch) for branch in tree])
-    number = _NUMBERS[tree.number]
-    return types.Array(number, tree.dimensions, tree.order) if tree.dimensions else number
+        return BaseTuple.from_types([numba_type(branch) for branch in tree])
+    number: Any = _NUMBERS[tree.number]
+    order: Any = tree.order
+    return types.Array(number, tree.dimensions, order) if tree.dimensions else number
 
 
 def object_code(frames: Sequence[Frame], constants: Mapping[str, Any]) -> bytes:
@@ -124,7 +112,7 @@ def _around(frame: Frame, compiled: Any) -> ir.Module:
 
 def _returned(frame: Frame, kind: Any, result: Any, builder: ir.IRBuilder) -> list[Any]:
     """What the kernel returned, one value per result."""
-    if isinstance(kind, types.BaseTuple):
+    if isinstance(kind, BaseTuple):
         values = cgutils.unpack_tuple(builder, result, len(kind))
         kinds = list(kind)
     else:
@@ -245,6 +233,6 @@ def _refuse_dependencies(module: Any) -> None:
     strange = sorted(set(used) - LIBM - LIBC)
     if strange:
         raise ExportFailed(
-            f"the exported kernels would need {', '.join(strange)} at run time: a kernel allocates, "
-            "raises or makes objects; see CONTRIBUTING.md, Kernels"
+            f"the exported kernels would need {', '.join(strange)} at run time: a kernel "
+            "allocates, raises or makes objects; see CONTRIBUTING.md, Kernels"
         )

@@ -34,7 +34,8 @@ def main() -> None:
     joints.set_joints({name: given["positions"][name] + 0.05 for name in given["actuated"]})
     joints.configure("joints", "soft", 1.0)
     solver.dt = 1e-3
-    times, failed = [], 0
+    times: list[int] = []
+    failed = 0
     end = perf_counter() + given["seconds"]
     while not times or perf_counter() < end:
         begin = perf_counter_ns()

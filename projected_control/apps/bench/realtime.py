@@ -25,9 +25,10 @@ CHILD = "PROJECTED_CONTROL_COUNTED"
 DESCRIPTION = f"""\
 Runs a control loop at 1 kHz on a simulated arm, in C++ and in Python, and a bare thread that does
 nothing but wake up, by turns: on an idle computer, beside a busy thread of the same interpreter,
-and beside one busy process per core; with and without SCHED_FIFO. Reports how late each woke up, how
-long its cycle took from a state to an effort, page faults and allocations. With a busy interpreter
-thread the native loop is at most {BOUND:g} times as late as the bare thread (p99). Needs a compiler.
+and beside one busy process per core; with and without SCHED_FIFO. Reports how late each woke up,
+how long its cycle took from a state to an effort, page faults and allocations. With a busy
+interpreter thread the native loop is at most {BOUND:g} times as late as the bare thread (p99).
+Needs a compiler.
 """
 
 
