@@ -419,3 +419,14 @@ def test_the_address_of_a_call_stays():
         loop.update(RawState(np.zeros(arm.n), np.zeros(arm.n), i * T))
     assert loop.tick._call.address == address
     assert ctypes.c_double.from_address(address).value == 2 * T
+
+
+@native
+def test_reproduce_at_native_speed_gives_the_same_recording(monkeypatch):
+    case = replace(TABLE1_CASES[0], duration=0.5)
+    slow = attempt(case)
+    monkeypatch.setenv("PROJECTED_CONTROL_ENGINE", "native")
+    fast = attempt(case)
+    for name in ("time", "q", "v", "acceleration", "effort", "multipliers", "energy", "events"):
+        np.testing.assert_array_equal(getattr(fast, name), getattr(slow, name), err_msg=name)
+    assert fast.failure is slow.failure is None
