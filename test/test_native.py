@@ -13,6 +13,9 @@ from hypothesis import strategies as st
 from kinds import ARMS, KINDS
 
 from projected_control.apps.bench.tick_cases import CASES
+from projected_control.apps.experiments import table1
+from projected_control.apps.experiments.registry import Options
+from projected_control.apps.experiments.runner import attempt
 from projected_control.compiled import COMPILED
 from projected_control.control import (
     ForceController,
@@ -422,8 +425,9 @@ def test_the_address_of_a_call_stays():
 
 
 @native
-def test_reproduce_at_native_speed_gives_the_same_recording(monkeypatch):
-    case = replace(TABLE1_CASES[0], duration=0.5)
+@pytest.mark.parametrize("name", ["two_active", "one_active", "hybrid"])
+def test_reproduce_at_native_speed_gives_the_same_recording(name, monkeypatch):
+    case = table1.describe(Options(seconds=0.5))[name]
     slow = attempt(case)
     monkeypatch.setenv("PROJECTED_CONTROL_ENGINE", "native")
     fast = attempt(case)

@@ -86,7 +86,8 @@ class Record:
             shape = shapes[name]
             count = int(np.prod(shape))
             part = self.rows[:, begin : begin + count].reshape((-1, *shape))
-            parts.append(part[:, 0] if shape == (1,) else part)
+            single = RECORD.declared[name].shape == "1"  # rather than one row of one
+            parts.append(part[:, 0] if single else part)
         return RecordTerms(*parts)
 
 
