@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -65,6 +66,7 @@ class ControlLoop:
         report: What the last tick gave.
         counters: What was counted since the beginning; see `CounterTerms`.
         arguments: What `tick` takes after the state.
+        tick: What makes a tick: the kernel, or an engine in its place (see `native.engine`).
     """
 
     def __init__(
@@ -104,6 +106,7 @@ class ControlLoop:
             counters,
             *self._letters(),
         )
+        self.tick: Callable[..., tuple[int, int]] = tick
         self.set_reference(reference)
         self.set_force_reference(force_reference)
         self.report = GuardReport(self.guard.sent, Action.FOLLOW, 0)
@@ -226,7 +229,7 @@ class ControlLoop:
         self._choices[_SOURCE] = source.number
         if wrench is None:
             wrench, age = _NO_WRENCH, _NEVER
-        action, events = tick(stamp, age, q, v, wrench, *self.arguments)
+        action, events = self.tick(stamp, age, q, v, wrench, *self.arguments)
         self.report = report = GuardReport(self.guard.sent, ACTIONS[action], events)
         return report
 

@@ -39,6 +39,7 @@ from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.constraints import CONSTRAINTS, Constraint
 from projected_control.model.coordinates import Coordinates, coordinate_named
 from projected_control.model.projection import Metric
+from projected_control.native.engine import use_engine
 from projected_control.ports import SimulatedArm
 from projected_control.resources import share_file
 from projected_control.settings import groups, references
@@ -294,13 +295,15 @@ def build_loop(node: str, settings: ControllerSettings) -> ControlLoop:
         tare_source(source, force)
         if controller.force is not None:
             force_reference = build_force_reference(settings, model.m)
-    return ControlLoop(
+    loop = ControlLoop(
         controller,
         Constant(np.zeros(model.k)),
         limits=build_limits(settings, model.arm),
         force_reference=force_reference,
         force_source=source or "sensor",
     )
+    use_engine(loop)
+    return loop
 
 
 def tare_source(source: ForceSource, force: groups.Force) -> None:

@@ -18,20 +18,17 @@ from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.simulation.friction import FRICTIONLESS, JointFriction
 from projected_control.simulation.integrators import RK4, Tableau
 from projected_control.simulation.plant_kernels import (
+    DONE,
+    GOES_ON,
     PLANT,
-    correct_state,
-    integrate_stage,
-    observe,
-    same_state,
+    Step,
+    advance_step,
+    begin_step,
+    observe_plant,
     take_effort,
 )
 
 Array = NDArray[np.float64]
-
-MAX_CORRECTIONS = 20
-
-LOST = 1e-3
-"""‖Φ‖ after the correction from which the arm counts as off its constraint."""
 
 
 class PlantState(NamedTuple):
@@ -93,24 +90,39 @@ class Plant:
                     f"{name} friction must be one number or {model.n}, one per joint, "
                     f"got {np.size(getattr(friction, name))}"
                 )
-        self.model = model
-        n, stages = model.n, tableau.weights.size
-        self._work = PLANT.new(n=n, m=model.m, stages=stages)
-        self._terms = terms = PLANT.view(self._work, n=n, m=model.m, stages=stages)
+        self.model, self.tableau = model, tableau
         self.step_size = validate.positive("integration step", step)
-        self.friction, self.tableau = friction, tableau
         self.tolerance = validate.positive("tolerance of the position correction", tolerance)
         self.correct_position, self.correct_velocity = correct_position, correct_velocity
-        terms.step[0] = self.step_size
-        for s in range(stages):
-            terms.weights[s, :s] = tableau.stages[s, :s]
-        terms.weights[stages] = tableau.weights
-        self._moments = [float(node) * self.step_size for node in tableau.nodes]
-        self._y, self._q, self._v = terms.y, terms.y[:n], terms.y[n : 2 * n]
-        self._effort = terms.effort
-        self._stage = terms.stage[:n], terms.stage[n : 2 * n]
-        self._evaluated = False
-        self.time = 0.0
+        self._observed = False
+        self._lay_out(0)
+        self.friction = friction
+
+    def _lay_out(self, delay: int) -> None:
+        """Make the workspace, with room for so many samples of delay of a force sensor."""
+        stages, n = self.tableau.weights.size, self.model.n
+        sizes = {"n": n, "m": self.model.m, "stages": stages, "delay": delay}
+        self.work: Array = PLANT.new(**sizes)
+        self.terms = terms = PLANT.view(self.work, **sizes)
+        self.sizes = np.array([stages, delay], dtype=np.int64)
+        terms.step[0], terms.tolerance[0] = self.step_size, self.tolerance
+        terms.corrects[:] = self.correct_position, self.correct_velocity
+        terms.nodes[:], terms.weights[:] = self.tableau.nodes, self.tableau.following
+        self._q, self._v = terms.y[:n], terms.y[n : 2 * n]
+        self._at_q, self._at_v = terms.at[:n], terms.at[n : 2 * n]
+
+    def make_room(self, delay: int) -> None:
+        """Keep room for so many samples of delay of a force sensor that is read in kernels."""
+        if self.sizes[1] != delay:
+            before = self.terms
+            self._lay_out(delay)
+            for name in ("time", "friction", "effort", "y"):
+                getattr(self.terms, name)[:] = getattr(before, name)
+
+    @property
+    def time(self) -> float:
+        """Now [s]."""
+        return float(self.terms.time[0])
 
     @property
     def friction(self) -> JointFriction:
@@ -120,16 +132,16 @@ class Plant:
     @friction.setter
     def friction(self, friction: JointFriction) -> None:
         self._friction = friction
-        self._terms.friction[:] = friction.of_joints(self.model.n)
+        self.terms.friction[:] = friction.of_joints(self.model.n)
 
     def reset(self, q: ArrayLike, v: ArrayLike | None = None, time: float = 0.0) -> PlantState:
         """Start from here: a position on the constraint, a velocity that is projected on it."""
-        n = self.model.n
-        self.time = validate.finite("time", time)
-        self._effort[:] = 0.0
+        n, terms = self.model.n, self.terms
+        terms.time[0] = validate.finite("time", time)
+        terms.effort[:] = 0.0
         self._q[:] = validate.finite_array("initial position q", q, (n,))
         self._v[:] = 0.0 if v is None else validate.finite_array("initial velocity", v, (n,))
-        self._y[2 * n] = 0.0
+        terms.y[2 * n] = 0.0
         state = self.model.evaluate(self._q, self._v, self.time)
         error = float(np.linalg.norm(state.residual))
         if error > 1e-6:
@@ -153,86 +165,70 @@ class Plant:
     @property
     def state(self) -> PlantState:
         """Everything at this instant, under the effort last applied."""
-        model, q, v = self.model, self._q, self._v
-        evaluated = self._is_evaluated()
-        if not evaluated:
-            model.prepare(q, v, self.time)
-        stages = len(self._moments)
-        observe(evaluated, self.time, q, v, *model.arguments, stages, self._work)
-        self._evaluated = True
-        n = model.n
-        seen = self._terms.seen.copy()
+        n, model, terms = self.model.n, self.model, self.terms
+        model.prepare(self._q, self._v, self.time)
+        observe_plant(self.sizes, self.work, *model.arguments)
+        self._observed = True
+        y, slope, seen = terms.y.copy(), terms.slope.copy(), terms.seen.copy()
         return PlantState(
             self.time,
+            y[:n],
+            y[n : 2 * n],
+            slope[n : 2 * n],
+            seen[n:-1],
             seen[:n],
-            seen[n : 2 * n],
-            seen[2 * n : 3 * n],
-            seen[4 * n : -1],
-            seen[3 * n : 4 * n],
             float(seen[-1]),
             model.arm.energy,
-            float(self._y[2 * n]),
+            float(y[-1]),
             model.rank,
         )
 
     def apply(self, effort: ArrayLike) -> None:
         """Apply joint efforts [N·m or N] without letting time pass: only forces answer."""
+        target = self.terms.effort
         if (
             isinstance(effort, np.ndarray)
             and effort.dtype == np.float64
-            and effort.shape == self._effort.shape
-            and take_effort(effort, self._effort)
+            and effort.shape == target.shape
+            and take_effort(effort, target)
         ):
             return
-        self._effort[:] = validate.finite_array("effort", effort, (self.model.n,))
+        target[:] = validate.finite_array("effort", effort, (self.model.n,))
 
     def step(self, effort: ArrayLike) -> None:
         """Apply joint efforts [N·m or N] for one step."""
-        model, stages = self.model, len(self._moments)
         self.apply(effort)
-        q, v = self._q, self._v
-        evaluated = self._is_evaluated()
-        finite = True
-        for s, moment in enumerate(self._moments):
-            time = self.time + moment
-            if not evaluated:
-                model.prepare(q, v, time)
-            finite = integrate_stage(s, evaluated, time, q, v, *model.arguments, stages, self._work)
-            (q, v), evaluated = self._stage, False
-        self._evaluated = False
-        if not finite:
-            raise SimulationFailed(
+        model = self.model.arguments
+        observed = self._observed and self.model.time == self.time
+        status = begin_step(observed, self.sizes, self.work, model.state, model.sizes, model.work)
+        self._observed = False
+        self._go_on(status)
+
+    def _correct(self) -> None:
+        """Put the state back on the constraint, as after a step."""
+        terms = self.terms
+        terms.at[:], terms.at_time[0] = terms.y, self.time
+        terms.phase[0] = self.sizes[0]
+        self._go_on(GOES_ON)
+
+    def _go_on(self, status: int) -> None:
+        """Make the passes that a step wants."""
+        terms, model = self.terms, self.model
+        while status == GOES_ON:
+            model.prepare(self._at_q, self._at_v, float(terms.at_time[0]))
+            status = advance_step(self.sizes, self.work, *model.arguments)
+        if status != DONE:
+            raise SimulationFailed(self.failure(status))
+
+    def failure(self, status: int) -> str:
+        """What a status of `advance_step` other than done means here, in words."""
+        if status == Step.NOT_FINITE:
+            return (
                 f"the simulation left the finite numbers at t = {self.time:.6g} s, from "
                 f"q = {self._q.tolist()}, q̇ = {self._v.tolist()}; use a smaller step"
             )
-        self._y[:] = self._terms.stage
-        self.time += self.step_size
-        self._correct()
-
-    def _is_evaluated(self) -> bool:
-        """Whether the model is evaluated at the present state and time, by the last `state`."""
-        model = self.model
-        return self._evaluated and model.time == self.time and same_state(self._y, model.arm.state)
-
-    def _correct(self) -> None:
-        model, q, v = self.model, self._q, self._v
-        self._evaluated = False
-        for corrections in range(MAX_CORRECTIONS + 1):
-            model.prepare(q, v, self.time)
-            position = self.correct_position and corrections < MAX_CORRECTIONS
-            error = correct_state(
-                position,
-                self.correct_velocity,
-                self.time,
-                q,
-                v,
-                *model.arguments,
-                self.tolerance,
-            )
-            if not position or error <= self.tolerance:
-                break
-        if self.correct_position and not error <= LOST:
-            raise SimulationFailed(
-                f"the arm left its constraint at t = {self.time:.6g} s: it is off by "
-                f"{error:.3g} at q = {q.tolist()}; use a smaller step"
-            )
+        error = float(np.linalg.norm(self.model.residual))
+        return (
+            f"the arm left its constraint at t = {self.time:.6g} s: it is off by "
+            f"{error:.3g} at q = {self._q.tolist()}; use a smaller step"
+        )

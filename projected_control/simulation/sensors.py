@@ -54,3 +54,7 @@ class ForceSensor:
         if self.noise > 0.0:
             reading += self._random.normal(0.0, self.noise, reading.shape)
         return reading
+
+    def draw(self, readings: int, size: int) -> Array:
+        """The noise of the next readings, one line each, for whoever adds it elsewhere."""
+        return self._random.normal(0.0, self.noise, (readings, size))

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 BOUND = 25.0
 """The planar arm with three joints, loop and plant at 1 kHz, runs this many times real time."""
 
+NATIVE_BOUND = 60.0
+"""The same with plant and loop in C++."""
+
 BOUND_JOINTS = 3
 """Which arm the bound is for."""
 
@@ -29,8 +32,9 @@ CHUNK = 250
 DESCRIPTION = f"""\
 Times a closed loop in process: controller, guard and simulated arm, one control tick and one
 integration step of fourth order per millisecond of simulated time, as `reproduce` and the tests run
-them. The planar arm with three joints goes at least {BOUND:g} times real time, on a computer that
-has nothing else to do.
+them. The planar arm with three joints goes at least {BOUND:g} times real time, and at least
+{NATIVE_BOUND:g} times with plant and loop in C++, where these can be built, on a computer that has
+nothing else to do.
 """
 
 
@@ -78,6 +82,13 @@ def add_parser(subparsers: Subparsers) -> argparse.ArgumentParser:
     )
     bench.add_bound(parser, BOUND, "simulated time over time spent", "less")
     parser.add_argument(
+        "--native-bound",
+        type=float,
+        default=NATIVE_BOUND,
+        metavar="B",
+        help="the same with plant and loop in C++ (default: %(default)g)",
+    )
+    parser.add_argument(
         "--json", action="store_true", help="print one JSON object of the numbers, nothing else"
     )
     return parser
@@ -87,24 +98,30 @@ def run(args: argparse.Namespace) -> int:
     """Measure and report."""
     seconds = validate.positive("seconds", args.seconds)
     bound = validate.positive("bound", args.bound)
+    native_bound = validate.positive("native bound", args.native_bound)
     if seconds > MAX_SECONDS:
         raise InvalidValue(f"seconds must be at most {MAX_SECONDS:g}, got {seconds:g}")
     from projected_control.apps.bench.tick_cases import CASES, HYBRID
     from projected_control.apps.experiments.progress import terminal_progress
+    from projected_control.native.library import reason_against
 
-    speeds = []
+    speeds, reason = [], reason_against()
     with terminal_progress(sys.stderr) as progress:
         for case in CASES:
             if case.law == HYBRID:
                 title = f"{case.joints} joints, {case.rows} rows"
                 progress(title, 0.0)
                 speeds.append(time_simulation(case, seconds))
+                if not reason:
+                    speeds.append(time_native_simulation(case, seconds))
                 progress(title, 1.0)
     if args.json:
         numbers = {
             "cases": [speed.numbers for speed in speeds],
             "bound": bound,
-            "within_bound": not missed(speeds, bound),
+            "native_bound": native_bound,
+            "native": reason or "measured",
+            "within_bound": not missed(speeds, bound, native_bound),
         }
         print(json.dumps(numbers, indent=2))
     else:
@@ -113,7 +130,9 @@ def run(args: argparse.Namespace) -> int:
                 f"{speed.arm:<20}{speed.joints:>2} joints  {speed.engine:<7}"
                 f"{speed.times_real_time:>6.1f} times real time"
             )
-    return bench.exit_status(missed(speeds, bound))
+        if reason:
+            print(f"No run in C++: {reason}")
+    return bench.exit_status(missed(speeds, bound, native_bound))
 
 
 def time_simulation(case: Any, seconds: float) -> Speed:
@@ -145,11 +164,40 @@ def time_simulation(case: Any, seconds: float) -> Speed:
     return Speed(name, case.joints, engine, speed, CHUNK * len(spent))
 
 
-def missed(speeds: list[Speed], bound: float) -> list[str]:
-    """The arms that the bound is for and that went slower, in words."""
-    return [
-        f"a closed loop with {speed.joints} joints went {speed.times_real_time:.1f} times real "
-        f"time ({speed.engine}); it has to go {bound:g} times"
-        for speed in speeds
-        if speed.joints == BOUND_JOINTS and speed.times_real_time < bound
-    ]
+def time_native_simulation(case: Any, seconds: float) -> Speed:
+    """The same with plant and loop in C++, many ticks per call."""
+    from time import perf_counter
+
+    import numpy as np
+
+    from projected_control.native.simulation import NativeSimulation
+    from projected_control.ports import Runner
+
+    loop, hardware = case.build()
+    Runner(loop, hardware).open()
+    simulation = NativeSimulation(loop, hardware)
+    simulation.run(CHUNK)
+    spent: list[float] = []
+    begin = perf_counter()
+    while not spent or perf_counter() - begin < seconds:
+        start = perf_counter()
+        record = simulation.run(CHUNK)
+        spent.append(perf_counter() - start)
+        if record.failure:
+            raise InvalidValue(f"the run that is measured ended by itself: {record.failure}")
+    speed = CHUNK * loop.controller.period / float(np.median(spent))
+    name = loop.controller.model.arm.name
+    return Speed(name, case.joints, "native", speed, CHUNK * len(spent))
+
+
+def missed(speeds: list[Speed], bound: float, native_bound: float) -> list[str]:
+    """The arms that the bounds are for and that went slower, in words."""
+    sentences = []
+    for speed in speeds:
+        least = native_bound if speed.engine == "native" else bound
+        if speed.joints == BOUND_JOINTS and speed.times_real_time < least:
+            sentences.append(
+                f"a closed loop with {speed.joints} joints went {speed.times_real_time:.1f} times "
+                f"real time ({speed.engine}); it has to go {least:g} times"
+            )
+    return sentences
