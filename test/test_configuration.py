@@ -16,7 +16,7 @@ from projected_control.settings.nodes import ARM, FORCE, MOTION, PASSIVE, checke
 START = [-2.8, 2.0, 0.8]
 SLIDER = {
     "robot_description_file": "three_link_slider.urdf.xacro",
-    "constraint.kind": "line",
+    "constraint.kind": "point_on_line",
     "constraint.frame": "tip",
     "constraint.point": [0.0, -0.27, 0.0],
     "constraint.direction": [1.0, 0.0, 0.0],
@@ -128,10 +128,10 @@ def test_nothing_of_the_demo_arm_is_assumed():
 
 KINDS = {
     "line": ({}, PointOnLine, 1),
-    "line in space": ({**SPATIAL, "constraint.kind": "line"}, PointOnLine, 2),
-    "plane": ({"constraint.kind": "plane", "constraint.direction": [0, 1, 0]}, PointOnPlane, 1),
-    "point": ({"constraint.kind": "point"}, PointAtPoint, 2),
-    "point in space": ({**SPATIAL, "constraint.kind": "point"}, PointAtPoint, 3),
+    "line in space": ({**SPATIAL, "constraint.kind": "point_on_line"}, PointOnLine, 2),
+    "plane": ({"constraint.kind": "point_on_plane", "constraint.direction": [0, 1, 0]}, PointOnPlane, 1),
+    "point": ({"constraint.kind": "point_at_point"}, PointAtPoint, 2),
+    "point in space": ({**SPATIAL, "constraint.kind": "point_at_point"}, PointAtPoint, 3),
     "loop": (
         {"constraint.kind": "loop", "constraint.other_frame": "base_link"},
         LoopClosure,

@@ -36,7 +36,7 @@ from projected_control.model.dynamics import (
     projected,
 )
 from projected_control.model.projection import Metric
-from projected_control.model.scalar_functions import JointPosition
+from projected_control.model.function_kinds import JointPosition
 from projected_control.simulation import (
     DORMAND_PRINCE,
     RK4,

@@ -22,7 +22,7 @@ from projected_control.model.constraints import (
 )
 from projected_control.model.constraints.wrenches import moved_reference
 from projected_control.model.dynamics import Problem, projected
-from projected_control.model.scalar_functions import HeadingInPlane, JointPosition, PositionAlong
+from projected_control.model.function_kinds import HeadingInPlane, JointPosition, PositionAlong
 from projected_control.ports import SimulatedArm
 from projected_control.simulation import Plant, assemble
 

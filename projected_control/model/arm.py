@@ -71,6 +71,20 @@ class FrameKinematics(NamedTuple):
     bias: Array
 
 
+class OffsetFrame(NamedTuple):
+    """A frame that the description does not name: a tool, a place on a link.
+
+    Attributes:
+        link: Link on which it sits.
+        position: Its origin in the link's axes [m].
+        orientation: Roll, pitch and yaw of its axes in the link's, as in URDF [rad].
+    """
+
+    link: str
+    position: ArrayLike = (0.0, 0.0, 0.0)
+    orientation: ArrayLike = (0.0, 0.0, 0.0)
+
+
 class Attachment(NamedTuple):
     """Where a frame sits: live views of its joint's placement, and its own fixed place there."""
 
@@ -105,10 +119,13 @@ class Arm:
         passive: Iterable[str] = (),
         gravity: float | ArrayLike | None = None,
         locked: Mapping[str, float] | None = None,
+        frames: Mapping[str, OffsetFrame] | None = None,
         allow_massless: bool = False,
     ) -> None:
         self._description = description
         model = _build_model(description, joints, locked or {})
+        for name, frame in (frames or {}).items():
+            _add_frame(model, name, frame)
         if gravity is not None:
             model.gravity.linear = _gravity_vector(gravity)
         self.n: int = model.nv
@@ -137,6 +154,7 @@ class Arm:
         passive: Iterable[str] = (),
         gravity: float | ArrayLike | None = None,
         locked: Mapping[str, float] | None = None,
+        frames: Mapping[str, OffsetFrame] | None = None,
         allow_massless: bool = False,
     ) -> Arm:
         """Read an arm from URDF or xacro, a file or the text itself.
@@ -148,6 +166,7 @@ class Arm:
             passive: Names of the joints without a motor.
             gravity: Along −z [m/s²], or a vector; the standard 9.81 unless given.
             locked: Positions of locked joints, zero unless given [rad or m].
+            frames: Frames at an offset from a link, by name, beside those of the description.
             allow_massless: Permit links without inertia that leave M singular (see `dynamics`).
         """
         return cls(
@@ -156,6 +175,7 @@ class Arm:
             passive=passive,
             gravity=gravity,
             locked=locked,
+            frames=frames,
             allow_massless=allow_massless,
         )
 
@@ -263,18 +283,40 @@ class Arm:
             else:
                 raise UnknownName("frame", frame, self.frame_names)
             joint = placed.parentJoint
-            support = np.zeros(self.n)
-            for ancestor in list(model.supports[joint])[1:]:
-                support[model.joints[ancestor].idx_v] = 1.0
             placement = self._data.oMi[joint]
             self._attachments[frame] = Attachment(
                 placement.rotation,
                 placement.translation,
                 np.array(placed.placement.rotation),
                 np.array(placed.placement.translation),
-                support,
+                self._support(joint),
             )
         return self._attachments[frame]
+
+    def mass_centres(self) -> tuple[list[Attachment], Array]:
+        """The centres of mass of the moving bodies, as frames, and each body's share of the mass."""
+        model = self._model
+        masses = np.array([inertia.mass for inertia in list(model.inertias)[1:]])
+        places = []
+        for joint in range(1, model.njoints):
+            placement = self._data.oMi[joint]
+            places.append(
+                Attachment(
+                    placement.rotation,
+                    placement.translation,
+                    np.eye(3),
+                    np.array(model.inertias[joint].lever),
+                    self._support(joint),
+                )
+            )
+        return places, masses / masses.sum()
+
+    def _support(self, joint: int) -> Array:
+        """1 for each joint that moves what hangs on a joint, else 0."""
+        support = np.zeros(self.n)
+        for ancestor in list(self._model.supports[joint])[1:]:
+            support[self._model.joints[ancestor].idx_v] = 1.0
+        return support
 
     def frame(self, name: str) -> FrameKinematics:
         """Position, rotation, Jacobian and bias of a frame at the present state, as new arrays."""
@@ -336,6 +378,23 @@ def _build_model(
             )
         model = pinocchio.buildReducedModel(model, rest, reference)
     return model
+
+
+def _add_frame(model: pinocchio.Model, name: str, frame: OffsetFrame) -> None:
+    """Add a frame at an offset from a link to a model."""
+    link = pinocchio.FrameType.BODY
+    if model.existFrame(name):
+        raise InvalidValue(f"frame {name!r} is in the description already; choose another name")
+    if not model.existFrame(frame.link, link):
+        links = [f.name for f in model.frames if f.type == link]
+        raise UnknownName(f"link of frame {name!r}:", frame.link, links)
+    number = model.getFrameId(frame.link, link)
+    position = validate.finite_array(f"position of frame {name!r}", frame.position, (3,))
+    angles = validate.finite_array(f"orientation of frame {name!r}", frame.orientation, (3,))
+    offset = pinocchio.SE3(pinocchio.rpy.rpyToMatrix(*angles), position)
+    carrier = model.frames[number]
+    placement = carrier.placement * offset
+    model.addFrame(pinocchio.Frame(name, carrier.parentJoint, number, placement, link))
 
 
 def _gravity_vector(gravity: float | ArrayLike) -> Array:

@@ -19,12 +19,9 @@ from projected_control.model.constraints import Constraint, FunctionConstraint, 
 from projected_control.model.coordinates import Coordinates
 from projected_control.model.linalg import copy, matvec
 from projected_control.model.projection import SVD, TOLERANCE, Metric, check_tolerance, project
-from projected_control.model.scalar_functions import (
-    FRAMES,
-    FunctionTable,
-    ScalarFunction,
-    evaluate_functions,
-)
+from projected_control.model.frame_terms import FRAMES
+from projected_control.model.function_kinds import ScalarFunction
+from projected_control.model.scalar_functions import FunctionTable, evaluate_functions
 from projected_control.workspace import Layout, Part
 
 Array = NDArray[np.float64]

@@ -17,13 +17,13 @@ from projected_control import validate
 from projected_control.errors import InvalidValue
 from projected_control.model.arm import Arm
 from projected_control.model.constraints import ConstraintSettings, plane_axes
-from projected_control.model.scalar_functions import (
-    FunctionTable,
+from projected_control.model.function_kinds import (
     HeadingInPlane,
     JointPosition,
     PositionAlong,
     ScalarFunction,
 )
+from projected_control.model.scalar_functions import FunctionTable
 from projected_control.registry import Registry
 
 Array = NDArray[np.float64]

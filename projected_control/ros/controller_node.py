@@ -29,6 +29,7 @@ from projected_control.ros.live_changes import allow_for_delay, prepare_change
 from projected_control.ros.loop_thread import LoopThread
 from projected_control.ros.markers import Markers
 from projected_control.ros.neighbours import Neighbours
+from projected_control.ros.parameters import is_live
 from projected_control.ros.state_topic import StateReporter
 from projected_control.ros.topics_port import LOCKSTEP_PATIENCE, QUEUE, TopicsPort
 from projected_control.ros.trajectories import reference_from_trajectory
@@ -234,7 +235,7 @@ class ControllerNode(ManagedNode[ControllerSettings]):
         loop, runner = self._loop, self._runner
         if loop is None:
             return
-        if not all(settings.parameters()[name].live for name in changed):
+        if not all(is_live(type(settings), name) for name in changed):
             built = self._build(settings)
             self.cleanup()
             self._loop = built

@@ -12,12 +12,14 @@ from projected_control.ports.kinds import PORTS
 from projected_control.registry import Registry
 from projected_control.settings import groups
 from projected_control.settings.declaration import (
+    Named,
     Numbers,
     Parameter,
     Settings,
     Value,
     Words,
     group,
+    named,
     parameter,
 )
 
@@ -39,7 +41,9 @@ class ConstrainedArmSettings(Settings):
     robot_description_arguments: Words = parameter((), "xacro arguments, each as name:=value")
     joints: Words = parameter((), "Joints that move; empty for all of the description. The rest is locked")
     gravity: float = parameter(9.81, "Acceleration of gravity along −z", "m/s²", minimum=-100.0, maximum=100.0)
+    frames: Named[groups.OffsetFrame] = named(groups.OffsetFrame, "frame")
     constraint: groups.Constraint = group(groups.Constraint)
+    constraints: Named[groups.Constraint] = named(groups.Constraint, "constraint")
 
 
 @dataclass(frozen=True)
@@ -303,5 +307,5 @@ def checked_controller(node: str, values: Mapping[str, Value]) -> ControllerSett
 
 def own_values(node: str, values: Mapping[str, Value]) -> dict[str, Value]:
     """Those of the values for all nodes that this node has."""
-    table = parameters_of(node)
-    return {name: value for name, value in values.items() if name in table}
+    kind = settings_class(node)
+    return {name: value for name, value in values.items() if kind.parameter(name) is not None}

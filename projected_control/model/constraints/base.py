@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -36,10 +37,23 @@ class Constraint(ABC):
         rows: m, the number of scalar equations. They may depend on each other.
         frame: Name of the frame at which the constraint's force is measured unless another is
             given; None where there is no such frame.
+        row_names: What the rows are called in parameter files, each once; their numbers from one
+            on unless a kind has names.
+        row_units: ``m`` or ``rad`` per row: of Φ, so that λ is in N or N·m.
     """
 
     rows: int
     frame: str | None = None
+
+    @cached_property
+    def row_names(self) -> tuple[str, ...]:
+        """What the rows are called."""
+        return tuple(str(row + 1) for row in range(self.rows))
+
+    @cached_property
+    def row_units(self) -> tuple[str, ...]:
+        """Unit of Φ per row."""
+        return ("m",) * self.rows
 
     @abstractmethod
     def residual(self, arm: Arm) -> Array:

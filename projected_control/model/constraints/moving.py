@@ -26,6 +26,7 @@ class Moving(Constraint):
     def __init__(self, constraint: Constraint, motion: Callable[[float], Target]) -> None:
         self.constraint, self.motion = constraint, motion
         self.rows, self.frame = constraint.rows, constraint.frame
+        self.row_names, self.row_units = constraint.row_names, constraint.row_units
         for name, value in motion(0.0)._asdict().items():
             validate.finite_array(f"{name} of the moving constraint", value, (self.rows,))
 

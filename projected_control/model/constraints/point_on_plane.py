@@ -14,7 +14,7 @@ from projected_control.model.constraints.kinds import (
     Setting,
 )
 from projected_control.model.constraints.shapes import Plane, Shape
-from projected_control.model.scalar_functions import PositionAlong
+from projected_control.model.function_kinds import PositionAlong
 
 Array = NDArray[np.float64]
 
@@ -42,7 +42,7 @@ def _make(settings: ConstraintSettings) -> PointOnPlane:
 
 
 RECORD = ConstraintKind(
-    "plane",
+    "point_on_plane",
     "a point on a plane",
     _make,
     needs=(
