@@ -154,19 +154,25 @@ def test_a_missing_setting_says_which_and_why():
     with pytest.raises(InvalidValue) as error:
         CONSTRAINTS["point_on_line"].build(settings(frame="tip", direction=[1.0, 0.0, 0.0]))
     assert str(error.value) == (
-        "constraint.kind 'point_on_line' (a point on a line) needs constraint.point [m] (a point of the "
-        "line, in the world), which the settings do not give"
+        "constraint.kind 'point_on_line' (a point on a line) needs constraint.point [m] (a point "
+        "of the line, in the world), which the settings do not give"
     )
 
 
 def test_an_unknown_kind_lists_what_there_is_nearest_first():
-    with pytest.raises(UnknownName, match="unknown kind of constraint 'point_on_plain'; there are: point_on_plane, "):
+    with pytest.raises(
+        UnknownName,
+        match="unknown kind of constraint 'point_on_plain'; there are: point_on_plane, ",
+    ):
         CONSTRAINTS["point_on_plain"]
 
 
 def test_a_plane_makes_the_planar_case_of_a_kind():
     planar = settings(**GIVEN, plane_normal=[0.0, 0.0, 1.0])
-    rows = {name: CONSTRAINTS[name].build(planar).rows for name in ("point_on_line", "point_at_point", "loop")}
+    rows = {
+        name: CONSTRAINTS[name].build(planar).rows
+        for name in ("point_on_line", "point_at_point", "loop")
+    }
     assert rows == {"point_on_line": 1, "point_at_point": 2, "loop": 2}
     rows = {name: CONSTRAINTS[name].build(settings(**GIVEN)).rows for name in rows}
     assert rows == {"point_on_line": 2, "point_at_point": 3, "loop": 3}
@@ -220,7 +226,9 @@ def test_a_parameter_file_names_a_kind_of_another_package(other_package, tmp_pat
     np.testing.assert_allclose(found, [5.0], atol=1e-9)
 
 
-@pytest.mark.parametrize(("kind", "nearest"), [("cirle", "circle"), ("point_on_plain", "point_on_plane")])
+@pytest.mark.parametrize(
+    ("kind", "nearest"), [("cirle", "circle"), ("point_on_plain", "point_on_plane")]
+)
 def test_a_parameter_file_with_an_unknown_kind_lists_all(other_package, tmp_path, kind, nearest):
     other_package(
         "some_circle", CIRCLE, circle=("projected_control.constraints", "some_circle:RECORD")
@@ -250,7 +258,9 @@ def test_arguments_of_other_kinds_are_refused_with_the_reason(other_package, arg
 
 
 def test_a_kind_that_takes_no_arguments_refuses_them():
-    with pytest.raises(UnknownName, match=r"unknown argument of constraint\.kind 'point_on_line' 'radius'"):
+    with pytest.raises(
+        UnknownName, match=r"unknown argument of constraint\.kind 'point_on_line' 'radius'"
+    ):
         CONSTRAINTS["point_on_line"].build(settings(**GIVEN, arguments=["radius:=1"]))
 
 

@@ -230,7 +230,8 @@ def test_check_needs_what_an_arm_in_space_needs(tmp_path, capsys):
     (tmp_path / "arm.urdf").write_text(random_urdf(3, 6))
     text = (
         "robot_description_file: arm.urdf\n"
-        "constraint: {kind: point_on_line, frame: end_6, point: [0.4, 0.1, 0.2], direction: [1, 0, 0]}\n"
+        "constraint: {kind: point_on_line, frame: end_6, point: [0.4, 0.1, 0.2], "
+        "direction: [1, 0, 0]}\n"
         "coordinates: [end_6.x]"
     )
     file = for_all(tmp_path / "a.yaml", text)

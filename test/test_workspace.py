@@ -18,8 +18,8 @@ from projected_control.control.guard import GUARD
 from projected_control.control.terms import CONTROL
 from projected_control.errors import InvalidValue
 from projected_control.model.constrained_arm import TERMS
-from projected_control.model.projection import SVD
 from projected_control.model.frame_terms import FRAMES
+from projected_control.model.projection import SVD
 from projected_control.model.scalar_functions import TABLE
 from projected_control.simulation.plant import SLOPE
 from projected_control.workspace import BYTES_PER_NUMBER, Layout, Part

@@ -294,7 +294,7 @@ class Arm:
         return self._attachments[frame]
 
     def mass_centres(self) -> tuple[list[Attachment], Array]:
-        """The centres of mass of the moving bodies, as frames, and each body's share of the mass."""
+        """The centres of mass of the moving bodies, as frames, and their shares of the mass."""
         model = self._model
         masses = np.array([inertia.mass for inertia in list(model.inertias)[1:]])
         places = []

@@ -1,7 +1,7 @@
 """The kernels of the scalar functions, one per kind (see `function_kinds`).
 
 Each returns y and its bias, the part of ÿ that is there without any joint acceleration, and adds
-∂y/∂q to the gradient. ``geometry`` are the numbers of the function's line, from the fifth column on.
+∂y/∂q to the gradient. ``geometry`` are the numbers of the function's line, from the fifth on.
 With u an axis that turns at ω:  u̇ = ω × u,  ü = ω̇ × u + ω × u̇.
 """
 

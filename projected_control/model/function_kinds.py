@@ -93,12 +93,12 @@ class PositionAlong:
         kind = FunctionKind.POSITION if self.axes is None else FunctionKind.TURNING_POSITION
         line[:4] = kind, places.frame(self.frame), places.frame(self.other), self.offset
         line[4:7], line[7] = places.turned(self.axes, self.direction), places.frame(self.axes)
-        if self.axes is not None and self.axes not in (self.frame, self.other):
-            if places.moves(self.axes):
-                raise InvalidValue(
-                    f"a direction that turns with {self.axes!r} needs that frame to be one of "
-                    f"the two that are held ({self.frame!r}, {self.other!r}), or to stand still"
-                )
+        third = self.axes not in (None, self.frame, self.other)
+        if third and places.moves(str(self.axes)):
+            raise InvalidValue(
+                f"a direction that turns with {self.axes!r} needs that frame to be one of "
+                f"the two that are held ({self.frame!r}, {self.other!r}), or to stand still"
+            )
 
 
 @dataclass(frozen=True)
@@ -248,7 +248,7 @@ class HeightAbove:
         frame: Name of the frame.
         surface: The height map, twice continuously differentiable.
         origin: Where its corner lies in the world [m].
-        e1, e2: Unit vectors of its sides in the world, at right angles; heights count along e₁ × e₂.
+        e1, e2: Unit vectors of its sides in the world; heights count along e₁ × e₂.
         offset: Constant that is subtracted [m].
     """
 

@@ -45,8 +45,10 @@ class HeightMap:
             raise InvalidValue(
                 f"spacing must be one number, or one along x and one along y, got {given.size}"
             )
-        dx, dy = (validate.positive("spacing of the height map", float(d)) for d in
-                  np.broadcast_to(given, (2,)))
+        dx, dy = (
+            validate.positive("spacing of the height map", float(d))
+            for d in np.broadcast_to(given, (2,))
+        )
         coefficients = _spline(_spline(grid).T).T
         self.size = (grid.shape[0] - 1) * dx, (grid.shape[1] - 1) * dy
         self.numbers: Array = np.array([*coefficients.shape, dx, dy, *coefficients.ravel()])

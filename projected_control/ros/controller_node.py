@@ -280,14 +280,16 @@ class ControllerNode(ManagedNode[ControllerSettings]):
         if loop.controller.force is None or runner is None:
             self.get_logger().warning("a force reference came while no force loop is active")
             return
-        values, m = np.asarray(message.data, dtype=np.float64), loop.controller.model.m
-        if values.shape != (m,) or not (np.abs(values) <= LARGEST_FORCE).all():
+        values = np.asarray(message.data, dtype=np.float64)
+        rows = int(loop.controller.force.controlled.sum())
+        sizes = (rows, loop.controller.model.m)
+        if values.size not in sizes or not (np.abs(values) <= LARGEST_FORCE).all():
             self.get_logger().error(
-                f"force reference refused: {m} numbers up to {LARGEST_FORCE:g} N are expected, "
+                f"force reference refused: {rows} numbers up to {LARGEST_FORCE:g} N are expected, "
                 f"got {values.tolist()}"
             )
             return
-        reference = Constant(values)
+        reference = Constant(loop.controller.force.expanded(values))
         change: Change = lambda running, time: running.set_force_reference(reference)  # noqa: E731
         runner.hand_over(change)
 

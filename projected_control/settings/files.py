@@ -124,7 +124,7 @@ class ParameterFile:
         return error
 
     def _value(self, name: str, entry: Entry) -> Value:
-        """The value; a description or heights that stand beside the file are named by their path."""
+        """The value; a description or heights beside the file are named by their path."""
         is_file = name == DESCRIPTION or name.rpartition(".")[2] == HEIGHTS
         if is_file and isinstance(entry.value, str) and entry.value:
             beside = self.path.parent / entry.value
@@ -269,7 +269,9 @@ def _names_like(name: str, section: str) -> list[str]:
         return []
     values = {f"{own[0]}.{NAMES}": [own[1]]}
     with suppress(InvalidValue):
-        return [n for node in _kinds_in(section) for n in settings_class(node).parameters_with(values)]
+        return [
+            n for node in _kinds_in(section) for n in settings_class(node).parameters_with(values)
+        ]
     return []
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,33 @@ from projected_control.model.constraints.base import Constraint, Target
 from projected_control.model.constraints.shapes import Shape
 
 Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Travel:
+    """x(t) = rate t + amplitude (sin(2π frequency t + phase) − sin(phase)), one number per row.
+
+    Attributes:
+        rate: [m/s or rad/s].
+        amplitude: [m or rad].
+        frequency: [Hz].
+        phase: [rad].
+    """
+
+    rate: Array
+    amplitude: Array
+    frequency: Array
+    phase: Array
+
+    def __call__(self, time: float) -> Target:
+        """x, ẋ and ẍ at a time [s]."""
+        omega = 2.0 * np.pi * self.frequency
+        angle = omega * time + self.phase
+        return Target(
+            self.rate * time + self.amplitude * (np.sin(angle) - np.sin(self.phase)),
+            self.rate + self.amplitude * omega * np.cos(angle),
+            -self.amplitude * omega**2 * np.sin(angle),
+        )
 
 
 class Moving(Constraint):

@@ -76,9 +76,7 @@ def circle(centre: Array, normal: Array, radius: float, pieces: int = 72) -> Cur
 
 def _make(settings: ConstraintSettings) -> PointOnCircle:
     plane = settings.plane_normal if len(settings.plane_normal) else None
-    return PointOnCircle(
-        settings.frame, settings.point, settings.direction, settings.radius, plane
-    )
+    return PointOnCircle(settings.frame, settings.point, settings.direction, settings.radius, plane)
 
 
 RECORD = ConstraintKind(

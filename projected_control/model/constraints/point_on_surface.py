@@ -127,9 +127,7 @@ def _make(settings: ConstraintSettings) -> FunctionConstraint:
     if surface == "sphere":
         return PointOnSphere(settings.frame, settings.point, settings.radius)
     if surface == "cylinder":
-        return PointOnCylinder(
-            settings.frame, settings.point, settings.direction, settings.radius
-        )
+        return PointOnCylinder(settings.frame, settings.point, settings.direction, settings.radius)
     heights = HeightMap(read_heights(settings.heights_file), settings.spacing)
     normal = settings.direction if len(settings.direction) else (0.0, 0.0, 1.0)
     return PointOnHeightMap(settings.frame, heights, settings.point, normal)
