@@ -137,7 +137,29 @@ def _teach_view() -> None:
         return result._getvalue()
 
 
+def memory_fence() -> None:
+    """Keep all reads and writes before it before all that come after it, for other threads.
+
+    Kernels know it by one instruction; in plain Python the interpreter keeps the order.
+    """
+
+
+def _teach_fence() -> None:
+    from numba.core import types
+    from numba.extending import lower_builtin, type_callable
+
+    @type_callable(memory_fence)
+    def type_of_fence(context: Any) -> Any:
+        return lambda: types.none
+
+    @lower_builtin(memory_fence)
+    def make_fence(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        builder.fence("seq_cst")
+        return context.get_dummy_value()
+
+
 if COMPILED:
     _teach_view()
+    _teach_fence()
 
 _CACHE = _cache_directory() if COMPILED else None

@@ -108,11 +108,12 @@ def test_points_and_welds_are_pinocchios_contacts(name):
     kind = pinocchio.ContactType.CONTACT_3D if name == "point" else pinocchio.ContactType.CONTACT_6D
     other = "end_2" if "frame" in name or "loop" in name else None
     model = arm.pinocchio_model
-    contacts = [contact(arm, kind, TIP, other, pinocchio.SE3(turn, np.array(POINT)))]
-    contacts[0].corrector.Kp[:] = contacts[0].corrector.Kd[:] = 0.0
-    datas = [c.createData() for c in contacts]
+    contacts = pinocchio.StdVec_RigidConstraintModel()
+    contacts.append(contact(arm, kind, TIP, other, pinocchio.SE3(turn, np.array(POINT))))
+    datas = pinocchio.StdVec_RigidConstraintData()
+    datas.append(contacts[0].createData())
     data = model.createData()
-    pinocchio.initConstraintDynamics(model, data, contacts)
+    pinocchio.initConstraintDynamics(model, data, contacts, datas)
     effort = np.random.default_rng(1).normal(size=arm.n) * 5.0
     settings = pinocchio.ProximalSettings(1e-12, 1e-12, 50)
     expected = pinocchio.constraintDynamics(model, data, q, v, effort, contacts, datas, settings)

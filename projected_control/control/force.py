@@ -23,6 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 from projected_control import validate
 from projected_control.compiled import compiled
 from projected_control.control.gains import BLEND_SECONDS, Blend
+from projected_control.control.mailbox import Mailbox
 from projected_control.control.motion import motion_effort
 from projected_control.control.stability import ForceLoop
 from projected_control.control.terms import ControlTerms
@@ -30,6 +31,7 @@ from projected_control.errors import InvalidValue, UnstableForceLoop
 from projected_control.model.constrained_arm import Terms
 from projected_control.model.dynamics import acceleration_kernel
 from projected_control.model.linalg import (
+    axpy,
     copy,
     fill,
     matvec,
@@ -53,6 +55,11 @@ class AntiWindup(Enum):
     """It waits while the effort is limited."""
     BACK_CALCULATION = "back_calculation"
     """It is led back by what the limits took away, within the tracking time."""
+
+
+_STRATEGIES = tuple(AntiWindup)
+_CONDITIONAL = _STRATEGIES.index(AntiWindup.CONDITIONAL)
+_BACK_CALCULATION = _STRATEGIES.index(AntiWindup.BACK_CALCULATION)
 
 
 @dataclass(frozen=True)
@@ -90,6 +97,11 @@ class ForceGains:
         """G_F, G_I T, the filter's pole a, and the integral's limit."""
         loop = self.loop(period).require_stable()
         return np.array([self.proportional, self.integral * period, loop.pole, self.integral_limit])
+
+    def anti_windup_array(self, period: float) -> Array:
+        """Number of the strategy, T over the tracking time, and the integral's limit."""
+        strategy = _STRATEGIES.index(self.anti_windup)
+        return np.array([strategy, period / self.tracking_time, self.integral_limit])
 
 
 @compiled
@@ -142,6 +154,26 @@ def force_feedback(wait: bool, t: Terms, c: ControlTerms) -> None:
 
 
 @compiled
+def find_shortfall(sent: Array, t: Terms, c: ControlTerms) -> None:
+    """shortfall = A⁺ᵀ (f_sent − f), what the guard took away, seen as a force."""
+    for i in range(sent.size):
+        c.load[i] = (sent[i] - c.effort[2, i]) / t.sqrt_metric[i]
+    matvec_transposed(t.A_pinv, c.load, c.shortfall)
+
+
+@compiled
+def lead_integral(limited: bool, c: ControlTerms) -> None:
+    """Anti-windup: the integral waits, or is led back by the shortfall, while limits act."""
+    strategy = int(c.anti_windup[0])
+    c.integrate[0] = 0.0 if limited and strategy == _CONDITIONAL else 1.0
+    if limited and strategy == _BACK_CALCULATION:
+        integral, limit = c.force_state[1], c.anti_windup[2]
+        axpy(c.anti_windup[1], c.shortfall, integral)
+        for j in range(integral.size):
+            integral[j] = min(max(integral[j], -limit), limit)
+
+
+@compiled
 def normal_effort(t: Terms, c: ControlTerms) -> None:
     """normal = (I − P)(h + M q̈) + Aᵀ u_λ, with q̈ the acceleration under f∥ = tangent.
 
@@ -188,16 +220,20 @@ class ForceLoopState:
         gains: The gains in force, or those being blended in.
     """
 
-    def __init__(self, gains: ForceGains, terms: ControlTerms, period: float) -> None:
+    def __init__(
+        self, gains: ForceGains, terms: ControlTerms, period: float, mailbox: Mailbox
+    ) -> None:
         if terms.lambda_desired.size == 0:
             raise InvalidValue("force control needs a constraint: the model has none")
         self.gains, self.period = gains, period
         self.desired, self.measured = terms.lambda_desired, terms.lambda_measured
+        self._terms, self._mailbox = terms, mailbox
         self._integrate, self._state = terms.integrate, terms.force_state
         self.controlled, self._uncontrolled = terms.controlled, terms.uncontrolled
         self.controlled[:] = 1.0
         terms.force_gains[:] = gains.array(period)
-        self._blend = Blend(terms.force_gains)
+        terms.anti_windup[:] = gains.anti_windup_array(period)
+        self._blend = Blend(terms.force_gains, terms.force_blend)
         self.reset()
 
     @property
@@ -221,7 +257,11 @@ class ForceLoopState:
         So are those on the way to which the blended loop would be unstable.
         """
         target = self.check_gains(gains, seconds)
-        self._blend.towards(target, seconds)
+        self._mailbox.post_force_gains(
+            target,
+            gains.anti_windup_array(self.period),
+            validate.not_negative("blend time", seconds),
+        )
         self.gains = gains
 
     def check_gains(self, gains: ForceGains, seconds: float = BLEND_SECONDS) -> Array:
@@ -276,11 +316,6 @@ class ForceLoopState:
         """Whether new gains are still coming into force."""
         return self._blend.active
 
-    def advance(self) -> None:
-        """Blend the gains one tick on."""
-        if self._blend.active:
-            self._blend.advance(self.period)
-
     def limited(self, shortfall: Array | None) -> None:
         """Tell the loop what the limits did to its effort.
 
@@ -288,15 +323,9 @@ class ForceLoopState:
             shortfall: What was sent minus what was asked for, in multipliers (m); None where
                 nothing was taken away.
         """
-        if shortfall is None:
-            self._integrate[0] = 1.0
-            return
-        strategy = self.gains.anti_windup
-        self._integrate[0] = float(strategy is not AntiWindup.CONDITIONAL)
-        if strategy is AntiWindup.BACK_CALCULATION:
-            led_back = self.integral + (self.period / self.gains.tracking_time) * shortfall
-            limit = self.gains.integral_limit
-            self._state[1] = np.clip(led_back, -limit, limit)
+        if shortfall is not None:
+            self._terms.shortfall[:] = shortfall
+        lead_integral(shortfall is not None, self._terms)
 
     def reset(self) -> None:
         """Forget filter and integral."""

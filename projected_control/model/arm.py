@@ -19,6 +19,7 @@ from projected_control import validate
 from projected_control.errors import InvalidDescription, InvalidValue, UnknownName
 from projected_control.model.description import UNLIMITED, Description, read_description
 from projected_control.model.kinematics import frame_motion
+from projected_control.workspace import BYTES_PER_NUMBER
 
 Array = NDArray[np.float64]
 
@@ -86,8 +87,18 @@ class OffsetFrame(NamedTuple):
 
 
 class Attachment(NamedTuple):
-    """Where a frame sits: live views of its joint's placement, and its own fixed place there."""
+    """Where a frame sits: its joint, live views of that one's placement, its own place there.
 
+    Attributes:
+        joint: Line of `Arm.placements` that its joint has; zero for what never moves.
+        joint_rotation: World from joint, 3 × 3.
+        joint_translation: Position of the joint in the world [m].
+        rotation: Joint from frame, 3 × 3.
+        translation: The frame's origin in its joint's axes [m].
+        support: 1 for each joint that moves the frame, else 0.
+    """
+
+    joint: int
     joint_rotation: Array
     joint_translation: Array
     rotation: Array
@@ -106,9 +117,13 @@ class Arm:
         prismatic: True for each joint that slides.
         limits: The joint limits that the description gives.
         q, v: Positions and velocities of the last `update` [rad or m, and per second].
+        state: Both, 2 × n; whoever calls `compute` writes them.
         M: Inertia matrix, n × n; view of what Pinocchio keeps.
         h: Coriolis, centrifugal and gravity terms, n; likewise.
         spatial_jacobian: All joints' twists at the world's origin, 6 × n; likewise.
+        placements: Where the joints are in the world, one line each, the first for the world
+            itself: nine numbers of a rotation, column by column, and three of a position [m];
+            likewise.
     """
 
     def __init__(
@@ -189,12 +204,14 @@ class Arm:
     def _attach(self, model: pinocchio.Model) -> None:
         self._model = model
         self._data = model.createData()
-        self.q: Array = np.zeros(self.n)
-        self.v: Array = np.zeros(self.n)
+        self.state: Array = np.zeros((2, self.n))
+        self.q: Array = self.state[0]
+        self.v: Array = self.state[1]
         # A view still: with a single joint eigenpy gives its matrices one dimension only.
         self.M: Array = self._data.M.reshape(self.n, self.n)
         self.h: Array = self._data.nle
         self.spatial_jacobian: Array = self._data.J.reshape(6, self.n)
+        self.placements: Array = _placements(self._data)
         self._attachments: dict[str, Attachment] = {}
         self.update(self.q, self.v)
 
@@ -285,6 +302,7 @@ class Arm:
             joint = placed.parentJoint
             placement = self._data.oMi[joint]
             self._attachments[frame] = Attachment(
+                int(joint),
                 placement.rotation,
                 placement.translation,
                 np.array(placed.placement.rotation),
@@ -302,6 +320,7 @@ class Arm:
             placement = self._data.oMi[joint]
             places.append(
                 Attachment(
+                    joint,
                     placement.rotation,
                     placement.translation,
                     np.eye(3),
@@ -325,8 +344,7 @@ class Arm:
         position, _, linear_bias, angular_bias = frame_motion(
             self.spatial_jacobian,
             self.v,
-            place.joint_rotation,
-            place.joint_translation,
+            self.placements[place.joint],
             place.translation,
             place.support,
             jacobian,
@@ -395,6 +413,27 @@ def _add_frame(model: pinocchio.Model, name: str, frame: OffsetFrame) -> None:
     carrier = model.frames[number]
     placement = carrier.placement * offset
     model.addFrame(pinocchio.Frame(name, carrier.parentJoint, number, placement, link))
+
+
+def _placements(data: pinocchio.Data) -> Array:
+    """Pinocchio's vector of joint placements as one array, without a copy.
+
+    Each is a rotation of nine numbers and a translation of three, dense and in this order; where
+    this Pinocchio aligns them more widely, a line has some numbers more, which nobody reads.
+    """
+    addresses = [placement.rotation.__array_interface__["data"][0] for placement in data.oMi]
+    steps = set(np.diff(addresses).tolist())
+    first = data.oMi[0]
+    gap = first.translation.__array_interface__["data"][0] - addresses[0]
+    width = steps.pop() // BYTES_PER_NUMBER
+    if steps or gap != 9 * BYTES_PER_NUMBER or width < 12:
+        raise InvalidDescription(
+            f"Pinocchio {pinocchio.__version__} lays joint placements out in a way that is not "
+            "known here: expected are nine numbers of rotation and three of translation in a row; "
+            "install one of the versions that the package names"
+        )
+    dense = (BYTES_PER_NUMBER * width, BYTES_PER_NUMBER)
+    return np.lib.stride_tricks.as_strided(first.rotation, (len(addresses), width), dense)
 
 
 def _gravity_vector(gravity: float | ArrayLike) -> Array:

@@ -34,7 +34,7 @@ from projected_control.model.function_kinds import (
     ScalarFunction,
     frame_names,
 )
-from projected_control.model.kinematics import frame_motion, rotate, vector, wrap
+from projected_control.model.kinematics import Vector, frame_motion, turn, vector, wrap
 from projected_control.model.linalg import fill
 from projected_control.workspace import Layout, Part
 
@@ -56,8 +56,9 @@ class TableTerms(NamedTuple):
     anchors: Annotated[
         Array,
         Part(
-            "frames, 3 + n",
-            "A frame's origin in its joint's axes [m], and a one for each joint that moves it.",
+            "frames, 4 + n",
+            "A frame's joint, its origin in that joint's axes [m], a one for each joint that "
+            "moves it.",
         ),
     ]
     lines: Annotated[
@@ -78,8 +79,8 @@ class FunctionTable:
     """Scalar functions of one arm, with room for what they evaluate to.
 
     Attributes:
-        arguments: What `evaluate_functions` takes, up to where it writes; the last is an array of
-            `TableTerms`.
+        table: An array of `TableTerms`.
+        frames: How many frames the functions name, at least one.
         value: y, one number per function; written by `evaluate`, as are the next two.
         jacobian: ∂y/∂q, functions × n.
         bias: The part of ÿ that is not due to q̈.
@@ -96,24 +97,29 @@ class FunctionTable:
         self.bias = np.zeros(len(functions))
         sizes = {"frames": len(attachments), "functions": len(functions), "n": arm.n}
         sizes["extra"] = len(places.more)
-        table = TABLE.new(**sizes)
-        anchors, lines, more = TABLE.view(table, **sizes)
+        self.table, self.frames = TABLE.new(**sizes), len(attachments)
+        anchors, lines, more = TABLE.view(self.table, **sizes)
         lines[:], more[:] = written, places.more
         for anchor, attachment in zip(anchors, attachments, strict=True):
-            anchor[:] = *attachment.translation, *attachment.support
-        self.arguments = (
-            arm.spatial_jacobian,
-            arm.q,
-            arm.v,
-            tuple(a.joint_rotation for a in attachments),
-            tuple(a.joint_translation for a in attachments),
-            table,
-        )
+            anchor[:] = attachment.joint, *attachment.translation, *attachment.support
+        self._arm = arm
         self._scratch = FRAMES.new(frames=len(attachments), n=arm.n)
 
     def evaluate(self) -> FunctionTable:
         """Value, Jacobian and bias for the arm's present state."""
-        evaluate_functions(*self.arguments, self.value, self.jacobian, self.bias, self._scratch)
+        arm = self._arm
+        evaluate_functions(
+            arm.q,
+            arm.v,
+            arm.spatial_jacobian,
+            arm.placements,
+            self.table,
+            self.frames,
+            self.value,
+            self.jacobian,
+            self.bias,
+            self._scratch,
+        )
         return self
 
 
@@ -156,20 +162,18 @@ class _Places:
 def evaluate_frames(
     spatial_jacobian: Array,
     v: Array,
-    rotations: tuple[Array, ...],
-    translations: tuple[Array, ...],
+    placements: Array,
     anchors: Array,
     f: FrameTerms,
 ) -> None:
     """Fill the motion of every frame (see `FunctionTable` for the arguments)."""
-    for a in range(len(rotations)):
+    for a in range(anchors.shape[0]):
         position, omega, linear_bias, angular_bias = frame_motion(
             spatial_jacobian,
             v,
-            rotations[a],
-            translations[a],
-            anchors[a, :3],
-            anchors[a, 3:],
+            placements[int(anchors[a, 0])],
+            anchors[a, 1:4],
+            anchors[a, 4:],
             f.jacobian[a],
         )
         for i in range(3):
@@ -178,13 +182,19 @@ def evaluate_frames(
 
 
 @compiled
+def axis_of(anchors: Array, placements: Array, frame: int, axis: Vector) -> Vector:
+    """An axis of the joint that carries a frame, in the world."""
+    return turn(placements[int(anchors[frame, 0])], axis)
+
+
+@compiled
 def evaluate_functions(
-    spatial_jacobian: Array,
     q: Array,
     v: Array,
-    rotations: tuple[Array, ...],
-    translations: tuple[Array, ...],
+    spatial_jacobian: Array,
+    placements: Array,
     table: Array,
+    frames: int,
     value: Array,
     jacobian: Array,
     bias: Array,
@@ -194,11 +204,11 @@ def evaluate_functions(
 
     The scratch is an array of `FrameTerms`, or longer.
     """
-    n, frames = v.size, len(rotations)
+    n = v.size
     f = unpack_frames(scratch, frames, n)
-    extra = table.size - frames * (3 + n) - value.size * _COLUMNS
+    extra = table.size - frames * (4 + n) - value.size * _COLUMNS
     anchors, lines, numbers = unpack_table(table, frames, value.size, n, extra)
-    evaluate_frames(spatial_jacobian, v, rotations, translations, anchors, f)
+    evaluate_frames(spatial_jacobian, v, placements, anchors, f)
     for i in range(value.size):
         kind, a, other = int(lines[i, 0]), int(lines[i, 1]), int(lines[i, 2])
         offset, geometry, gradient = lines[i, _OFFSET], lines[i, _GEOMETRY:], jacobian[i]
@@ -216,23 +226,26 @@ def evaluate_functions(
                 gradient[other] -= geometry[0]
                 value[i] -= geometry[0] * q[other]
         elif kind == _HEADING:
-            d = rotate(rotations[a], vector(geometry, 0))
+            d = axis_of(anchors, placements, a, vector(geometry, 0))
             y, y_bias = heading(geometry, d, a, f, 1.0, gradient)
             if other >= 0:
-                d = rotate(rotations[other], vector(geometry, 9))
+                d = axis_of(anchors, placements, other, vector(geometry, 9))
                 y_other, bias_other = heading(geometry, d, other, f, -1.0, gradient)
                 y, y_bias = y - y_other, y_bias - bias_other
             value[i], bias[i] = wrap(y - offset), y_bias
         elif kind == _TURNING:
             axes = int(geometry[3])
-            u = rotate(rotations[axes], vector(geometry, 0))
+            u = axis_of(anchors, placements, axes, vector(geometry, 0))
             y, bias[i] = turning_position(u, a, other, axes, f, v, gradient)
             value[i] = y - offset
         elif kind == _COSINE:
-            d = rotate(rotations[a], vector(geometry, 0))
+            d = axis_of(anchors, placements, a, vector(geometry, 0))
             b, side = vector(geometry, 3), vector(geometry, 6)
             if other >= 0:
-                b, side = rotate(rotations[other], b), rotate(rotations[other], side)
+                b, side = (
+                    axis_of(anchors, placements, other, b),
+                    axis_of(anchors, placements, other, side),
+                )
             y, bias[i] = axis_cosine(d, b, a, other, f, gradient)
             value[i] = on_side(d, side, y - offset)
         elif kind == _DISTANCE:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from projected_control.model.arm import Arm
 from projected_control.model.constraints.shapes import Shape
 from projected_control.model.constraints.wrenches import moved_reference
+from projected_control.model.motion_tables import MotionTable
 
 Array = NDArray[np.float64]
 
@@ -76,6 +77,14 @@ class Constraint(ABC):
 
     def target(self, time: float) -> Target | None:
         """x(t), ẋ and ẍ of a moving constraint; None for one that stands still."""
+        return None
+
+    @property
+    def target_table(self) -> MotionTable | None:
+        """x(t) as numbers that a compiled tick evaluates by itself; None where there are none.
+
+        A constraint that moves without a table asks Python for its target in every tick.
+        """
         return None
 
     # Force

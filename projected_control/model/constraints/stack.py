@@ -11,6 +11,7 @@ from projected_control.errors import InvalidValue
 from projected_control.model.arm import Arm
 from projected_control.model.constraints.base import Constraint, Target
 from projected_control.model.constraints.shapes import Shape
+from projected_control.model.motion_tables import MotionTable
 
 Array = NDArray[np.float64]
 
@@ -57,6 +58,15 @@ class Stack(Constraint):
         still = [Target(*np.zeros((3, c.rows))) for c in self.constraints]
         parts = [target or zero for target, zero in zip(targets, still, strict=True)]
         return Target(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+
+    @property
+    def target_table(self) -> MotionTable | None:
+        tables = [c.target_table for c in self.constraints]
+        moving = [c.target(0.0) is not None for c in self.constraints]
+        if not any(moving) or any(m and t is None for m, t in zip(moving, tables, strict=True)):
+            return None
+        still = [MotionTable.constant(np.zeros(c.rows)) for c in self.constraints]
+        return MotionTable.stacked([t or zero for t, zero in zip(tables, still, strict=True)])
 
     def wrench_basis(self, arm: Arm, frame: str) -> Array:
         return np.concatenate([c.wrench_basis(arm, frame) for c in self.constraints], axis=1)
