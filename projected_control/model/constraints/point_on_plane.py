@@ -31,7 +31,8 @@ class PointOnPlane(FunctionConstraint):
     def __init__(self, frame: str, point: ArrayLike, normal: ArrayLike) -> None:
         self._normal = validate.direction("normal of the plane", normal)
         self._point = validate.finite_array("point of the plane", point, (3,))
-        super().__init__([PositionAlong(frame, self._normal, float(self._normal @ self._point))])
+        row = PositionAlong(frame, self._normal, float(self._normal @ self._point))
+        super().__init__([row], ["normal"])
 
     def shapes_at(self, x: Array) -> list[Shape]:
         return [Plane(self._point + x[0] * self._normal, self._normal)]
