@@ -84,12 +84,32 @@ def test_named_groups_survive_as_flat_parameters(written):
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("kind: parallel", "kind: paralel", r"line 11: unknown constraints\.upright\.kind 'paralel"),
-        ("frame: pen\n        axis", "fram: pen\n        axis", r"line 12: .*'constraints\.upright\.f"),
-        ("names: [table, upright]", "names: [table]", r"line 11: constraints.upright.kind: unknown c"),
+        (
+            "kind: parallel",
+            "kind: paralel",
+            r"line 11: unknown constraints\.upright\.kind 'paralel",
+        ),
+        (
+            "frame: pen\n        axis",
+            "fram: pen\n        axis",
+            r"line 12: .*'constraints\.upright\.f",
+        ),
+        (
+            "names: [table, upright]",
+            "names: [table]",
+            r"line 11: constraints.upright.kind: unknown c",
+        ),
         ("names: [table, upright]", "names: [table, 2nd]", "'2nd' cannot be the name of a constra"),
-        ("direction: [0, 0, 1]}", "direction: up}", r"line 9: constraints\.table\.direction must be a"),
-        ("names: [pen]", "names: []", r"line 6: frames\.pen\.link: unknown frame 'pen'; there are: none"),
+        (
+            "direction: [0, 0, 1]}",
+            "direction: up}",
+            r"line 9: constraints\.table\.direction must be a",
+        ),
+        (
+            "names: [pen]",
+            "names: []",
+            r"line 6: frames\.pen\.link: unknown frame 'pen'; there are: none",
+        ),
     ],
 )
 def test_a_wrong_file_names_file_line_and_key(written, old, new, message):
@@ -102,7 +122,11 @@ def test_a_wrong_file_names_file_line_and_key(written, old, new, message):
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("rows: [table]", "rows: [tabel]", r"row of the constraint \(force.rows\) 'tabel'; .* table"),
+        (
+            "rows: [table]",
+            "rows: [tabel]",
+            r"row of the constraint \(force.rows\) 'tabel'; .* table",
+        ),
         ("rows: [table]", "rows: [table, table.normal]", "names rows twice"),
         ("reference: [-5.0]", "reference: [1.0, 2.0]", "must have 1 numbers, one per row"),
         ("link: end_7", "link: end_8", "unknown link of frame 'pen': 'end_8'; there are: end_7"),

@@ -42,6 +42,10 @@ def prepare_change(
         if "force.reference" in changed:
             desired = build.build_force_reference(settings, force)
             changes.append(lambda loop, time: loop.set_force_reference(desired))
+    if "payload" in groups:
+        changes.append(
+            lambda loop, time: build.set_payload(loop.controller.model.arm, settings.payload)
+        )
     if "limits" in groups:
         limits = build.build_limits(settings, model.arm)
         changes.append(lambda loop, time: loop.guard.set_limits(limits))

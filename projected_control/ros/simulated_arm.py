@@ -84,6 +84,7 @@ class SimulatedArmNode(ManagedNode[SimulatedArmSettings]):
         running, new_sensor = physics, bool({"sensor.noise", "sensor.delay"} & set(changed))
 
         def change() -> None:
+            build.set_payload(running.hardware.plant.model.arm, settings.payload)
             running.settings, running.disturbance = settings, disturbance
             running.hardware.plant.friction = friction
             if new_sensor:

@@ -37,7 +37,7 @@ from projected_control.control.stability import MotionLoop
 from projected_control.errors import InvalidValue, UnknownName
 from projected_control.model.arm import Arm, OffsetFrame
 from projected_control.model.constrained_arm import ConstrainedArm
-from projected_control.model.constraints import CONSTRAINTS, Constraint, Moving, Stack
+from projected_control.model.constraints import CONSTRAINTS, Constraint, Moving, Stack, with_mimics
 from projected_control.model.constraints.moving import Travel
 from projected_control.model.coordinates import Coordinates, coordinate_named
 from projected_control.model.projection import Metric
@@ -68,7 +68,7 @@ PLANT_SINGULAR_VALUE = 1e-6
 def build_arm(settings: ConstrainedArmSettings) -> Arm:
     """The arm of a node's settings."""
     weightless = isinstance(settings, MovedArmSettings) and not settings.effort_includes_gravity
-    return Arm.from_urdf(
+    arm = Arm.from_urdf(
         _description(settings),
         mappings=_arguments("robot_description_arguments", settings.robot_description_arguments),
         joints=settings.joints or None,
@@ -78,7 +78,18 @@ def build_arm(settings: ConstrainedArmSettings) -> Arm:
         },
         passive=settings.passive_joints if isinstance(settings, PassiveJointsSettings) else (),
         gravity=0.0 if weightless else settings.gravity,
+        armature=settings.armature or 0.0,
     )
+    set_payload(arm, settings.payload)
+    return arm
+
+
+def set_payload(arm: Arm, payload: groups.Payload) -> None:
+    """Let an arm carry what the settings say."""
+    if payload.mass > 0.0 and not payload.link:
+        raise InvalidValue("payload.mass is given: payload.link must say which link carries it")
+    if payload.link:
+        arm.set_payload(payload.link, payload.mass, payload.centre or (0.0, 0.0, 0.0))
 
 
 def _description(settings: ConstrainedArmSettings) -> str | Path:
@@ -172,7 +183,7 @@ def build_model(settings: MovedArmSettings) -> ConstrainedArm:
         metric = Metric.from_limits(build_limits(settings, arm).effort)
     return ConstrainedArm(
         arm,
-        build_constraint(settings),
+        with_mimics(arm, build_constraint(settings)),
         build_coordinates(settings.coordinates, arm, settings),
         tolerance=settings.constraint.singular_value,
         metric=metric,
@@ -375,7 +386,8 @@ def check_tare(force: groups.Force) -> None:
 
 def build_plant(settings: SimulatedArmSettings) -> SimulatedArm:
     """The simulated arm, assembled at its start."""
-    arm, constraint = build_arm(settings), build_constraint(settings)
+    arm = build_arm(settings)
+    constraint = with_mimics(arm, build_constraint(settings))
     simulation = settings.simulation
     names = simulation.coordinates
     coordinates = build_coordinates(names, arm, settings) if names else None

@@ -64,6 +64,15 @@ class OffsetFrame(Group):
 
 
 @dataclass(frozen=True)
+class Payload(Group):
+    """A load that a link carries."""
+
+    link: str = parameter("", "Link that carries a load; empty for none")
+    mass: float = parameter(0.0, "Mass of the load", "kg", minimum=0.0, maximum=1e4, live=True)
+    centre: Numbers = parameter((), "Its centre of mass in the link's axes; empty for the link's origin", "m", minimum=-10.0, maximum=10.0, live=True)
+
+
+@dataclass(frozen=True)
 class ControllerConstraint(Constraint):
     """What holds the arm, and how a controller deals with it."""
 

@@ -65,7 +65,7 @@ def inspect(
         place = validate.finite_array("the joint positions", q, (model.n,))
     troubles = obstacles(loop, place, settings.constraint.residual_tolerance)
     numbers = _numbers(loop, place)
-    return Inspection(numbers, troubles, build.gain_warnings(settings) + locked(settings))
+    return Inspection(numbers, troubles, _warnings(settings, model.arm))
 
 
 def require_sound(
@@ -76,6 +76,10 @@ def require_sound(
     if found.troubles:
         raise ProjectedControlError(f"{node} would not start: {'; '.join(found.troubles)}")
     return found.warnings
+
+
+def _warnings(settings: ControllerSettings, arm: Arm) -> list[str]:
+    return [*build.gain_warnings(settings), *locked(settings), *arm.warnings]
 
 
 def locked(settings: ControllerSettings) -> list[str]:

@@ -42,7 +42,11 @@ from projected_control.model.constraints.distance import Distance
 from projected_control.model.constraints.frame_fixed import FrameFixed
 from projected_control.model.constraints.function_constraint import FunctionConstraint
 from projected_control.model.constraints.hinge import Hinge
-from projected_control.model.constraints.joints import JointCoupling, JointLocked
+from projected_control.model.constraints.joints import (
+    JointCoupling,
+    JointLocked,
+    with_mimics,
+)
 from projected_control.model.constraints.kinds import (
     CONSTRAINTS,
     ConstraintKind,
@@ -95,6 +99,7 @@ __all__ = [
     "Stack",
     "Target",
     "plane_axes",
+    "with_mimics",
 ]
 
 for _record in (

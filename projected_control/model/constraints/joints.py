@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from projected_control import validate
 from projected_control.errors import InvalidValue
+from projected_control.model.arm import Arm
+from projected_control.model.constraints.base import Constraint
 from projected_control.model.constraints.function_constraint import FunctionConstraint
 from projected_control.model.constraints.kinds import (
     ConstraintKind,
     ConstraintSettings,
     Setting,
 )
+from projected_control.model.constraints.stack import Stack
 from projected_control.model.function_kinds import JointPosition
 
 
@@ -42,6 +45,23 @@ class JointLocked(FunctionConstraint):
 
     def __init__(self, joint: str, position: float) -> None:
         super().__init__([JointPosition(joint, validate.finite("position", position))])
+
+
+def with_mimics(arm: Arm, constraint: Constraint | None) -> Constraint | None:
+    """What holds an arm: the constraint, and a coupling for each joint that mimics another."""
+    couplings: dict[str, Constraint] = {
+        name: JointCoupling(name, mimic.leader, mimic.ratio, mimic.offset)
+        for name, mimic in arm.mimics.items()
+    }
+    if not couplings:
+        return constraint
+    if constraint is None:
+        return Stack(list(couplings.values()), list(couplings))
+    if isinstance(constraint, Stack):
+        parts = dict(zip(constraint.names, constraint.constraints, strict=True))
+    else:
+        parts = {"constraint": constraint}
+    return Stack([*parts.values(), *couplings.values()], [*parts, *couplings])
 
 
 def _couple(settings: ConstraintSettings) -> JointCoupling:
