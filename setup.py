@@ -107,6 +107,8 @@ setup(
         # What the command line draws and shows; the library and the nodes work without.
         "apps": ["matplotlib", "rich"],
         "ros": ROS_JAZZY,
+        # Descriptions of real arms, on which test/test_real_arms.py runs.
+        "arms": ["example-robot-data>=4.3"],
         "test": [
             "pytest",
             "pytest-timeout",

@@ -267,6 +267,19 @@ CONTROLLERS.add(
     )
 )
 
+TASKS: dict[str, DemoCase] = {
+    case.name: case
+    for case in (
+        DemoCase("slider", FORCE, "three_link_slider", "A tip on a slider, its force held"),
+        DemoCase("crank", PASSIVE, "slider_crank", "A crank with one motor"),
+        DemoCase("five_bar", PASSIVE, "five_bar", "A five-bar with two motors"),
+        DemoCase("four_bar_3d", PASSIVE, "four_bar_3d", "A four-bar in space, rows that repeat"),
+        DemoCase("hitch", PASSIVE, "hitch", "A tractor's hitch with two cylinders"),
+        DemoCase("two_arms", FORCE, "two_arms", "Two arms carry a bar, internal force held"),
+    )
+}
+"""Mechanisms that the demo and the launch files show, each with the controller that fits it."""
+
 _OTHERS: dict[str, type[NodeSettings]] = {ARM: SimulatedArmSettings, WATCHDOG: WatchdogSettings}
 
 
