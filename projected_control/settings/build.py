@@ -39,7 +39,7 @@ from projected_control.model.arm import Arm, OffsetFrame
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.constraints import CONSTRAINTS, Constraint, Moving, Stack, with_mimics
 from projected_control.model.constraints.moving import Travel
-from projected_control.model.coordinates import Coordinates, coordinate_named
+from projected_control.model.coordinates import Coordinates, coordinate_named, own_coordinate
 from projected_control.model.projection import Metric
 from projected_control.ports import SimulatedArm
 from projected_control.resources import share_file
@@ -165,7 +165,14 @@ def build_coordinates(
     names: Sequence[str], arm: Arm, settings: ConstrainedArmSettings
 ) -> Coordinates:
     """Coordinates by name (see `model.coordinates.COORDINATES`)."""
-    return Coordinates([coordinate_named(name, arm, settings.constraint) for name in names])
+    return Coordinates(
+        [
+            own_coordinate(name, settings.coordinate[name])
+            if name in settings.coordinate
+            else coordinate_named(name, arm, settings.constraint)
+            for name in names
+        ]
+    )
 
 
 def build_model(settings: MovedArmSettings) -> ConstrainedArm:

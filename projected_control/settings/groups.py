@@ -8,6 +8,7 @@ from projected_control.control.force_source import SOURCES
 from projected_control.model.constraints import CONSTRAINTS
 from projected_control.model.constraints.point_on_surface import SURFACES
 from projected_control.model.constraints.poses import DIRECTIONS
+from projected_control.model.coordinates import OWN_COORDINATES
 from projected_control.settings.declaration import Group, Numbers, Words, group, parameter
 from projected_control.settings.references import REFERENCES
 
@@ -61,6 +62,18 @@ class OffsetFrame(Group):
     link: str = parameter("", "Link on which it sits", required=True)
     position: Numbers = parameter((0.0, 0.0, 0.0), "Its origin in the link's axes", "m", minimum=-LARGE, maximum=LARGE)
     orientation: Numbers = parameter((0.0, 0.0, 0.0), "Roll, pitch and yaw of its axes in the link's", "rad", minimum=-LARGE, maximum=LARGE)
+
+
+@dataclass(frozen=True)
+class Coordinate(Group):
+    """A coordinate that a bare name does not say."""
+
+    kind: str = parameter("", "What is moved: a position along a direction, the angle of an axis about a direction, the tilt of an axis towards a direction, how far round an axis a point has gone (turns are counted), or the centre of mass along a direction", choices=OWN_COORDINATES, required=True)
+    frame: str = parameter("", "Link whose origin or axis is followed")
+    direction: Numbers = parameter((), "Along or about which, in the world, or in other_frame for a position", minimum=-LARGE, maximum=LARGE)
+    other_frame: str = parameter("", "Link from which a position counts, in its axes; empty for the world")
+    point: Numbers = parameter((), "A point of the axis that a point goes round", "m", minimum=-LARGE, maximum=LARGE)
+    axis: Numbers = parameter((), "Axis of the link that is followed, in its own axes; empty for x", minimum=-LARGE, maximum=LARGE)
 
 
 @dataclass(frozen=True)
