@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from projected_control import Arm, ConstrainedArm, LoopClosure, assemble
-from projected_control.model.inverse_dynamics import inverse_dynamics
+from projected_control import Arm, ConstrainedArm, LoopClosure, assemble, inverse_dynamics
 from projected_control.resources import share_file
 
 arm = Arm.from_urdf(

@@ -242,7 +242,7 @@ def test_a_joint_that_slides_is_a_length():
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"coordinates": ["tip.roll"]}, "must be link.x, link.y, link.z, link.angle or a joint"),
+        ({"coordinates": ["tip.roll"]}, "link.x, link.y, link.z, link.angle or a joint"),
         ({"coordinates": ["hand.x"]}, "unknown frame 'hand'"),
         ({"coordinates": ["hand.angle"]}, "unknown frame 'hand'"),
         ({"coordinates": ["elbow"]}, "unknown joint 'elbow'"),

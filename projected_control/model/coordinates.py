@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from projected_control import validate
 from projected_control.errors import InvalidValue
 from projected_control.model.arm import Arm
-from projected_control.model.constraints import ConstraintSettings, plane_axes
+from projected_control.model.constraints import plane_axes
 from projected_control.model.function_kinds import (
     AngleAbout,
     AxisCosine,
@@ -31,6 +31,14 @@ from projected_control.model.scalar_functions import FunctionTable
 from projected_control.registry import Registry
 
 Array = NDArray[np.float64]
+
+
+class PlaneSettings(Protocol):
+    """What the settings of the group ``constraint`` say of a planar arm."""
+
+    @property
+    def plane_normal(self) -> Sequence[float]:
+        """Normal of the plane it moves in; empty for an arm in space."""
 
 
 CENTRE_OF_MASS = "centre_of_mass"
@@ -204,14 +212,14 @@ class CoordinateKind:
     form: str
     title: str
     unit: str
-    read: Callable[[str, Arm, ConstraintSettings], Coordinate | None]
+    read: Callable[[str, Arm, PlaneSettings], Coordinate | None]
 
 
 COORDINATES: Registry[CoordinateKind] = Registry("coordinate", "projected_control.coordinates")
 """Every kind that can be named, ours and other packages'."""
 
 
-def coordinate_named(name: str, arm: Arm, settings: ConstraintSettings) -> Coordinate:
+def coordinate_named(name: str, arm: Arm, settings: PlaneSettings) -> Coordinate:
     """The coordinate that a name in a parameter file stands for.
 
     Raises:
@@ -285,14 +293,14 @@ def own_coordinate(name: str, settings: CoordinateSettings) -> Coordinate:
     return Coordinate.centre_of_mass(direction, name)
 
 
-def _read_centre(name: str, arm: Arm, settings: ConstraintSettings) -> Coordinate | None:
+def _read_centre(name: str, arm: Arm, settings: PlaneSettings) -> Coordinate | None:
     what, dot, axis = name.rpartition(".")
     if not dot or what != CENTRE_OF_MASS or axis not in ("x", "y", "z"):
         return None
     return Coordinate.centre_of_mass(axis)
 
 
-def _read_position(name: str, arm: Arm, settings: ConstraintSettings) -> Coordinate | None:
+def _read_position(name: str, arm: Arm, settings: PlaneSettings) -> Coordinate | None:
     frame, dot, axis = name.rpartition(".")
     if not dot or axis not in ("x", "y", "z"):
         return None
@@ -300,7 +308,7 @@ def _read_position(name: str, arm: Arm, settings: ConstraintSettings) -> Coordin
     return Coordinate.position(frame, axis)
 
 
-def _read_angle(name: str, arm: Arm, settings: ConstraintSettings) -> Coordinate | None:
+def _read_angle(name: str, arm: Arm, settings: PlaneSettings) -> Coordinate | None:
     frame, dot, what = name.rpartition(".")
     if not dot or what != "angle":
         return None
@@ -310,7 +318,7 @@ def _read_angle(name: str, arm: Arm, settings: ConstraintSettings) -> Coordinate
     return Coordinate.heading(frame, settings.plane_normal)
 
 
-def _read_joint(name: str, arm: Arm, settings: ConstraintSettings) -> Coordinate | None:
+def _read_joint(name: str, arm: Arm, settings: PlaneSettings) -> Coordinate | None:
     if name not in arm.joint_names:
         return None
     return Coordinate.joint(name, unit="m" if arm.prismatic[arm.joint_index(name)] else "rad")

@@ -14,7 +14,7 @@ from std_msgs.msg import Float64MultiArray, Header
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
 
-from projected_control.control.activation import require_near, require_start
+from projected_control.control.activation import require_limits, require_near, require_start
 from projected_control.control.loop import ControlLoop
 from projected_control.control.references import Constant, ReferencePoint
 from projected_control.errors import ProjectedControlError
@@ -93,7 +93,8 @@ class ControllerNode(ManagedNode[ControllerSettings]):
 
     def _warn(self, settings: ControllerSettings) -> None:
         """What is doubtful about settings that are not wrong."""
-        for text in build.gain_warnings(settings):
+        arm = self._loop.controller.model.arm if self._loop is not None else None
+        for text in (*build.gain_warnings(settings), *(arm.warnings if arm is not None else ())):
             self.get_logger().warning(text)
 
     def _build(self, settings: ControllerSettings) -> ControlLoop:
@@ -143,6 +144,8 @@ class ControllerNode(ManagedNode[ControllerSettings]):
     def _prepare(self, loop: ControlLoop, port: Port) -> None:
         """Get ready to start from where the arm is; raise where that cannot be."""
         model, settings = loop.controller.model, self.settings
+        if settings.hardware == "ros2_control":
+            require_limits(loop)
         require_start(loop, model.arm.q.copy(), settings.constraint.residual_tolerance)
         here = ReferencePoint(model.theta.copy(), *np.zeros((2, model.k)))
         reference = build.build_reference(settings, here, 0.0)

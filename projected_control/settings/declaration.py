@@ -334,7 +334,8 @@ def _read_parameters(cls: type[Group]) -> Mapping[str, Parameter]:
 
 
 def _nested(cls: type[Group], flat: Mapping[str, Value], prefix: str) -> Group:
-    hints, members = get_type_hints(cls), {}
+    hints = get_type_hints(cls)
+    members: dict[str, Any] = {}
     for field in dataclasses.fields(cls):
         hint = hints[field.name]
         if _NAMED in field.metadata:

@@ -127,7 +127,8 @@ def _(function: DistanceTo, arm: Arm, end: str) -> Load:
 @load_at.register
 def _(function: HeightAbove, arm: Arm, end: str) -> Load:
     r = frame_position(arm, end) - function.origin
-    _, s_x, s_y, *_ = function.surface.derivatives(function.e1 @ r, function.e2 @ r)
+    x, y = float(function.e1 @ r), float(function.e2 @ r)
+    _, s_x, s_y, *_ = function.surface.derivatives(x, y)
     return _cross(function.e1, function.e2) - s_x * function.e1 - s_y * function.e2, _NOTHING
 
 
