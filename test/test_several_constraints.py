@@ -15,6 +15,7 @@ from projected_control.model.coordinates import Coordinate, Coordinates
 from projected_control.ports import SimulatedArm, run
 from projected_control.settings import build
 from projected_control.settings.files import read_file
+from projected_control.settings.inspection import moments_of_nothing
 from projected_control.settings.layers import Layers
 from projected_control.settings.nodes import ARM, FORCE, checked
 from projected_control.simulation import Plant, assemble
@@ -64,6 +65,16 @@ def test_a_file_with_two_constraints_and_a_tool(written):
     assert model.constraint.row_names == ("table.normal", "upright.1", "upright.2")
     np.testing.assert_array_equal(force.controlled, [1.0, 0.0, 0.0])
     np.testing.assert_array_equal(loop.force_reference.at(0.0).value, [-5.0, 0.0, 0.0])
+
+
+def test_check_warns_of_a_moment_that_nothing_gives(written):
+    """A table gives a pen no moment: square to it is two coordinates, not a constraint."""
+    settings = Layers.read([written()]).controller(FORCE)
+    (warning,) = moments_of_nothing(settings)
+    assert warning.startswith("constraints.upright (parallel) needs something in the world that")
+    assert "constraints.table holds a point and gives none" in warning
+    assert "two coordinates of kind tilt" in warning
+    assert not moments_of_nothing(settings.changed({"constraints.upright.kind": "hinge"}))
 
 
 def test_named_groups_survive_as_flat_parameters(written):

@@ -33,12 +33,14 @@ HELD, WORLD, FORCE = "#d55e00", "#8a929c", "#009e73"
 EXAMPLES: dict[str, tuple[dict[str, Any], str]] = {
     "point_on_line": (
         {"frame": "tip", "point": [0.5, 0.0, 0.3], "direction": [0.0, 1.0, 0.0]},
-        "A slider, a slot, an edge that is followed. Two rows, or one with `plane_normal`. λ is the "
+        "A slider, a slot, an edge that is followed. Two rows, or one with "
+        "`plane_normal`. λ is the "
         "force across the line.",
     ),
     "point_on_plane": (
         {"frame": "tip", "point": [0.5, 0.0, 0.2], "direction": [0.0, 0.0, 1.0]},
-        "A wiped table. One row; a positive λ presses along the normal. It gives a point no moment: "
+        "A wiped table. One row; a positive λ presses along the normal. It gives a point "
+        "no moment: "
         "a tool that is to stay square to the table is a coordinate, a pad that lies flat is "
         "`frame_fixed` in z, rx and ry.",
     ),
@@ -48,18 +50,22 @@ EXAMPLES: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "point_on_circle": (
         {"frame": "tip", "point": [0.5, 0.0, 0.3], "direction": [1.0, 0.0, 0.0], "radius": 0.2},
-        "The handle of a crank, a door, a valve. Rows `axial` and `radial`; with `plane_normal` the "
+        "The handle of a crank, a door, a valve. Rows `axial` and `radial`; with "
+        "`plane_normal` the "
         "second alone. How far round it is: a coordinate of kind `round`, which counts turns.",
     ),
     "point_on_surface": (
         {"frame": "tip", "surface": "sphere", "point": [0.5, 0.0, 0.3], "radius": 0.2},
-        "A sphere, a cylinder (with `direction`), or a height map (`heights_file`, `spacing`), which "
-        "is interpolated by a bicubic spline, twice continuously differentiable. One row, `normal`; "
+        "A sphere, a cylinder (with `direction`), or a height map (`heights_file`, "
+        "`spacing`), which "
+        "is interpolated by a bicubic spline, twice continuously differentiable. One "
+        "row, `normal`; "
         "λ > 0 presses outwards, or up.",
     ),
     "distance": (
         {"frame": "tip", "length": 0.4, "point": [0.2, 0.0, 0.6]},
-        "A rod or a taut cable between two points, one of which may be on `other_frame`. One row; λ "
+        "A rod or a taut cable between two points, one of which may be on `other_frame`. "
+        "One row; λ "
         "is the force that stretches it.",
     ),
     "parallel": (
@@ -74,7 +80,8 @@ EXAMPLES: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "frame_fixed": (
         {"frame": "tip", "point": [0.5, 0.0, 0.2], "directions": ["z", "rx", "ry"]},
-        "A weld, or what is left of it: any of the six directions x, y, z, rx, ry, rz of the world, "
+        "A weld, or what is left of it: any of the six directions x, y, z, rx, ry, rz of "
+        "the world, "
         "or of `other_frame`. In z, rx and ry it is a pad that lies flat.",
     ),
     "hinge": (
@@ -108,7 +115,7 @@ EXAMPLES: dict[str, tuple[dict[str, Any], str]] = {
 def example(kind: ConstraintKind) -> Constraint:
     """The constraint of a page's example."""
     values, _ = EXAMPLES[kind.name]
-    given = {k: (v,) if isinstance(v, float) else v for k, v in values.items()}
+    given: dict[str, Any] = {k: (v,) if isinstance(v, float) else v for k, v in values.items()}
     constraint = kind.build(groups.Constraint(kind=kind.name, **given))
     assert constraint is not None
     return constraint
@@ -174,7 +181,7 @@ def _draw_arm(axes: Any, held: Array, values: Mapping[str, Any]) -> None:
         axes.plot(*np.array([[0.9, 0, 0], [0.85, 0.0, 0.5], held]).T, color="#3a3f46", linewidth=5)
     for axis in np.eye(3):
         axes.plot(*np.array([held, held + 0.1 * axis]).T, color=HELD, linewidth=2)
-    axes.text(*(held + [0.02, 0.0, 0.1]), values["frame"], color=HELD)
+    axes.text(*(held + np.array([0.02, 0.0, 0.1])), values["frame"], color=HELD)
 
 
 def _draw_joints(axes: Any, values: Mapping[str, Any]) -> None:
