@@ -134,16 +134,16 @@ KINDS = {
     "angle": lambda tip, other: Angle(tip, TOOL, [1.0, 2.0, 3.0], 0.7),
     "angle of two frames": lambda tip, other: Angle(tip, TOOL, [1.0, 2.0, 3.0], 2.0, other),
     "weld": lambda tip, other: FrameFixed(tip, **POSE),
-    "pad": lambda tip, other: FrameFixed(tip, ["z", "rx", "ry"], **POSE),
-    "key": lambda tip, other: FrameFixed(tip, ["x", "rz"], **POSE),
+    "pad": lambda tip, other: FrameFixed(tip, ["tz", "rx", "ry"], **POSE),
+    "key": lambda tip, other: FrameFixed(tip, ["tx", "rz"], **POSE),
     "weld to a frame": lambda tip, other: FrameFixed(tip, **POSE, other=other),
     "hinge": lambda tip, other: Hinge(tip, TOOL, POINT, [1.0, 2.0, 3.0]),
     "hinge on a frame": lambda tip, other: Hinge(tip, TOOL, POINT, [1.0, 2.0, 3.0], other),
     "loop in six directions": lambda tip, other: LoopClosure(
-        tip, other, directions=["x", "y", "z", "rx", "ry", "rz"], **POSE
+        tip, other, directions=["tx", "ty", "tz", "rx", "ry", "rz"], **POSE
     ),
     "loop that slides": lambda tip, other: LoopClosure(
-        tip, other, directions=["x", "y", "rx", "rz"], **POSE
+        tip, other, directions=["tx", "ty", "rx", "rz"], **POSE
     ),
     "gear": lambda tip, other: JointCoupling("joint_2", "joint_1", -2.5, 0.1),
     "lock": lambda tip, other: JointLocked("joint_2", 0.4),

@@ -159,7 +159,7 @@ KINDS = {
     "distance": (kind("distance", length=0.2), Distance, 1),
     "parallel": (kind("parallel", axis=[1, 0, 0]), Parallel, 2),
     "angle": (kind("angle", axis=[1, 0, 0], angle=1.2), Angle, 1),
-    "frame_fixed": (kind("frame_fixed", directions=["x", "rz"]), FrameFixed, 2),
+    "frame_fixed": (kind("frame_fixed", directions=["tx", "rz"]), FrameFixed, 2),
     "hinge": (kind("hinge", axis=LEVEL, direction=LEVEL), Hinge, 5),
     "loop": (kind("loop", other_frame="base_link"), LoopClosure, 2),
     "joint_coupling": (

@@ -141,7 +141,7 @@ def test_what_the_new_rows_mean():
     assert near == pytest.approx(-1e-4, rel=1e-3)
     place = other.rotation.T @ (tip.position - other.position)
     np.testing.assert_allclose(
-        FrameFixed(TIP, ["x", "z"], [0.1, 9.0, 0.2], other="end_2").residual(arm),
+        FrameFixed(TIP, ["tx", "tz"], [0.1, 9.0, 0.2], other="end_2").residual(arm),
         place[[0, 2]] - [0.1, 0.2],
         atol=1e-14,
     )
@@ -182,7 +182,7 @@ def test_a_hinge_keeps_its_five_rows_all_the_way_round(turned):
     hinge = Hinge(TIP, axis, tip.position, along)
     assert np.linalg.norm(hinge.residual(arm)) < 1e-12
     assert Projection.of(hinge.jacobian(arm)).rank == 5
-    free = FrameFixed(TIP, ["x", "y", "z", "rx", "ry"], tip.position)
+    free = FrameFixed(TIP, ["tx", "ty", "tz", "rx", "ry"], tip.position)
     assert Projection.of(free.jacobian(arm)).rank == 5
 
 
@@ -245,10 +245,10 @@ def test_offsets_from_a_link_and_constraints_that_travel():
         (lambda: Distance(TIP, 0.0, "end_2"), "length must be positive"),
         (lambda: PointOnCircle(TIP, POINT, [0, 0, 1], -1.0), "radius of the circle must be pos"),
         (lambda: PointOnCircle(TIP, POINT, [0, 0, 1], 1.0, [0, 1, 0]), "is not along the normal"),
-        (lambda: FrameFixed(TIP, ["x", "rq"]), "unknown directions 'rq'"),
-        (lambda: FrameFixed(TIP, ["x", "x"]), "each once"),
+        (lambda: FrameFixed(TIP, ["tx", "rq"]), "unknown directions 'rq'"),
+        (lambda: FrameFixed(TIP, ["tx", "tx"]), "each once"),
         (lambda: LoopClosure(TIP, TIP), "joins two frames"),
-        (lambda: LoopClosure(TIP, OTHER, [0, 0, 1], directions=["x"]), "directions say all"),
+        (lambda: LoopClosure(TIP, OTHER, [0, 0, 1], directions=["tx"]), "directions say all"),
         (lambda: JointCoupling("joint_1", "joint_1"), "cannot be coupled to itself"),
         (lambda: HeightMap(np.zeros((3, 9)), 0.1), "at least 4 × 4 heights"),
         (lambda: HeightMap(np.full((5, 5), np.nan), 0.1), "heights must be finite"),

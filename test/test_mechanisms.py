@@ -48,7 +48,7 @@ def test_two_arms_hold_the_internal_force():
     settings, loop, arm = started("two_arms", 3.0)
     run(loop, arm, settings.ticks)
     names = loop.controller.model.constraint.row_names
-    assert arm.plant.state.multipliers[names.index("grip.y")] == pytest.approx(-10.0, abs=0.2)
+    assert arm.plant.state.multipliers[names.index("grip.ty")] == pytest.approx(-10.0, abs=0.2)
 
 
 def test_tasks_are_the_mechanisms_with_a_description_and_a_file():

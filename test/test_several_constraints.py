@@ -210,7 +210,7 @@ def test_rows_that_are_not_named_cost_no_effort():
         np.arcsin(-pose[2, 0]),
         np.arctan2(pose[1, 0], pose[0, 0]),
     ]
-    pad = FrameFixed("end_7", ["z", "rx", "ry"], tip.position, angles)
+    pad = FrameFixed("end_7", ["tz", "rx", "ry"], tip.position, angles)
     loop, port, plant = hybrid(pad, arm, [-5.0, 0.0, 0.0], rows=[0])
     run(loop, port, 1500)
     assert plant.state.multipliers[0] == pytest.approx(-5.0, abs=0.05)

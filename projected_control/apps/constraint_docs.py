@@ -42,7 +42,7 @@ EXAMPLES: dict[str, tuple[dict[str, Any], str]] = {
         "A wiped table. One row; a positive λ presses along the normal. It gives a point "
         "no moment: "
         "a tool that is to stay square to the table is a coordinate, a pad that lies flat is "
-        "`frame_fixed` in z, rx and ry.",
+        "`frame_fixed` in tz, rx and ry.",
     ),
     "point_at_point": (
         {"frame": "tip", "point": [0.5, 0.0, 0.3]},
@@ -79,10 +79,10 @@ EXAMPLES: dict[str, tuple[dict[str, Any], str]] = {
         "row; λ is the moment that opens the angle.",
     ),
     "frame_fixed": (
-        {"frame": "tip", "point": [0.5, 0.0, 0.2], "directions": ["z", "rx", "ry"]},
-        "A weld, or what is left of it: any of the six directions x, y, z, rx, ry, rz of "
+        {"frame": "tip", "point": [0.5, 0.0, 0.2], "directions": ["tz", "rx", "ry"]},
+        "A weld, or what is left of it: any of the six directions tx, ty, tz, rx, ry, rz of "
         "the world, "
-        "or of `other_frame`. In z, rx and ry it is a pad that lies flat.",
+        "or of `other_frame`. In tz, rx and ry it is a pad that lies flat.",
     ),
     "hinge": (
         {

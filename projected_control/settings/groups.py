@@ -40,7 +40,7 @@ class Constraint(Group):
     plane_normal: Numbers = parameter((), "Normal of the plane in which a planar arm moves; empty for an arm in space", minimum=-LARGE, maximum=LARGE)
     axis: Numbers = parameter((), "Axis of frame that is held or turned about, in its own axes", minimum=-LARGE, maximum=LARGE)
     angle: Numbers = parameter((), "Angle between axis and direction, away from 0 and π", "rad", minimum=0.0, maximum=3.15)
-    directions: Words = parameter((), "Some of x, y, z, rx, ry, rz, in which a frame is held", choices=DIRECTIONS)
+    directions: Words = parameter((), "Some of tx, ty, tz, rx, ry, rz, in which a frame is held", choices=DIRECTIONS)
     orientation: Numbers = parameter((), "Roll, pitch and yaw in which a frame is held; empty for none", "rad", minimum=-LARGE, maximum=LARGE)
     length: Numbers = parameter((), "Length of the rod of a distance", "m", minimum=SMALL, maximum=LARGE)
     radius: Numbers = parameter((), "Radius of circle, sphere or cylinder", "m", minimum=SMALL, maximum=LARGE)

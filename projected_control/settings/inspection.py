@@ -115,7 +115,7 @@ def moments_of_nothing(settings: ControllerSettings) -> list[str]:
         found.append(
             f"{name} ({kind}) needs something in the world that gives {frames[name]} a moment: "
             f"{what} gives none. If the direction is what you want, not what the world enforces, "
-            "make it two coordinates of kind tilt; if the link lies flat, frame_fixed in z, rx, ry"
+            "make it two coordinates of kind tilt; if the link lies flat, frame_fixed in tz, rx, ry"
         )
     return found
 

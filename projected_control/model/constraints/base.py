@@ -123,6 +123,8 @@ class Constraint(ABC):
         W = self.wrench_basis(arm, frame)
         if not np.isfinite(W).all():
             return np.full((self.rows, 6), np.nan)
+        if np.abs(W).max(initial=0.0) < RANK_TOLERANCE:  # nothing is felt here, but for rounding
+            return np.zeros((self.rows, 6))
         X = moved_reference(arm, frame, self.frame or frame)
         result: Array = np.linalg.pinv(X @ W, rcond=RANK_TOLERANCE) @ X
         return result

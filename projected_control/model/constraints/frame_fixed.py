@@ -29,11 +29,11 @@ Array = NDArray[np.float64]
 class FrameFixed(FunctionConstraint):
     """A frame stays where it is in some of six directions, in the world or in another frame.
 
-    Held in all six it is welded; in z, rx and ry it lies flat, as a pad on a table does.
+    Held in all six it is welded; in tz, rx and ry it lies flat, as a pad on a table does.
 
     Args:
         frame: Name of the frame that is held.
-        directions: Some of x, y, z (along) and rx, ry, rz (about), the axes being the world's, or
+        directions: Some of tx, ty, tz (along) and rx, ry, rz (about), the axes being the world's, or
             those of `other`.
         point: Where its origin is held [m], in these axes.
         orientation: Roll, pitch and yaw of its axes [rad], in these axes.
@@ -78,7 +78,7 @@ RECORD = ConstraintKind(
         Setting("point", "where its origin is held, in the axes it is held in", "m"),
     ),
     takes=(
-        Setting("directions", "some of x, y, z, rx, ry, rz; empty for all"),
+        Setting("directions", "some of tx, ty, tz, rx, ry, rz; empty for all"),
         Setting("orientation", "roll, pitch and yaw in which it is held; empty for none", "rad"),
         Setting("other_frame", "link in whose axes it is held; empty for the world"),
     ),

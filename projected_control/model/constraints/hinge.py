@@ -13,7 +13,7 @@ from projected_control.model.constraints.kinds import (
     ConstraintSettings,
     Setting,
 )
-from projected_control.model.constraints.poses import parallel_rows, position_rows
+from projected_control.model.constraints.poses import ALONG, parallel_rows, position_rows
 from projected_control.model.constraints.shapes import Line, Shape
 
 Array = NDArray[np.float64]
@@ -42,9 +42,9 @@ class Hinge(FunctionConstraint):
         self._along = validate.direction("direction of the hinge", direction)
         self._other = other
         turning = validate.direction("axis of the hinge", axis)
-        rows = position_rows(frame, "xyz", self._point, other)
+        rows = position_rows(frame, ALONG, self._point, other)
         rows += parallel_rows(frame, turning, self._along, other)
-        super().__init__(rows, ("x", "y", "z", "tilt_1", "tilt_2"))
+        super().__init__(rows, (*ALONG, "tilt_1", "tilt_2"))
 
     def shapes_at(self, x: Array) -> list[Shape]:
         return [Line(self._point, self._along, self._other)]

@@ -57,7 +57,7 @@ class ConstraintSettings(Protocol):
 
     @property
     def directions(self) -> Sequence[str]:
-        """Some of x, y, z, rx, ry, rz."""
+        """Some of tx, ty, tz, rx, ry, rz."""
 
     @property
     def orientation(self) -> Sequence[float]:

@@ -41,7 +41,7 @@ class LoopClosure(FunctionConstraint):
         plane_normal: Normal of the plane of motion: two equations instead of three.
         heading: Also keep this angle in the plane from `other`'s x axis to `frame`'s [rad], for
             a rigid joint; needs the plane.
-        directions: Some of x, y, z, rx, ry, rz of `other`'s axes in which they coincide; None for
+        directions: Some of tx, ty, tz, rx, ry, rz of `other`'s axes in which they coincide; None for
             their origins alone.
         point: Where the frame's origin is in the other's axes [m], with directions.
         orientation: Roll, pitch and yaw of the frame in the other's axes [rad], with directions.
@@ -106,7 +106,9 @@ RECORD = ConstraintKind(
     ),
     takes=(
         PLANE_NORMAL,
-        Setting("directions", "some of x, y, z, rx, ry, rz of other_frame; empty for the origins"),
+        Setting(
+            "directions", "some of tx, ty, tz, rx, ry, rz of other_frame; empty for the origins"
+        ),
         Setting("point", "frame's origin in other_frame's axes, with directions", "m"),
         Setting("orientation", "frame's roll, pitch and yaw there, with directions", "rad"),
     ),

@@ -14,8 +14,10 @@ from projected_control.model.function_kinds import AxisCosine, PositionAlong, Sc
 
 Array = NDArray[np.float64]
 
-DIRECTIONS = ("x", "y", "z", "rx", "ry", "rz")
-"""Along and about the axes of what a frame is held in."""
+DIRECTIONS = ("tx", "ty", "tz", "rx", "ry", "rz")
+"""Along and about the axes of what a frame is held in. (Not x, y, z: to ROS, y means true.)"""
+
+ALONG = DIRECTIONS[:3]
 
 
 def rotation_matrix(name: str, orientation: Sequence[float] | Array) -> Array:
@@ -48,8 +50,8 @@ def position_rows(
     """The frame's origin stays at a point, given in the axes of `other`, along some of them."""
     rows: list[ScalarFunction] = []
     for direction in directions:
-        if direction in ("x", "y", "z"):
-            i = "xyz".index(direction)
+        if direction in ALONG:
+            i = ALONG.index(direction)
             rows.append(PositionAlong(frame, np.eye(3)[i], float(point[i]), other, other))
     return rows
 
