@@ -33,7 +33,7 @@ class FrameFixed(FunctionConstraint):
 
     Args:
         frame: Name of the frame that is held.
-        directions: Some of tx, ty, tz (along) and rx, ry, rz (about), the axes being the world's, or
+        directions: Some of tx, ty, tz (along) and rx, ry, rz (about); the axes are the world's, or
             those of `other`.
         point: Where its origin is held [m], in these axes.
         orientation: Roll, pitch and yaw of its axes [rad], in these axes.

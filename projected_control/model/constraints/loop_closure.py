@@ -41,7 +41,7 @@ class LoopClosure(FunctionConstraint):
         plane_normal: Normal of the plane of motion: two equations instead of three.
         heading: Also keep this angle in the plane from `other`'s x axis to `frame`'s [rad], for
             a rigid joint; needs the plane.
-        directions: Some of tx, ty, tz, rx, ry, rz of `other`'s axes in which they coincide; None for
+        directions: Some of tx, ty, tz, rx, ry, rz, in `other`'s axes, that coincide; None for
             their origins alone.
         point: Where the frame's origin is in the other's axes [m], with directions.
         orientation: Roll, pitch and yaw of the frame in the other's axes [rad], with directions.
