@@ -11,7 +11,7 @@ import pytest
 from quiet import TooLate
 
 from projected_control.apps import bench, cli
-from projected_control.apps.bench import faults, tick
+from projected_control.apps.bench import faults, simulation, tick
 from projected_control.apps.bench.tick_cases import CASES, spatial_arm
 from projected_control.apps.bench.timing import TICKS, Timing, record
 from projected_control.compiled import COMPILED
@@ -159,3 +159,25 @@ def test_measurements_are_subcommands():
     for name in bench.MEASUREMENTS:
         arguments = cli.parser().parse_args(["bench", name])
         assert arguments.measure is import_module(f"{bench.__name__}.{name}").run
+
+
+def test_simulation_reports_as_json(capsys):
+    status = cli.main(["bench", "simulation", "--seconds", "0.01", "--bound", "1e-9", "--json"])
+    numbers = json.loads(capsys.readouterr().out)
+    assert status == 0
+    assert numbers["within_bound"]
+    assert [case["joints"] for case in numbers["cases"]] == [3, 7]
+    for case in numbers["cases"]:
+        assert set(case) >= {"arm", "joints", "engine", "times_real_time"}
+        assert case["engine"] == ("numba" if COMPILED else "numpy")
+        assert case["ticks"] >= simulation.CHUNK
+        assert case["times_real_time"] > 0.0
+
+
+def test_a_simulation_that_is_too_slow_fails(capsys):
+    status = cli.main(["bench", "simulation", "--seconds", "0.01", "--bound", "1e9"])
+    captured = capsys.readouterr()
+    assert status == bench.EXIT_MISSED
+    assert "bound missed: a closed loop with 3 joints went" in captured.err
+    assert "7 joints" not in captured.err
+    assert "times real time" in captured.out

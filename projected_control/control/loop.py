@@ -182,8 +182,10 @@ class ControlLoop:
     def _reserve(self, motion: MotionTable | None, force: MotionTable | None) -> None:
         """Make room for references that are longer than any before."""
         if self.mailbox.reserve(motion, force):
-            fixed = self.arguments[: -len(self._letters())]
-            self.arguments = TickArguments(*fixed, *self._letters())
+            reference, force_reference, box, taken = self._letters()
+            self.arguments = self.arguments._replace(
+                reference=reference, force_reference=force_reference, mailbox=box, taken=taken
+            )
 
     def warm_up(self) -> None:
         """Run every compiled kernel once, so that no tick waits for the compiler."""

@@ -112,7 +112,7 @@ def publish(draft: Array, mailbox: Array) -> None:
 
 @compiled
 def take(mailbox: Array, taken: Array) -> bool:
-    """Copy the mailbox where it holds a new letter; whether what was taken, now or before, is whole.
+    """Copy the mailbox where it holds a new letter; whether what was taken last is whole.
 
     A letter that was being written meanwhile is not, and is taken again by the next tick.
     """
@@ -167,13 +167,16 @@ def blend_gains(c: ControlTerms) -> None:
 
 @compiled
 def take_reference(section: int, new: Array, letter: LetterTerms, live: Array) -> bool:
-    """A new reference takes the place of the live one, unless Python writes that; whether it is new.
+    """A new reference takes the place of the live one, unless Python writes that.
 
     Args:
         section: REFERENCE or FORCE_REFERENCE.
         new: The letter's table.
         letter: All of it.
         live: The table in force.
+
+    Returns:
+        Whether the reference is new.
     """
     if not is_new(section, letter):
         return False
@@ -262,15 +265,22 @@ class Mailbox:
 
     @contextmanager
     def together(self) -> Iterator[None]:
-        """All that is posted within this block comes into force in one tick."""
+        """All that is posted within this block comes into force in one tick.
+
+        Nothing of it does where the block raises.
+        """
         with self._lock:
+            before = self._letter.versions.copy()
             self._depth += 1
             try:
                 yield
+            except BaseException:
+                self._letter.versions[:] = before
+                raise
             finally:
                 self._depth -= 1
-                if self._depth == 0:
-                    publish(self._draft, self.box)
+            if self._depth == 0:
+                publish(self._draft, self.box)
 
     def post_gains(self, gains: Array, seconds: float) -> None:
         """New gains on the coordinates, over this time [s]; see `MotionGains.array`."""

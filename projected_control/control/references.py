@@ -13,6 +13,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -280,7 +281,7 @@ def _cubic_pieces(trajectory: ruckig.Trajectory) -> tuple[Array, Array]:
     if times[-1] <= 0.0:
         times[-1] = np.nextafter(0.0, 1.0)
     coefficients = []
-    for begin, end in zip(times[:-1], times[1:], strict=True):
+    for begin, end in pairwise(times):
         middle = 0.5 * (end - begin)
         value, rate, acceleration = (np.array(x) for x in trajectory.at_time(begin))
         later = np.array(trajectory.at_time(begin + middle)[2])

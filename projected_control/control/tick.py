@@ -157,9 +157,9 @@ def take_mail(
         copy(letter.sensor, s.sensor)
     if take_reference(_REFERENCE, letter.reference, letter, reference):
         g.replaced[0] = 1.0
-    if take_reference(_FORCE_REFERENCE, letter.force_reference, letter, force_reference):
-        if letter.force_reference[_TABLE_PIECES] == 0.0:
-            fill(c.lambda_desired, 0.0)
+    new = take_reference(_FORCE_REFERENCE, letter.force_reference, letter, force_reference)
+    if new and force_reference[_TABLE_PIECES] == 0.0:
+        fill(c.lambda_desired, 0.0)
 
 
 @compiled

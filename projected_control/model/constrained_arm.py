@@ -175,6 +175,7 @@ class ConstrainedArm:
         first = 0 if self._by_hand is None else m
         motion = None if constraint is None else constraint.target_table
         self.target_by_hand = self.moves and motion is None
+        self._in_python = self.target_by_hand or self.by_hand
         self.arguments = ModelArguments(
             arm.M,
             arm.h,
@@ -216,6 +217,9 @@ class ConstrainedArm:
     def prepare(self, q: Array, v: Array, time: float = 0.0) -> None:
         """The part of `evaluate` that is not compiled; a compiled law does the rest itself."""
         self.time = time
+        if not self._in_python:
+            self.arm.compute(q, v)
+            return
         if self.target_by_hand and self.constraint is not None:
             target = self.constraint.target(time)
             if target is not None:

@@ -89,6 +89,7 @@ class Runner:
             prepare: Checks and sets what depends on where the arm is. The loop's model has been
                 evaluated there.
         """
+        self.statistics.keep()
         try:
             state = self.port.open()
             self._turn_axes()
@@ -137,6 +138,7 @@ class Runner:
         finally:
             self.port.close()
         self.statistics.lost = self.lost
+        self.statistics.keep()
         return self.statistics
 
     def send_zero(self) -> None:

@@ -81,7 +81,7 @@ class SimulatedArm(Port):
             return None
         multipliers = self.sensor.read(state.multipliers)
         if self._basis is not None:
-            return np.asarray(self._basis @ multipliers)
+            return self._basis.dot(multipliers)
         return model.constraint.wrench(model.arm, self.frame, multipliers)
 
     def write(self, effort: Array) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -52,6 +53,10 @@ class Totals:
         coordinates = loop.controller.model.coordinates
         self._names = coordinates.names if coordinates is not None else ()
         self._counters = loop.counters
+
+    def keep(self, counters: CounterTerms) -> None:
+        """Stay with these numbers, whatever the loop counts from now on."""
+        self._counters = counters
 
     def summary(self) -> dict[str, Any]:
         """RMS and peak of errors [m and rad], λ [N] and efforts [N·m or N]; IDC's beside them."""
@@ -118,13 +123,18 @@ class Statistics:
     def count(self, stamp: float, took_ns: int) -> None:
         """Time a tick: the state's stamp [s], and the time from arrival to answer [ns]."""
         self.latency.add(took_ns)
-        if self._last is not None and np.isfinite(stamp):
+        if self._last is not None and isfinite(stamp):
             interval = round(1e9 * (stamp - self._last))
             if interval > 0:  # zero where an arm repeats a state
                 self.period.add(interval)
                 if interval > 1.5 * self._period_ns:
                     self.deadline_misses += round(interval / self._period_ns) - 1
         self._last = stamp
+
+    def keep(self) -> None:
+        """Stay with the numbers of this run: the loop may be used for another one."""
+        self._counters = CounterTerms(*(part.copy() for part in self._counters))
+        self.totals.keep(self._counters)
 
     def note(self, report: GuardReport) -> None:
         """Count what the guard did without a tick."""

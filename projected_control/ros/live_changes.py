@@ -55,8 +55,9 @@ def prepare_change(
             changes.append(lambda loop, time: _replan(loop, settings, time))
 
     def change(loop: ControlLoop, time: float) -> None:
-        for each in changes:
-            each(loop, time)
+        with loop.mailbox.together():
+            for each in changes:
+                each(loop, time)
 
     return change
 

@@ -249,6 +249,8 @@ class TopicsPort(Port):
             self._inbox.wait(patience)
             self._received = perf_counter_ns()
             unread = self._inbox.unread(0)
+            if self.stamp_ns < 0:
+                del unread[1:]  # the run begins now: what came before belongs to no run
             behind = len(unread) > BACKLOG
             if behind and self._behind:
                 self.skipped += len(unread) - BACKLOG
@@ -279,8 +281,11 @@ class TopicsPort(Port):
         time = (now - self._origin_ns) * 1e-9
         if self._wrench_stamp is None:
             return RawState(self.q, self._v, time, None, 0.0, self._received)
-        # By the clock of this computer: a sensor's own may be another than that of the joints.
-        age = now - self._wrench_stamp if lockstep else self._received - self._wrench_heard
+        # By the clock of this computer: a sensor's own may be another than that of the joints. With
+        # the stamp of the state it is as new as that, also where time stands still.
+        age = now - self._wrench_stamp
+        if age and not lockstep:
+            age = self._received - self._wrench_heard
         return RawState(self.q, self._v, time, self._wrench, age * 1e-9, self._received)
 
     def _await_wrench(self, now: int) -> None:

@@ -47,7 +47,7 @@ TABLEAUX = {"rk4": RK4, "dormand-prince": DORMAND_PRINCE}
 
 
 @compiled
-def _along(y: Array, step: float, weights: Array, slopes: Array, result: Array) -> None:
+def along(y: Array, step: float, weights: Array, slopes: Array, result: Array) -> None:
     """y + step Σ weight_s slope_s, over as many slopes as there are weights."""
     for i in range(y.size):
         total = 0.0
@@ -62,7 +62,7 @@ def integrate_step(
     """y one step later, for ẏ = derivative(t, y)."""
     slopes, stage = np.empty((tableau.weights.size, y.size)), np.empty_like(y)
     for s in range(tableau.weights.size):
-        _along(y, step, tableau.stages[s, :s], slopes, stage)
+        along(y, step, tableau.stages[s, :s], slopes, stage)
         derivative(time + tableau.nodes[s] * step, stage, slopes[s])
-    _along(y, step, tableau.weights, slopes, stage)
+    along(y, step, tableau.weights, slopes, stage)
     return stage

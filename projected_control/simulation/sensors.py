@@ -45,6 +45,8 @@ class ForceSensor:
 
     def read(self, multipliers: Array) -> Array:
         """What the sensor measures where the true multipliers are these."""
+        if self.delay == 0 and self.noise == 0.0:
+            return multipliers.copy()
         self._late.append(multipliers.copy())
         while len(self._late) > self.delay + 1:
             self._late.popleft()

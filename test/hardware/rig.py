@@ -8,7 +8,7 @@ import signal
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from time import monotonic
+from time import monotonic, time
 from typing import Any
 
 import numpy as np
@@ -30,7 +30,8 @@ class Rig:
     """A launch, everything it says, and the torque on its arm.
 
     Attributes:
-        torques: When (by `time.monotonic`), and the largest torque that the arm reports.
+        torques: When the arm sent it (by `time.monotonic`), and the largest torque that it reports.
+            By the sender's time: we may read later, and then saw what was over as if it went on.
         said: When, which node, and what it said on /diagnostics, each time it was something new.
     """
 
@@ -127,8 +128,8 @@ class Rig:
         last = [t for t, torque in self.torques if torque > 0.0]
         return max(last[-1] - when, 0.0)
 
-    def _on_arm(self, message: JointState) -> None:
-        self.torques.append((monotonic(), float(np.abs(message.effort).max())))
+    def _on_arm(self, message: JointState, info: Any) -> None:
+        self.torques.append((_sent(info), float(np.abs(message.effort).max())))
 
     def _on_diagnostics(self, message: DiagnosticArray) -> None:
         for status in message.status:
@@ -179,13 +180,14 @@ class Rig:
         return [message for _, who, message in self.said if who == node][-1]
 
     def listen_to_commands(self) -> list[tuple[float, tuple[float, ...]]]:
-        """Commands on their way, from now on: when, and what."""
+        """Commands on their way, from now on: when they were sent, and what."""
         heard: list[tuple[float, tuple[float, ...]]] = []
+
+        def on_command(message: Float64MultiArray, info: Any) -> None:
+            heard.append((_sent(info), tuple(message.data)))
+
         self.node.create_subscription(
-            Float64MultiArray,
-            "/effort_controller/commands",
-            lambda message: heard.append((monotonic(), tuple(message.data))),
-            100,
+            Float64MultiArray, "/effort_controller/commands", on_command, 100
         )
         self.until(lambda: heard, "commands")
         return heard
@@ -232,6 +234,11 @@ class Rig:
             return future.result()
         finally:
             self.node.destroy_client(client)
+
+
+def _sent(info: Any) -> float:
+    """When a message was sent, by `time.monotonic` [s]."""
+    return float(1e-9 * info["source_timestamp"] - time() + monotonic())
 
 
 @contextlib.contextmanager

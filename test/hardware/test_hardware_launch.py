@@ -154,6 +154,7 @@ def test_watchdog_hung(simulated):
     with simulated.hung(WATCHDOG) as when:
         zero = simulated.silence_after(when)
         said = simulated.until_said(CONTROLLER, "the watchdog effort_watchdog has been silent")
+    simulated.until(lambda: simulated.values[CONTROLLER]["state"] == "inactive", "the end")
     assert simulated.controllers()["effort_controller"] == "inactive"
     report("watchdog hung", zero, said - when)
 

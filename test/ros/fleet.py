@@ -38,6 +38,9 @@ SOURCE = Path(__file__).resolve().parents[2]
 PATIENCE = 90.0
 """How long a condition may take [s]. Only a failing test ever waits that long."""
 
+LOST_SECONDS = 15.0
+"""After so long without an answer a transition is looked after [s]."""
+
 DEEP = QoSProfile(depth=100_000)
 """For listeners that read late but must not miss anything."""
 
@@ -197,6 +200,7 @@ class Fleet:
             "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST",
             "ROS_PYTHON_CHECK_FIELDS": "1",
             "ROS_LOG_DIR": str(folder),
+            "PYTHONFAULTHANDLER": "1",  # see `_scene`
             "PYTHONPATH": f"{package}:{path}" if path else package,
         }
         os.environ.update(
@@ -237,16 +241,20 @@ class Fleet:
         return self.processes[-1]
 
     def close(self) -> None:
-        """End all processes and leave."""
+        """Leave, and end all processes.
+
+        In this order: a participant that is destroyed while it hears others end has crashed in Fast
+        DDS, once in some hundred times.
+        """
+        self._executor.shutdown()
+        self._ear.destroy_node()
+        self.node.destroy_node()
+        self._context.try_shutdown()
         for process in self.processes:
             if process.alive:
                 process.signal(signal.SIGINT)
         for process in self.processes:
             process.end()
-        self._executor.shutdown()
-        self._ear.destroy_node()
-        self.node.destroy_node()
-        self._context.try_shutdown()
         self._lock.close()
 
     # Waiting
@@ -267,9 +275,14 @@ class Fleet:
             self._executor.spin_once(timeout_sec=0.02)
 
     def _scene(self) -> str:
-        """What there is to see, for errors."""
+        """What there is to see, for errors; the processes end with what each thread was at."""
+        for process in self.processes:
+            if process.alive:
+                process.signal(signal.SIGABRT)
+        for process in self.processes:
+            process.end()
         said = {name: (d.level, d.message) for name, d in self._diagnostics.items()}
-        logs = [f"{p.kind} (alive: {p.alive}): {p.log[-1500:]}" for p in self.processes]
+        logs = [f"{p.kind}: {p.log[-3000:]}" for p in self.processes]
         return "\n".join([f"diagnostics: {said}", *logs])
 
     def _on_diagnostics(self, message: DiagnosticArray) -> None:
@@ -335,17 +348,13 @@ class Fleet:
         A request may go to a server that was killed and is still believed to be there, while its
         successor has not been found: questions that do no harm are asked again after a while [s].
         """
-        if service not in self._clients:
-            self._clients[service] = self.node.create_client(kind, service)
-        client = self._clients[service]
-        self.until(client.service_is_ready, f"the service {service}")
-        futures = [client.call_async(request)]
+        futures = [self._ask(kind, service, request)]
         asked = monotonic()
 
         def answer() -> Any:
             nonlocal asked
             if monotonic() - asked > again:
-                futures.append(client.call_async(request))
+                futures.append(self._ask(kind, service, request))
                 asked = monotonic()
             return next((future for future in futures if future.done()), None)
 
@@ -378,7 +387,32 @@ class Fleet:
         """Ask a node to configure, activate, deactivate or cleanup; whether it did."""
         request = ChangeState.Request()
         request.transition.label = transition
-        return bool(self.call(ChangeState, f"/{node}/change_state", request).success)
+        before = self.state(node)
+        service = f"/{node}/change_state"
+        future = self._ask(ChangeState, service, request)
+        give_up = monotonic() + PATIENCE
+        while not self._done_within(future, LOST_SECONDS):
+            assert monotonic() < give_up, f"{service} does not answer; {self._scene()}"
+            # A node answers in order: if it tells its state now, the request or its answer is lost.
+            if self.state(node) != before:
+                return True
+            if not future.done():
+                print(f"{service} did not answer, and {node} is still {before}: asked again")
+                future = self._ask(ChangeState, service, request)
+        return bool(future.result().success)
+
+    def _ask(self, kind: Any, service: str, request: Any) -> Any:
+        """A future of a service's answer."""
+        if service not in self._clients:
+            self._clients[service] = self.node.create_client(kind, service)
+        client = self._clients[service]
+        self.until(client.service_is_ready, f"the service {service}")
+        return client.call_async(request)
+
+    def _done_within(self, future: Any, seconds: float) -> bool:
+        give_up = monotonic() + seconds
+        self.until(lambda: future.done() or monotonic() > give_up, "an answer")
+        return bool(future.done())
 
     def set(self, node: str, values: Mapping[str, Any]) -> SetParametersResult:
         """Set parameters, all or none."""
