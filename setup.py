@@ -109,6 +109,8 @@ setup(
         # Headers that Pinocchio's wheels lack, to build the native loop where there is a compiler.
         "native": ["cmeel-eigen>=3.4,<3.5"],
         "ros": ROS_JAZZY,
+        # Descriptions of real arms, on which test/test_real_arms.py runs.
+        "arms": ["example-robot-data>=4.3"],
         "test": [
             "cmeel-eigen>=3.4,<3.5",
             "pytest",

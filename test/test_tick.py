@@ -122,6 +122,7 @@ def test_arguments_are_as_declared(build):
         "joints": model.n + 1,
         "frames": int(model.arguments.sizes[3]),
         "functions": model.m + model.k,
+        "extra": 0,
         "motion": loop.arguments.reference.size,
         "force": loop.arguments.force_reference.size,
     }

@@ -21,9 +21,10 @@ from projected_control.control.terms import CONTROL
 from projected_control.control.wrench_map import WRENCH
 from projected_control.errors import InvalidValue
 from projected_control.model.constrained_arm import TERMS
+from projected_control.model.frame_terms import FRAMES
 from projected_control.model.motion_tables import MOTION
 from projected_control.model.projection import SVD
-from projected_control.model.scalar_functions import FRAMES, TABLE
+from projected_control.model.scalar_functions import TABLE
 from projected_control.simulation.plant_kernels import PLANT
 from projected_control.workspace import BYTES_PER_NUMBER, Layout, Part
 

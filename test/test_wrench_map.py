@@ -16,7 +16,7 @@ from projected_control.model.constraints import (
     PointOnPlane,
     Stack,
 )
-from projected_control.model.scalar_functions import HeadingInPlane, JointPosition
+from projected_control.model.function_kinds import HeadingInPlane, JointPosition
 
 ARM = Arm.from_urdf(random_urdf(3, 7))
 X, Y, Z = np.eye(3)

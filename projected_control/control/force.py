@@ -13,6 +13,7 @@ then disturbs the motion.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -104,26 +105,52 @@ class ForceGains:
 
 
 @compiled
-def force_feedback(wait: bool, c: ControlTerms) -> None:
+def keep_in_range(t: Terms, c: ControlTerms, multipliers: Array) -> None:
+    """x ← A A⁺ x: where rows repeat each other, what no force can be is taken out of x."""
+    matvec(t.A_pinv, multipliers, c.load)
+    matvec(t.A, c.load, multipliers)
+
+
+@compiled
+def force_feedback(wait: bool, t: Terms, c: ControlTerms) -> None:
     """u_λ from the filtered error; a measurement that is not finite is skipped.
+
+    Where A has less than full row rank, λ, e_λ, the integral and u_λ are kept in R(A), so that
+    nothing winds up in directions that do not exist. Rows that are not controlled have no part.
 
     Args:
         wait: Leave the integral as it is: the effort will not be that of this law.
+        t: The evaluated model.
         c: Reference, measurement, gains and state, and what is computed.
     """
     G_F, integral_step, pole, limit = c.force_gains
     filtered, integral, error = c.force_state[0], c.force_state[1], c.force_state[2]
-    for j in range(c.u_lambda.size):
+    m = c.u_lambda.size
+    redundant = t.rank[0] < m
+    for j in range(m):
         known = np.isfinite(c.lambda_measured[j])
         if known:
             if np.isfinite(filtered[j]):
                 filtered[j] += (1.0 - pole) * (c.lambda_measured[j] - filtered[j])
             else:
                 filtered[j] = c.lambda_measured[j]
-        error[j] = c.lambda_desired[j] - filtered[j] if np.isfinite(filtered[j]) else 0.0
+        error[j] = 0.0
+        if np.isfinite(filtered[j]) and c.controlled[j] != 0.0:
+            error[j] = c.lambda_desired[j] - filtered[j]
+    if redundant:
+        keep_in_range(t, c, error)
+    for j in range(m):
+        known = np.isfinite(c.lambda_measured[j])
         if known and np.isfinite(error[j]) and c.integrate[0] != 0.0 and not wait:
             integral[j] = min(max(integral[j] + integral_step * error[j], -limit), limit)
-        c.u_lambda[j] = c.lambda_desired[j] + G_F * error[j] + integral[j]
+    if redundant:
+        keep_in_range(t, c, integral)
+    for j in range(m):
+        if c.controlled[j] == 0.0:
+            integral[j] = 0.0
+        c.u_lambda[j] = c.controlled[j] * (c.lambda_desired[j] + G_F * error[j] + integral[j])
+    if redundant:
+        keep_in_range(t, c, c.u_lambda)
 
 
 @compiled
@@ -151,6 +178,9 @@ def normal_effort(t: Terms, c: ControlTerms) -> None:
     """normal = (I − P)(h + M q̈) + Aᵀ u_λ, with q̈ the acceleration under f∥ = tangent.
 
     M_c q̈ = f∥ − P h + M C q̇,   C q̇ = A⁺b.
+
+    Where only some rows S are controlled, nothing is spent on the others:
+    normal = Aᵀ S (A⁺ᵀ(h + M q̈) + u_λ).
     """
     copy(c.tangent, c.net)
     matvec_add(t.P, t.h, c.net, -1.0)
@@ -158,6 +188,12 @@ def normal_effort(t: Terms, c: ControlTerms) -> None:
     acceleration_kernel(t.M, t.P, c.net, c.normal_acceleration, c.acceleration, c.PM, c.M_c)
     copy(t.h, c.load)
     matvec_add(t.M, c.acceleration, c.load)
+    if c.uncontrolled[0] != 0.0:
+        matvec_transposed(t.A_pinv, c.load, c.pressed)
+        for j in range(c.pressed.size):
+            c.pressed[j] = c.controlled[j] * (c.pressed[j] + c.u_lambda[j])
+        matvec_transposed(t.A, c.pressed, c.normal)
+        return
     copy(c.load, c.normal)
     matvec_add(t.P, c.load, c.normal, -1.0)
     matvec_transposed_add(t.A, c.u_lambda, c.normal)
@@ -167,7 +203,7 @@ def normal_effort(t: Terms, c: ControlTerms) -> None:
 def hybrid_law(stop: bool, t: Terms, c: ControlTerms) -> None:
     """f = f∥ + f⊥ (Aghili 52)."""
     motion_effort(stop, False, t, c)
-    force_feedback(stop, c)
+    force_feedback(stop, t, c)
     if stop:
         fill(c.normal, 0.0)
     else:
@@ -178,6 +214,7 @@ class ForceLoopState:
     """Reference, measurement, gains and state of a force loop.
 
     Attributes:
+        controlled: 1 for each row whose force is controlled, else 0.
         desired: λ_d, m; written by whoever plans [N or N·m].
         measured: λ, m; written by whoever measures.
         gains: The gains in force, or those being blended in.
@@ -192,6 +229,8 @@ class ForceLoopState:
         self.desired, self.measured = terms.lambda_desired, terms.lambda_measured
         self._terms, self._mailbox = terms, mailbox
         self._integrate, self._state = terms.integrate, terms.force_state
+        self.controlled, self._uncontrolled = terms.controlled, terms.uncontrolled
+        self.controlled[:] = 1.0
         terms.force_gains[:] = gains.array(period)
         terms.anti_windup[:] = gains.anti_windup_array(period)
         self._blend = Blend(terms.force_gains, terms.force_blend)
@@ -250,6 +289,27 @@ class ForceLoopState:
         self.desired[:] = validate.finite_array(
             "force reference λ_d", multipliers, self.desired.shape
         )
+
+    def control_rows(self, rows: Sequence[int]) -> None:
+        """Control the force of these rows alone, counted from zero; nothing is spent on others."""
+        self.controlled[:] = 0.0
+        self.controlled[list(rows)] = 1.0
+        self._uncontrolled[0] = float(self.controlled.size - self.controlled.sum())
+
+    def expanded(self, multipliers: ArrayLike) -> Array:
+        """λ_d for every row, from one number for all, one per controlled row, or one per row."""
+        values = np.atleast_1d(np.asarray(multipliers, dtype=np.float64))
+        m, rows = self.controlled.size, np.flatnonzero(self.controlled)
+        if values.ndim != 1 or values.size not in (1, rows.size, m):
+            raise InvalidValue(
+                f"the force reference must have {rows.size} numbers, one per row that is "
+                f"controlled, got {values.size}"
+            )
+        if values.size == m:
+            return values * self.controlled
+        desired = np.zeros(m)
+        desired[rows] = values
+        return desired
 
     @property
     def blending(self) -> bool:

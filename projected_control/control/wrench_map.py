@@ -4,6 +4,9 @@ Column i of W is the wrench that λ_i = 1 exerts on the surroundings, at the sen
 
     position of f along d:  (d, (p_f − p) × d)
     heading of f's axis a:  (0, a × (x e₂ − y e₁)/ρ²),  x = e₁ᵀa, y = e₂ᵀa, ρ² = x² + y²
+    along d that turns:     the same, applied at the end that d does not turn with
+    cosine of a and b:      (0, a × b)
+    distance:               (n, (p_f − p) × n),  n = d/‖d‖, d = S (p_f − p_other)
 
 The pseudo-inverse is taken with the moment about the origin of the constraint's own frame (see
 `Constraint.multiplier_map`, which says the same in Python): (X W)⁺ X, X moving the moment there.
@@ -21,16 +24,24 @@ from projected_control.model.arm import Arm
 from projected_control.model.constraints import Constraint, FunctionConstraint, Moving, Stack
 from projected_control.model.constraints.base import RANK_TOLERANCE
 from projected_control.model.constraints.wrenches import ends_felt
+from projected_control.model.function_kinds import (
+    AxisCosine,
+    DistanceTo,
+    HeadingInPlane,
+    JointPosition,
+    PositionAlong,
+    ScalarFunction,
+)
 from projected_control.model.kinematics import Vector, add, cross, inner, place, turn, vector
 from projected_control.model.linalg import fill
 from projected_control.model.projection import SVD, relative_pseudo_inverse
-from projected_control.model.scalar_functions import JointPosition, PositionAlong, ScalarFunction
 from projected_control.workspace import Layout, Part
 
 Array = NDArray[np.float64]
 
 _SIGN, _KIND, _JOINT, _LOCAL, _AXIS, _E1, _E2, _COLUMNS = 0, 1, 2, 3, 6, 9, 12, 15
-_POSITION, _HEADING = 0.0, 1.0
+_OTHER_JOINT = _E2
+_POSITION, _HEADING, _TURNING, _COSINE, _DISTANCE = 0.0, 1.0, 2.0, 3.0, 4.0
 
 
 class WrenchTerms(NamedTuple):
@@ -44,7 +55,8 @@ class WrenchTerms(NamedTuple):
         Part(
             f"m, 2, {_COLUMNS}",
             "For each row the frames whose force is felt: sign (0 for none), kind, joint, place "
-            "there [m], direction in the world or axis in the joint, e₁, e₂.",
+            "there [m], direction in the world or axis in the joint, e₁ or what lies on the other "
+            "frame, e₂ or the other frame's joint.",
         ),
     ]
     directions: Annotated[Array, Part("m, 6", "(X W)ᵀ.")]
@@ -70,10 +82,29 @@ def felt_wrench(end: Array, placements: Array, at: Vector) -> tuple[Vector, Vect
     if end[_KIND] == _POSITION:
         lever = add(place(placement, vector(end, _LOCAL)), at, -1.0)
         return axis, cross(lever, axis)
+    if end[_KIND] != _HEADING:
+        return felt_between(end, placement, placements[int(end[_OTHER_JOINT])], at)
     a, e1, e2 = turn(placement, axis), vector(end, _E1), vector(end, _E2)
     x, y = inner(e1, a), inner(e2, a)
     across = add(add(none, e2, x), e1, -y)
     return none, add(none, cross(a, across), 1.0 / (x * x + y * y))
+
+
+@compiled
+def felt_between(end: Array, placement: Array, other: Array, at: Vector) -> tuple[Vector, Vector]:
+    """`felt_wrench` of a row between two frames, or a frame and the world, which is joint zero."""
+    axis, none = vector(end, _AXIS), (0.0, 0.0, 0.0)
+    if end[_KIND] == _COSINE:
+        return none, cross(turn(placement, axis), turn(other, vector(end, _E1)))
+    p = place(placement, vector(end, _LOCAL))
+    lever = add(p, at, -1.0)
+    if end[_KIND] == _TURNING:
+        u = turn(other, axis)
+        return u, cross(lever, u)
+    r = add(p, place(other, vector(end, _E1)), -1.0)
+    d = add(r, axis, -inner(axis, r))
+    n = add(none, d, 1.0 / np.sqrt(inner(d, d)))
+    return n, cross(lever, n)
 
 
 @compiled
@@ -86,7 +117,7 @@ def update_map(placements: Array, w: WrenchTerms, to_lambda: Array) -> None:
         to_lambda: Result.
     """
     sensor, own = origin_of(w.origins[0], placements), origin_of(w.origins[1], placements)
-    finite = True
+    finite, largest = True, 0.0
     for j in range(to_lambda.shape[0]):
         fill(w.directions[j], 0.0)
         for end in range(2):
@@ -99,9 +130,10 @@ def update_map(placements: Array, w: WrenchTerms, to_lambda: Array) -> None:
                     w.directions[j, 3 + i] += sign * moment[i]
         for i in range(6):
             finite = finite and np.isfinite(w.directions[j, i])
-    if not finite:
+            largest = max(largest, abs(w.directions[j, i]))
+    if not finite or largest < RANK_TOLERANCE:  # or nothing is felt here, but for rounding
         for j in range(to_lambda.shape[0]):
-            fill(to_lambda[j], np.nan)
+            fill(to_lambda[j], 0.0 if finite else np.nan)
         return
     relative_pseudo_inverse(w.directions, RANK_TOLERANCE, w.inverse, w.scratch)
     lever = add(sensor, own, -1.0)
@@ -133,7 +165,7 @@ def measured_functions(constraint: Constraint) -> list[ScalarFunction] | None:
 def write_map(arm: Arm, constraint: Constraint, frame: str, w: WrenchTerms) -> bool:
     """Write down how a constraint's force is measured at a frame; False where Python has to say."""
     functions = measured_functions(constraint)
-    if functions is None:
+    if functions is None or not all(map(_is_known, functions)):
         return False
     for origin, name in zip(w.origins, (frame, constraint.frame or frame), strict=True):
         attachment = arm.attachment(name)
@@ -141,18 +173,53 @@ def write_map(arm: Arm, constraint: Constraint, frame: str, w: WrenchTerms) -> b
     w.ends[:] = 0.0
     for lines, function in zip(w.ends, functions, strict=True):
         ends = [] if isinstance(function, JointPosition) else ends_felt(arm, function, frame)
-        for line, (end, sign) in zip(lines, ends, strict=False):
-            _write_end(line, arm, function, end, sign)
+        for line, end in zip(lines, ends, strict=False):
+            _write_end(line, arm, function, end, 1.0 if end == function.frames[0] else -1.0)
     return True
+
+
+def _is_known(function: ScalarFunction) -> bool:
+    """Whether the kernel knows the wrench behind a function; for the others, Python says it."""
+    return isinstance(
+        function, (AxisCosine, DistanceTo, HeadingInPlane, JointPosition, PositionAlong)
+    )
+
+
+def _write_place(line: Array, arm: Arm, frame: str | None) -> None:
+    """Where the force acts; the world's origin for None."""
+    line[_JOINT], line[_LOCAL:_AXIS] = 0.0, 0.0
+    if frame is not None:
+        attachment = arm.attachment(frame)
+        line[_JOINT], line[_LOCAL:_AXIS] = attachment.joint, attachment.translation
 
 
 def _write_end(line: Array, arm: Arm, function: ScalarFunction, end: str, sign: float) -> None:
     attachment = arm.attachment(end)
     line[_SIGN], line[_JOINT] = sign, attachment.joint
     line[_LOCAL:_AXIS] = attachment.translation
-    if isinstance(function, PositionAlong):
+    if isinstance(function, PositionAlong) and function.axes is None:
         line[_KIND], line[_AXIS:_E1] = _POSITION, function.direction
-    elif not isinstance(function, JointPosition):
+    elif isinstance(function, PositionAlong) and function.axes is not None:
+        turns_with = arm.attachment(function.axes)
+        still = function.other if function.axes == function.frame else function.frame
+        _write_place(line, arm, still)
+        line[_KIND], line[_AXIS:_E1] = _TURNING, turns_with.rotation @ function.direction
+        line[_OTHER_JOINT] = turns_with.joint
+    elif isinstance(function, AxisCosine):
+        own = arm.attachment(function.frame)
+        line[_KIND], line[_JOINT] = _COSINE, own.joint
+        line[_AXIS:_E1], line[_E1:_E2] = own.rotation @ function.axis, function.direction
+        if function.other is not None:
+            other = arm.attachment(function.other)
+            line[_E1:_E2], line[_OTHER_JOINT] = other.rotation @ function.direction, other.joint
+    elif isinstance(function, DistanceTo):
+        _write_place(line, arm, function.frame)
+        line[_KIND], line[_AXIS:_E1] = _DISTANCE, 0.0 if function.axis is None else function.axis
+        line[_E1:_E2] = 0.0 if function.point is None else function.point
+        if function.other is not None:
+            other = arm.attachment(function.other)
+            line[_E1:_E2], line[_OTHER_JOINT] = other.translation, other.joint
+    elif isinstance(function, HeadingInPlane):
         line[_KIND] = _HEADING
         line[_AXIS:_E1] = attachment.rotation @ function.axis
         line[_E1:_E2], line[_E2:] = function.e1, function.e2

@@ -12,25 +12,26 @@ from typing import Annotated, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from projected_control import validate
 from projected_control.compiled import compiled
 from projected_control.errors import InvalidValue
 from projected_control.model.arm import Arm
 from projected_control.model.constraints import Constraint, FunctionConstraint, Moving, Stack
 from projected_control.model.coordinates import Coordinates
+from projected_control.model.frame_terms import FRAMES
+from projected_control.model.function_kinds import ScalarFunction
 from projected_control.model.linalg import copy, matvec
 from projected_control.model.motion_tables import evaluate_motion, new_table
 from projected_control.model.projection import SVD, TOLERANCE, Metric, check_tolerance, project
-from projected_control.model.scalar_functions import (
-    FRAMES,
-    FunctionTable,
-    ScalarFunction,
-    evaluate_functions,
-)
+from projected_control.model.scalar_functions import FunctionTable, evaluate_functions
 from projected_control.workspace import Layout, Part
 
 Array = NDArray[np.float64]
 Whole = NDArray[np.int64]
 
+
+ROW_LENGTH = 1.0
+"""Default length by which rows that are angles compare with rows that are lengths [m]."""
 
 _SCRATCH = f"max({FRAMES.length}, {SVD.length_with(m='max(n, m, k)')})"
 
@@ -46,6 +47,7 @@ class Terms(NamedTuple):
     bias: Annotated[Array, Part("m + k", "Ȧq̇, then J̇_θq̇.")]
     jacobian: Annotated[Array, Part("m + k, n", "∂Φ/∂q, then ∂θ/∂q.")]
     target: Annotated[Array, Part("3, m", "x, ẋ and ẍ of a moving constraint, else zero.")]
+    row_scale: Annotated[Array, Part("m", "Length of a row that is an angle, else one [m].")]
     tolerance: Annotated[Array, Part("1", "Singular values of A up to this count as zero.")]
     sqrt_metric: Annotated[Array, Part("n", "Diagonal of W^½.")]
     v: Annotated[Array, Part("n", "q̇.")]
@@ -137,6 +139,7 @@ class ConstrainedArm:
         *,
         tolerance: float = TOLERANCE,
         metric: Metric | None = None,
+        row_length: float = ROW_LENGTH,
     ) -> None:
         self.arm, self.constraint, self.coordinates = arm, constraint, coordinates
         self.tolerance = check_tolerance(tolerance)
@@ -164,6 +167,9 @@ class ConstrainedArm:
         self.theta, self.theta_rate = terms.theta, terms.theta_rate
         self.J_theta, self.theta_bias = terms.J_theta, terms.theta_bias
         self.sqrt_metric[:] = self.metric.sqrt_metric
+        length = validate.positive("row length", row_length)
+        units = () if constraint is None else constraint.row_units
+        terms.row_scale[:] = [length if unit == "rad" else 1.0 for unit in units]
 
         terms.tolerance[0] = self.tolerance
         first = 0 if self._by_hand is None else m
@@ -248,6 +254,10 @@ def complete_terms(arm_M: Array, arm_h: Array, arm_v: Array, t: Terms) -> None:
     """From functions and dynamics to the rest: change to the metric's coordinates, and project.
 
     q̇_W = W^½ q̇,  h_W = W^-½ h,  M_W = W^-½ M W^-½,  A_W = A W^-½,  J_W = J_θ W^-½.
+
+    Rows that are angles are scaled by a length before the decomposition, D A, so that one tolerance
+    fits all: A⁺ = (D A)⁺ D. It is the ordinary A⁺ where A has full row rank; where it has not,
+    λ = A⁺ᵀF is the one of least ‖D⁻¹λ‖, in which forces and moments compare.
     """
     n, m, k, sqrt_metric = t.v.size, t.b.size, t.theta.size, t.sqrt_metric
     for i in range(n):
@@ -263,7 +273,20 @@ def complete_terms(arm_M: Array, arm_h: Array, arm_v: Array, t: Terms) -> None:
         t.residual[r] = t.value[r] - t.target[0, r]
         t.b[r] = t.target[2, r] - t.bias[r]
     matvec(t.J_theta, t.v, t.theta_rate)
+    scale_rows(t.A, t.row_scale)
     t.rank[0] = project(t.A, t.tolerance[0], t.P, t.A_pinv, t.sigma, t.scratch)
+    for r in range(m):
+        for i in range(n):
+            t.A[r, i] /= t.row_scale[r]
+            t.A_pinv[i, r] *= t.row_scale[r]
+
+
+@compiled
+def scale_rows(A: Array, scale: Array) -> None:
+    """A ← D A, D = diag(scale)."""
+    for r in range(scale.size):
+        for i in range(A.shape[1]):
+            A[r, i] *= scale[r]
 
 
 @compiled

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -29,6 +30,48 @@ class TabulatedMotion(Protocol):
         """Value, rate and acceleration at a time [s]."""
 
 
+@dataclass(frozen=True)
+class Travel:
+    """x(t) = rate t + amplitude (sin(2π frequency t + phase) − sin(phase)), one number per row.
+
+    Attributes:
+        rate: [m/s or rad/s].
+        amplitude: [m or rad].
+        frequency: [Hz].
+        phase: [rad].
+    """
+
+    rate: Array
+    amplitude: Array
+    frequency: Array
+    phase: Array
+
+    def at(self, time: float) -> Target:
+        """x, ẋ and ẍ at a time [s]."""
+        omega = 2.0 * np.pi * self.frequency
+        angle = omega * time + self.phase
+        return Target(
+            self.rate * time + self.amplitude * (np.sin(angle) - np.sin(self.phase)),
+            self.rate + self.amplitude * omega * np.cos(angle),
+            -self.amplitude * omega**2 * np.sin(angle),
+        )
+
+    @property
+    def table(self) -> MotionTable:
+        """The same as numbers, for the compiled tick."""
+        waves = [
+            (i, a, 2.0 * np.pi * f, p)
+            for i, (a, f, p) in enumerate(
+                zip(self.amplitude, self.frequency, self.phase, strict=True)
+            )
+            if a != 0.0
+        ]
+        sines = np.array(waves, dtype=np.float64).reshape(-1, 4)
+        table = MotionTable.of_sines(-self.amplitude * np.sin(self.phase), sines)
+        table.coefficients[0, :, 1] = self.rate
+        return table
+
+
 class Moving(Constraint):
     """A constraint that is driven: Φ(q) = x(t), a rail that travels or a task that is imposed.
 
@@ -49,6 +92,7 @@ class Moving(Constraint):
         else:
             self._function = motion
         self.rows, self.frame = constraint.rows, constraint.frame
+        self.row_names, self.row_units = constraint.row_names, constraint.row_units
         for name, value in self.target(0.0)._asdict().items():
             validate.finite_array(f"{name} of the moving constraint", value, (self.rows,))
 
