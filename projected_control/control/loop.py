@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from projected_control.compiled import COMPILED
 from projected_control.control.controllers import Controller
 from projected_control.control.counters import COUNTERS
 from projected_control.control.force_source import ForceSource
@@ -67,6 +68,7 @@ class ControlLoop:
         counters: What was counted since the beginning; see `CounterTerms`.
         arguments: What `tick` takes after the state.
         tick: What makes a tick: the kernel, or an engine in its place (see `native.engine`).
+        engine: Its name: numba, numpy, or native.
     """
 
     def __init__(
@@ -107,6 +109,7 @@ class ControlLoop:
             *self._letters(),
         )
         self.tick: Callable[..., tuple[int, int]] = tick
+        self.engine = "numba" if COMPILED else "numpy"
         self.set_reference(reference)
         self.set_force_reference(force_reference)
         self.report = GuardReport(self.guard.sent, Action.FOLLOW, 0)

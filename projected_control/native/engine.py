@@ -44,10 +44,10 @@ def use_engine(loop: ControlLoop, name: str | None = None) -> str:
     """
     engine = wanted_engine(name)
     if engine == NUMBA:
-        loop.tick = tick
+        loop.tick, loop.engine = tick, described(NUMBA).lower()
         return NUMBA
     try:
-        loop.tick = NativeTick(loop, kernels())
+        loop.tick, loop.engine = NativeTick(loop, kernels()), NATIVE
         return NATIVE
     except (NoCompiler, ExportFailed, LibraryMismatch) as error:
         if engine == NATIVE:

@@ -307,7 +307,8 @@ class ControllerNode(ManagedNode[ControllerSettings]):
         self._markers.publish(self._runner.loop.controller.model.arm.q.copy())
 
     def _summary(self, runner: Runner) -> dict[str, Any]:
-        return {**runner.statistics.summary(), **runner.port.counters()}
+        engine = {"engine": runner.loop.engine}
+        return {**runner.statistics.summary(), **runner.port.counters(), **engine}
 
     def _on_summary(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         """The numbers of the present run as JSON, or of the last one."""

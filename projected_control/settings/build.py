@@ -376,7 +376,7 @@ def build_loop(node: str, settings: ControllerSettings) -> ControlLoop:
         force_reference=force_reference,
         force_source=source or "sensor",
     )
-    use_engine(loop)
+    use_engine(loop, settings.engine or None)
     return loop
 
 
