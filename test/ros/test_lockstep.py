@@ -96,6 +96,7 @@ def test_with_a_passive_joint(fleet: Fleet) -> None:
     compare_twice(fleet, PASSIVE, settings, "passive")
 
 
+@pytest.mark.timeout(900)  # the export takes a minute, longer on a busy computer
 def test_by_the_exported_library(fleet: Fleet) -> None:
     """The node of a robot, with the very binary: the same numbers to the last bit of M and h."""
     try:
