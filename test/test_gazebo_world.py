@@ -13,7 +13,7 @@ import yaml
 from projected_control.apps.launch import choices, gazebo_world
 from projected_control.apps.launch.gazebo_world import WorldOptions
 from projected_control.errors import ProjectedControlError
-from projected_control.ros.gazebo_system import RELEASES, find_gazebo
+from projected_control.ros.gazebo_modules import RELEASES, find_gazebo
 from projected_control.settings.files import read_parameter_file
 from projected_control.settings.nodes import FORCE, PASSIVE, checked, own_values
 

@@ -27,7 +27,7 @@ import projected_control
 from projected_control.apps.demo.case import DemoSettings, run_in_process
 from projected_control.apps.launch import choices, gazebo_world
 from projected_control.errors import ProjectedControlError
-from projected_control.ros.gazebo_system import find_gazebo
+from projected_control.ros.gazebo_modules import find_gazebo
 from projected_control.settings.nodes import ARM, PASSIVE, checked, demo_cases, own_values
 
 SECONDS = 8.0
