@@ -75,7 +75,9 @@ PLAIN = WorldOptions()
 
 def start_in(settings: Mapping[str, Any]) -> tuple[dict[str, float], float]:
     """Joint positions at the start, on the constraint, and the tip's place along the slider [m]."""
-    hardware = build.build_plant(SimulatedArmSettings.of(own_values(ARM, settings)))
+    arm_settings = SimulatedArmSettings.of(own_values(ARM, settings))
+    step = {"simulation.step": 1.0 / arm_settings.rate}  # of our own simulation, not of Gazebo's
+    hardware = build.build_plant(arm_settings.changed(step))
     arm, q = hardware.plant.model.arm, hardware.plant.q
     for frame in ("tip", "slider"):
         if frame not in arm.frame_names:
