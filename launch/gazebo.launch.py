@@ -113,8 +113,8 @@ def start(context: LaunchContext) -> list[Action]:
     said = parts.checks(context, chosen, controller)
     if through and summary is not None:
         raise ProjectedControlError(
-            "summary:= is written by a controller inside Gazebo; behind ros2_control ask it while it "
-            f"runs: ros2 service call /{chosen.case.node}/summary std_srvs/srv/Trigger"
+            "summary:= is written by a controller inside Gazebo; behind ros2_control ask it while "
+            f"it runs: ros2 service call /{chosen.case.node}/summary std_srvs/srv/Trigger"
         )
     factor = choices.number(given, "factor")
     setting = gazebo_world.WorldOptions(

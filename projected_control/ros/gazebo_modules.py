@@ -22,6 +22,7 @@ class Gazebo(NamedTuple):
     transport: Any
     wrench: Any
     empty: Any
+    text: Any
 
 
 def find_gazebo() -> Gazebo:
@@ -40,6 +41,7 @@ def find_gazebo() -> Gazebo:
                 importlib.import_module(transport),
                 importlib.import_module(f"{messages}.wrench_pb2").Wrench,
                 importlib.import_module(f"{messages}.empty_pb2").Empty,
+                importlib.import_module(f"{messages}.stringmsg_pb2").StringMsg,
             )
         except ImportError as error:
             missing[sim] = str(error)

@@ -39,6 +39,9 @@ FAILED = 3
 RATE_TOLERANCE = 0.01
 """By which the rate of the physics' steps may differ from the controller's."""
 
+WELDING_STEPS = 200
+"""After a reset, within which an arm that had been detached is on its slider again."""
+
 MOST_CALLBACKS = 50
 """That are served between two steps."""
 
@@ -97,7 +100,7 @@ class ArmSystem:
         self._sensor = ForceSensor(self._gazebo, bridge["sensor"], self._complain)
         self._weld = Weld(self._gazebo, bridge["weld"])
         self._spun = 0.0
-        self._to_start = True
+        self._to_start, self._unwelded = True, 0
         self._summary = bridge.get("summary", "")
         self._quiet = ExitStack()
         self._open_node(bridge)
@@ -135,7 +138,7 @@ class ArmSystem:
         time = info.sim_time.total_seconds()
         wrench = self._sensor.next() if self._node.needs_wrench else None
         effort = self._node.step(time, q, v, wrench)
-        if self._to_start and self._node.settings.autostart:
+        if self._to_start and self._node.settings.autostart and self._is_welded():
             self._to_start = False
             self._require_fit(info.dt.total_seconds(), wrench)
             self._node.trigger_activate()
@@ -146,11 +149,8 @@ class ArmSystem:
     @never_raises
     def reset(self, info: Any, ecm: Any) -> None:
         """The world begins anew, and so does the controller, on its slider."""
-        if not self._weld.renew():
-            self._complain(
-                "the arm may still be detached from its slider: pause, reset, then gz topic -t "
-                f"{self._weld.topic} -m gz.msgs.Empty -p '', then run"
-            )
+        self._weld.begin()
+        self._unwelded = 0
         if self._node.active:
             self._node.trigger_deactivate()
         self._sensor.forget()
@@ -198,6 +198,16 @@ class ArmSystem:
             return None
         q = self._start + np.array([position[0] for position in positions])
         return q, np.array([velocity[0] for velocity in velocities])
+
+    def _is_welded(self) -> bool:
+        """Whether the arm is on its slider, or will not be any more."""
+        if self._weld.holds():
+            return True
+        self._unwelded += 1
+        if self._unwelded < WELDING_STEPS:
+            return False
+        self._complain("after the reset the arm is not on its slider: end Gazebo, and begin anew")
+        return True
 
     def _require_fit(self, step: float, wrench: Array | None) -> None:
         """Refuse a world in which the controller could not do its work."""

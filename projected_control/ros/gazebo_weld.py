@@ -1,48 +1,73 @@
-"""What holds the arm's tip on its slider in Gazebo: a joint that can be detached."""
+"""What holds the arm's tip on its slider in Gazebo: a joint that can be detached.
+
+A reset puts all bodies back where they began and makes a new joint, but under the number that the
+first one had; and Gazebo's physics, which forgets no number, ignores a joint whose number it knows.
+So an arm that was once detached would stay so after every reset. The way out is to let go of the
+ignored joint and make the next one, until there is one with a number of its own.
+"""
 
 from __future__ import annotations
 
 import threading
 from time import sleep
+from typing import Any
 
 from projected_control.errors import ProjectedControlError
 from projected_control.ros.gazebo_modules import Gazebo
 
-DELIVERY_SECONDS = 1.0
+DELIVERY_SECONDS = 0.005
 """Within which a message reaches its listeners in Gazebo's own process [s]."""
-
-NEIGHBOUR_SECONDS = 0.02
-"""By which one listener may hear it after another [s]."""
 
 
 class Weld:
-    """Attaches the tip to the slider again.
-
-    Gazebo puts all bodies back where they began when a world is reset, and leaves what was detached
-    detached.
+    """Keeps count of the joints on the slider, and makes one that holds after a reset.
 
     Args:
         gazebo: Its modules.
-        topic: On which the DetachableJoint system listens for requests to attach.
+        topic: Of the DetachableJoint system; it listens to attach and detach below, and publishes
+            state there.
     """
 
     def __init__(self, gazebo: Gazebo, topic: str) -> None:
-        self.topic = topic
-        self._heard = threading.Event()
+        self._lock = threading.Lock()
+        self._number, self._attached = -1, False
+        self._broken = -1
+        self._target = 0
         self._message = gazebo.empty()
         self._node = gazebo.transport.Node()
-        self._publisher = self._node.advertise(topic, gazebo.empty)
-        if not self._node.subscribe(gazebo.empty, topic, lambda _: self._heard.set()):
-            raise ProjectedControlError(f"cannot listen to {topic} of Gazebo")
+        self._requests = {
+            attach: self._node.advertise(
+                f"{topic}/{'attach' if attach else 'detach'}", gazebo.empty
+            )
+            for attach in (True, False)
+        }
+        if not self._node.subscribe(gazebo.text, f"{topic}/state", self._on_state):
+            raise ProjectedControlError(f"cannot listen to {topic}/state of Gazebo")
 
-    def renew(self) -> bool:
-        """Ask for it; of no effect where nothing was detached.
+    def begin(self) -> None:
+        """The world is reset: joints are counted from the first again."""
+        with self._lock:
+            self._target = self._number if self._attached else self._broken + 1
+            self._number, self._attached = -1, False
 
-        Comes back when the request was delivered, so that it holds from the next step on; False
-        where it was not.
-        """
-        self._heard.clear()
-        self._publisher.publish(self._message)
-        delivered = self._heard.wait(DELIVERY_SECONDS)
-        sleep(NEIGHBOUR_SECONDS)
-        return delivered
+    def holds(self) -> bool:
+        """Whether the arm is on its slider after a reset; asked in every step until it is."""
+        if self._target == 0:  # never detached
+            return True
+        sleep(DELIVERY_SECONDS)
+        with self._lock:
+            number, attached = self._number, self._attached
+        if attached and number >= self._target:
+            return True
+        if number >= 0:  # the world has made its first one
+            self._requests[not attached].publish(self._message)
+            sleep(DELIVERY_SECONDS)
+        return False
+
+    def _on_state(self, message: Any) -> None:
+        with self._lock:
+            self._attached = message.data == "attached"
+            if self._attached:
+                self._number += 1
+            else:
+                self._broken = max(self._broken, self._number)

@@ -30,8 +30,8 @@ from projected_control.settings.nodes import (
 SENSOR_TOPIC = "/tip_sensor"
 """Gazebo topic on which the force-torque sensor of urdf/gazebo.xacro publishes."""
 
-WELD_TOPIC = "/slider/attach"
-"""Gazebo topic on which its DetachableJoint system is asked to weld the tip to the slider."""
+WELD_TOPIC = "/slider"
+"""Gazebo topics of its DetachableJoint system, which welds the tip to the slider, begin so."""
 
 
 class GazeboFiles(NamedTuple):
