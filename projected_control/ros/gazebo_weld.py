@@ -1,9 +1,10 @@
 """What holds the arm's tip on its slider in Gazebo: a joint that can be detached.
 
-A reset puts all bodies back where they began and makes a new joint, but under the number that the
-first one had; and Gazebo's physics, which forgets no number, ignores a joint whose number it knows.
-So an arm that was once detached would stay so after every reset. The way out is to let go of the
-ignored joint and make the next one, until there is one with a number of its own.
+A reset puts all bodies back where they began and makes a new joint. Where the last one was
+attached, the new one has the number that follows; where it was detached, numbers begin with that of
+the first one again, and Gazebo's physics, which forgets no number, ignores a joint whose number it
+knows. So an arm that was detached would stay so after a reset. The way out is to let go of the
+ignored joint and to make the next one, until there is one with a number of its own.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ class Weld:
     def __init__(self, gazebo: Gazebo, topic: str) -> None:
         self._lock = threading.Lock()
         self._number, self._attached = -1, False
-        self._broken = -1
+        self._highest = self._number
         self._target = 0
         self._message = gazebo.empty()
         self._node = gazebo.transport.Node()
@@ -45,14 +46,15 @@ class Weld:
             raise ProjectedControlError(f"cannot listen to {topic}/state of Gazebo")
 
     def begin(self) -> None:
-        """The world is reset: joints are counted from the first again."""
+        """The world is reset."""
         with self._lock:
-            self._target = self._number if self._attached else self._broken + 1
-            self._number, self._attached = -1, False
+            self._target = 0
+            if not self._attached:
+                self._number, self._target = -1, self._highest + 1
 
     def holds(self) -> bool:
         """Whether the arm is on its slider after a reset; asked in every step until it is."""
-        if self._target == 0:  # never detached
+        if self._target == 0:  # it was not detached
             return True
         sleep(DELIVERY_SECONDS)
         with self._lock:
@@ -69,5 +71,4 @@ class Weld:
             self._attached = message.data == "attached"
             if self._attached:
                 self._number += 1
-            else:
-                self._broken = max(self._broken, self._number)
+                self._highest = max(self._highest, self._number)
