@@ -61,8 +61,7 @@ class ForceSensor:
         """What is wrong where the sensor does not answer."""
         return (
             f"the force-torque sensor in Gazebo does not answer every step on {self._topic}: has "
-            "the world the system gz-sim-forcetorque-system, and is the sensor's update_rate that "
-            "of the physics?"
+            "the world the system gz-sim-forcetorque-system, and is the sensor's update_rate 0?"
         )
 
     def next(self) -> Array | None:

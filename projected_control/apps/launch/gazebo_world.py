@@ -200,7 +200,6 @@ def _write_scene(
     if setting.friction:
         friction = _friction(setting)
         given |= {"friction": repr(friction["coulomb"]), "damping": repr(friction["viscous"])}
-    given |= {"sensor_rate": repr(controller.rate)}
     given |= {"gazebo": "true", "yaw": repr(setting.yaw), **arguments}
     description = build.description_file(controller.robot_description_file)
     files.model.write_text(read_description(description, given).urdf, encoding="utf-8")
