@@ -85,7 +85,7 @@ setup(
     maintainer_email="projected_control@example.com",
     license="BSD-3-Clause",
     packages=find_packages(include=[NAME, f"{NAME}.*"]),
-    package_data={NAME: ["py.typed"]},
+    package_data={NAME: ["py.typed"], f"{NAME}.native": ["cpp/*"]},
     data_files=[
         ("share/ament_index/resource_index/packages", [f"resource/{NAME}"]),
         (f"share/{NAME}", ["package.xml"]),
@@ -106,8 +106,13 @@ setup(
     extras_require={
         # What the command line draws and shows; the library and the nodes work without.
         "apps": ["matplotlib", "rich"],
+        # Headers that Pinocchio's wheels lack, to build the native loop where there is a compiler.
+        "native": ["cmeel-eigen>=3.4,<3.5"],
         "ros": ROS_JAZZY,
+        # Descriptions of real arms, on which test/test_real_arms.py runs.
+        "arms": ["example-robot-data>=4.3"],
         "test": [
+            "cmeel-eigen>=3.4,<3.5",
             "pytest",
             "pytest-timeout",
             "hypothesis",

@@ -31,18 +31,31 @@ if TYPE_CHECKING:
         Waypoints,
     )
     from projected_control.errors import ProjectedControlError
-    from projected_control.model.arm import Arm
+    from projected_control.model.arm import Arm, OffsetFrame
     from projected_control.model.constrained_arm import ConstrainedArm
     from projected_control.model.constraints import (
+        Angle,
         Constraint,
+        Distance,
+        FrameFixed,
+        Hinge,
+        JointCoupling,
+        JointLocked,
         LoopClosure,
         Moving,
+        Parallel,
         PointAtPoint,
+        PointOnCircle,
+        PointOnCylinder,
+        PointOnHeightMap,
         PointOnLine,
         PointOnPlane,
+        PointOnSphere,
         Stack,
+        with_mimics,
     )
     from projected_control.model.coordinates import Coordinate, Coordinates
+    from projected_control.model.inverse_dynamics import InverseDynamics, inverse_dynamics
     from projected_control.model.projection import Metric
     from projected_control.ports import Port, RawState, Runner, SimulatedArm, SteppedArm, run
     from projected_control.resources import share_file
@@ -57,6 +70,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "Angle",
     "Arm",
     "Constant",
     "ConstrainedArm",
@@ -65,12 +79,18 @@ __all__ = [
     "Controller",
     "Coordinate",
     "Coordinates",
+    "Distance",
     "ForceController",
     "ForceGains",
     "ForceSensor",
     "ForceSource",
+    "FrameFixed",
     "Guard",
+    "Hinge",
+    "InverseDynamics",
+    "JointCoupling",
     "JointFriction",
+    "JointLocked",
     "Law",
     "Limits",
     "LoopClosure",
@@ -79,11 +99,17 @@ __all__ = [
     "MotionGains",
     "MotionLimits",
     "Moving",
+    "OffsetFrame",
+    "Parallel",
     "PassiveJointController",
     "Plant",
     "PointAtPoint",
+    "PointOnCircle",
+    "PointOnCylinder",
+    "PointOnHeightMap",
     "PointOnLine",
     "PointOnPlane",
+    "PointOnSphere",
     "Port",
     "ProjectedControlError",
     "RawState",
@@ -99,15 +125,19 @@ __all__ = [
     "Waypoints",
     "__version__",
     "assemble",
+    "inverse_dynamics",
     "run",
     "share_file",
     "start_of",
+    "with_mimics",
 ]
 
 _HOMES = {
-    "model.arm": "Arm",
+    "model.arm": "Arm OffsetFrame",
     "model.constraints": (
-        "Constraint LoopClosure Moving PointAtPoint PointOnLine PointOnPlane Stack"
+        "Angle Constraint Distance FrameFixed Hinge JointCoupling JointLocked LoopClosure Moving "
+        "Parallel PointAtPoint PointOnCircle PointOnCylinder PointOnHeightMap PointOnLine "
+        "PointOnPlane PointOnSphere Stack with_mimics"
     ),
     "control": (
         "Controller ForceController ForceGains Law MotionController MotionGains "
@@ -121,6 +151,7 @@ _HOMES = {
     "ports": "Port RawState Runner SimulatedArm SteppedArm run",
     "control.loop": "ControlLoop Tick",
     "model.constrained_arm": "ConstrainedArm",
+    "model.inverse_dynamics": "InverseDynamics inverse_dynamics",
     "model.projection": "Metric",
     "control.references": "Constant MotionLimits Reference SetPoint Sine Sines Waypoints",
     "resources": "share_file",

@@ -32,6 +32,23 @@ COMPILED: bool = numba is not None
 """True where the kernels are machine code, False where they run as NumPy."""
 
 
+def kernel_sources() -> list[Path]:
+    """The files of this package that declare kernels, or layouts of what they work on."""
+    package = Path(__file__).parent
+    paths = [
+        path for path in sorted(package.rglob("*.py")) if package / "native" not in path.parents
+    ]
+    return [path for path in paths if b"@compiled" in (t := path.read_bytes()) or b"Layout" in t]
+
+
+def kernel_digest() -> str:
+    """A digest of all that is compiled, as hexadecimal digits."""
+    digest = hashlib.sha256()
+    for path in kernel_sources():
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
 def _cache_directory() -> str | None:
     """Where compiled kernels are kept between runs, or None where nothing can be written.
 
@@ -39,14 +56,9 @@ def _cache_directory() -> str | None:
     calls, nor of the layouts they unpack. One folder per state of all files that declare either
     makes a stale mixture impossible.
     """
-    digest = hashlib.sha256()
-    for path in sorted(Path(__file__).parent.rglob("*.py")):
-        source = path.read_bytes()
-        if b"@compiled" in source or b"Layout" in source:
-            digest.update(source)
     try:
         root = Path(os.environ.get("XDG_CACHE_HOME", "") or Path.home() / ".cache")
-        folder = root / "projected_control" / f"kernels-{digest.hexdigest()[:16]}"
+        folder = root / "projected_control" / f"kernels-{kernel_digest()[:16]}"
         folder.mkdir(parents=True, exist_ok=True)
     except (OSError, RuntimeError):
         return None
@@ -137,7 +149,29 @@ def _teach_view() -> None:
         return result._getvalue()
 
 
+def memory_fence() -> None:
+    """Keep all reads and writes before it before all that come after it, for other threads.
+
+    Kernels know it by one instruction; in plain Python the interpreter keeps the order.
+    """
+
+
+def _teach_fence() -> None:
+    from numba.core import types
+    from numba.extending import lower_builtin, type_callable
+
+    @type_callable(memory_fence)
+    def type_of_fence(context: Any) -> Any:
+        return lambda: types.none
+
+    @lower_builtin(memory_fence)
+    def make_fence(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        builder.fence("seq_cst")
+        return context.get_dummy_value()
+
+
 if COMPILED:
     _teach_view()
+    _teach_fence()
 
 _CACHE = _cache_directory() if COMPILED else None

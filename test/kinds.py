@@ -7,18 +7,30 @@ from arms import random_urdf, three_link_arm
 
 from projected_control.model.arm import Arm
 from projected_control.model.constraints import (
+    Angle,
     Constraint,
+    Distance,
+    FrameFixed,
     FunctionConstraint,
+    Hinge,
+    JointCoupling,
+    JointLocked,
     LoopClosure,
     Moving,
+    Parallel,
     PointAtPoint,
+    PointOnCircle,
+    PointOnCylinder,
+    PointOnHeightMap,
     PointOnLine,
     PointOnPlane,
+    PointOnSphere,
     Stack,
     Target,
     plane_axes,
 )
-from projected_control.model.scalar_functions import HeadingInPlane, JointPosition
+from projected_control.model.function_kinds import HeadingInPlane, JointPosition
+from projected_control.model.height_map import HeightMap
 
 LEVEL = [0.0, 0.0, 1.0]
 POINT = [0.1, -0.2, 0.3]
@@ -85,7 +97,15 @@ def wave(time):
     )
 
 
+def hills():
+    """A wavy surface with slopes of order one."""
+    x, y = np.meshgrid(np.linspace(0, 2, 21), np.linspace(0, 2, 21), indexing="ij")
+    return HeightMap(0.1 * np.sin(3 * x) * np.cos(2 * y) + 0.05 * x * y, 0.1)
+
+
 AXES = plane_axes(LEVEL)
+TOOL = [0.6, 0.0, 0.8]
+POSE = {"point": POINT, "orientation": [0.3, -0.4, 0.5]}
 KINDS = {
     "line": lambda tip, other: PointOnLine(tip, POINT, [1.0, 2.0, 3.0]),
     "line in a plane": lambda tip, other: PointOnLine(tip, POINT, [1.0, 2.0, 0.0], LEVEL),
@@ -101,6 +121,32 @@ KINDS = {
             HeadingInPlane(tip, np.array([0.0, 0.6, 0.8]), *AXES, 0.2),
         ]
     ),
+    "circle": lambda tip, other: PointOnCircle(tip, POINT, [1.0, 2.0, 3.0], 0.3),
+    "circle in a plane": lambda tip, other: PointOnCircle(tip, POINT, LEVEL, 0.3, LEVEL),
+    "sphere": lambda tip, other: PointOnSphere(tip, POINT, 0.3),
+    "cylinder": lambda tip, other: PointOnCylinder(tip, POINT, [1.0, 2.0, 3.0], 0.3),
+    "height map": lambda tip, other: PointOnHeightMap(tip, hills(), [-1.0, -1.0, 0.1]),
+    "tilted height map": lambda tip, other: PointOnHeightMap(tip, hills(), POINT, [1.0, 2.0, 3.0]),
+    "distance from a point": lambda tip, other: Distance(tip, 0.3, point=POINT),
+    "distance of two frames": lambda tip, other: Distance(tip, 0.3, other),
+    "parallel": lambda tip, other: Parallel(tip, TOOL, [1.0, 2.0, 3.0]),
+    "parallel to a frame": lambda tip, other: Parallel(tip, TOOL, [1.0, 2.0, 3.0], other),
+    "angle": lambda tip, other: Angle(tip, TOOL, [1.0, 2.0, 3.0], 0.7),
+    "angle of two frames": lambda tip, other: Angle(tip, TOOL, [1.0, 2.0, 3.0], 2.0, other),
+    "weld": lambda tip, other: FrameFixed(tip, **POSE),
+    "pad": lambda tip, other: FrameFixed(tip, ["tz", "rx", "ry"], **POSE),
+    "key": lambda tip, other: FrameFixed(tip, ["tx", "rz"], **POSE),
+    "weld to a frame": lambda tip, other: FrameFixed(tip, **POSE, other=other),
+    "hinge": lambda tip, other: Hinge(tip, TOOL, POINT, [1.0, 2.0, 3.0]),
+    "hinge on a frame": lambda tip, other: Hinge(tip, TOOL, POINT, [1.0, 2.0, 3.0], other),
+    "loop in six directions": lambda tip, other: LoopClosure(
+        tip, other, directions=["tx", "ty", "tz", "rx", "ry", "rz"], **POSE
+    ),
+    "loop that slides": lambda tip, other: LoopClosure(
+        tip, other, directions=["tx", "ty", "rx", "rz"], **POSE
+    ),
+    "gear": lambda tip, other: JointCoupling("joint_2", "joint_1", -2.5, 0.1),
+    "lock": lambda tip, other: JointLocked("joint_2", 0.4),
     "stack": lambda tip, other: Stack(
         [PointOnPlane(tip, POINT, [1.0, 1.0, 0.0]), PointOnLine(other, POINT, [1.0, 0.0, 0.0])]
     ),

@@ -9,6 +9,7 @@ from arms import URDF, random_state, random_urdf, three_link_arm
 
 from projected_control.errors import InvalidDescription, InvalidValue, UnknownName
 from projected_control.model.arm import Arm, JointLimits
+from projected_control.model.constraints import with_mimics
 
 CASES = {
     "chain": {"n": 7},
@@ -251,15 +252,11 @@ def changed(old, new):
         (GOOD.replace("<mass value=", '<mass value="-1" was='), "the negative mass -1 kg"),
         (GOOD.replace("<mass value=", '<mass value="heavy" was='), "finite number, got 'heavy'"),
         (GOOD.replace("<mass value=", '<mass value="nan" was='), "must be a finite number"),
-        (GOOD.replace('ixy="0.001"', 'ixy="1"'), r"inertia that is not positive: principal mom"),
         (changed('upper="3"', 'upper="-4"'), "inconsistent limits: lower -3 is not below upper -4"),
         (changed('effort="50"', 'effort="-1"'), "got effort -1 and velocity 5"),
-        (changed('velocity="5"', 'velocity="0"'), "got effort 50 and velocity 0"),
         (changed('lower="-3"', 'lower="inf"'), "lower limit of joint 'joint_1' .* finite number"),
-        (changed(LIMIT, ""), "joint 'joint_1' in the robot description has no <limit>"),
         (changed('type="revolute"', 'type="floating"'), "of type 'floating'; an arm has revolute"),
         (changed('type="revolute"', 'type="planar"'), "of type 'planar'; an arm has revolute"),
-        (changed(LIMIT, LIMIT + '<mimic joint="joint_2"/>'), "joint 'joint_1' mimics 'joint_2'"),
         (changed('<child link="link_1"/>', '<child link="?"/>'), "Pinocchio cannot read"),
     ],
 )
@@ -274,6 +271,55 @@ def test_binary_file_is_refused(tmp_path):
     path.write_bytes(b"\xff\xfe\x00\x81")
     with pytest.raises(InvalidDescription, match="not a text file"):
         Arm.from_urdf(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (GOOD.replace('ixy="0.001"', 'ixy="1"'), "inertia that is not positive: principal moments"),
+        (changed('velocity="5"', 'velocity="0"'), "joint 'joint_1' has no velocity limit"),
+        (changed(' effort="50"', ""), "joint 'joint_1' has no effort limit"),
+        (changed('lower="-3" upper="3" ', ""), "joint 'joint_1' has no lower and upper limit"),
+        (changed(LIMIT, ""), "joint 'joint_1' has no <limit>: it counts as unlimited"),
+        (changed(LIMIT, LIMIT + '<mimic joint="nobody"/>'), "'nobody', which is no movable joint"),
+    ],
+)
+def test_doubtful_descriptions_are_loaded_with_a_warning(text, message):
+    arm = Arm.from_urdf(text, allow_massless=True)
+    assert any(message in warning for warning in arm.warnings), arm.warnings
+    assert not Arm.from_urdf(GOOD).warnings
+
+
+def test_a_mimic_joint_is_passive_and_coupled():
+    mimic = '<mimic joint="joint_2" multiplier="-2" offset="0.1"/>'
+    arm = Arm.from_urdf(changed(LIMIT, LIMIT + mimic))
+    assert arm.passive == {"joint_1"}
+    held = with_mimics(arm, None)
+    assert held.row_names == ("joint_1.1",)
+    arm.update(np.array([0.7, 0.2]), np.zeros(2))
+    np.testing.assert_allclose(held.residual(arm), [0.7 + 2.0 * 0.2 - 0.1], atol=1e-15)
+    with pytest.raises(InvalidValue, match="mimics 'joint_2', which is locked"):
+        Arm.from_urdf(changed(LIMIT, LIMIT + mimic), joints=["joint_1"])
+
+
+def test_rotors_and_a_load_change_the_inertia():
+    """Armature adds to the diagonal of M; a load counts as a point mass on its link, live."""
+    plain, q = Arm.from_urdf(GOOD), np.array([0.3, -0.4])
+    geared = Arm.from_urdf(GOOD, armature=[0.2, 0.1])
+    for arm in (plain, geared):
+        arm.update(q, np.zeros(2))
+    np.testing.assert_allclose(geared.M - plain.M, np.diag([0.2, 0.1]), atol=1e-14)
+    M, h = plain.M.copy(), plain.h.copy()
+    plain.set_payload("link_2", 2.0, [0.1, 0.0, 0.2])
+    tip = plain.update(q, np.zeros(2)).frame("link_2")
+    spin = np.cross(tip.jacobian[3:].T, tip.rotation @ [0.1, 0.0, 0.2]).T
+    J = tip.jacobian[:3] + spin
+    np.testing.assert_allclose(plain.M - M, 2.0 * J.T @ J, atol=1e-12)
+    np.testing.assert_allclose(plain.h - h, J.T @ [0.0, 0.0, 2.0 * 9.81], atol=1e-12)
+    plain.set_payload("link_2", 0.0)
+    np.testing.assert_allclose(plain.update(q, np.zeros(2)).M, M, atol=1e-15)
+    with pytest.raises(InvalidValue, match="armature must be one number or 2"):
+        Arm.from_urdf(GOOD, armature=[0.1, 0.2, 0.3])
 
 
 def test_mimicking_joint_can_be_locked():

@@ -11,15 +11,20 @@ import pytest
 from quiet import TooLate
 
 from projected_control.apps import bench, cli
-from projected_control.apps.bench import faults, tick
-from projected_control.apps.bench.tick_cases import CASES, spatial_arm
+from projected_control.apps.bench import faults, peers, realtime, simulation, tick
+from projected_control.apps.bench.five_bar import five_bar_loop
+from projected_control.apps.bench.tick_cases import CASES, LARGE, spatial_arm
 from projected_control.apps.bench.timing import TICKS, Timing, record
 from projected_control.compiled import COMPILED
 from projected_control.control.guard import Action
+from projected_control.native.library import reason_against
 from projected_control.ports import run
 
-ANY = ("--bound", "1e9")
+ANY = ("--bound", "1e9", "--native-bound", "1e9")
 """No clock is judged."""
+
+NATIVE = not reason_against()
+ENGINES = ("numba" if COMPILED else "numpy", *(["native"] if NATIVE else []))
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.joints}-{case.law}")
@@ -59,7 +64,11 @@ def test_json(capsys):
     assert numbers["compiled"] is COMPILED
     assert numbers["within_bound"] is True
     found = [(case["joints"], case["rows"], case["law"]) for case in numbers["cases"]]
-    assert found == [(3, 1, "hybrid"), (3, 1, "passive"), (7, 3, "hybrid"), (7, 3, "passive")]
+    expected = [(3, 1, "hybrid"), (3, 1, "passive"), (7, 3, "hybrid"), (7, 3, "passive")]
+    assert list(dict.fromkeys(found)) == [*expected, *([(30, 12, "hybrid")] if NATIVE else [])]
+    assert [case["engine"] for case in numbers["cases"] if case["joints"] == 3] == [*ENGINES] * 2
+    for case in numbers["cases"]:
+        assert case["pinocchio"].endswith("C++" if case["engine"] == "native" else "Python")
     for case in numbers["cases"]:
         assert 0.0 < case["pinocchio_us"] < case["p50_us"] <= case["p99_us"]
         assert math.isfinite(case["ratio"])
@@ -69,22 +78,33 @@ def test_json(capsys):
 def test_table_says_whether_the_bound_is_met(capsys):
     assert cli.main(["bench", "tick", "--seconds", "0.01", *ANY]) == 0
     out = capsys.readouterr().out
-    assert len(out.splitlines()) == 1 + len(CASES) + 1
-    assert "At most 1e+09 times Pinocchio alone: met;" in out
-    quick, slow = (Timing(CASES[0], us, us, 2.0, 1) for us in (9.0, 11.0))
-    assert ": met;" in tick._verdict([quick], 5.0, True)
-    assert "not met (is the computer busy?" in tick._verdict([quick, slow], 5.0, True)
-    assert "install numba" in tick._verdict([slow], 5.0, False)
+    assert "Against Pinocchio alone: met;" in out
+    assert "at most 1e+09 times with 3 joints, here " in out
+    quick, slow = (Timing(CASES[0], "numba", us, us, 2.0, 1) for us in (9.0, 11.0))
+    bounds = {quick: 5.0, slow: 5.0}
+    assert ": met;" in tick._verdict([quick], bounds, True)
+    assert "not met (is the computer busy?" in tick._verdict([quick, slow], bounds, True)
+    assert "install numba" in tick._verdict([slow], bounds, False)
+
+
+def test_ticks_in_cpp_have_bounds_of_their_own():
+    """Twice Pinocchio's pass with 3 joints, 2.3 times with 7; 30 joints are only measured."""
+    three, seven = (Timing(CASES[i], "native", 4.5, 5.0, 2.0, 1) for i in (0, 2))
+    large = Timing(LARGE, "native", 200.0, 300.0, 2.0, 1)
+    bounds = {t: tick._bound(t, 5.0, None) for t in (three, seven, large)}
+    assert list(bounds.values()) == [2.0, 2.3, None]
+    (sentence,) = tick.missed([three, seven, large], bounds)
+    assert "with 3 joints (native) took 2.25 times" in sentence
 
 
 @pytest.mark.parametrize("arguments", [[], ["--json"]])
 def test_a_bound_that_nothing_meets_is_missed(capsys, arguments):
     """Exit status 1, and a sentence for each case on standard error."""
-    impossible = ["--bound", "0.001"]
+    impossible = ["--bound", "0.001", "--native-bound", "0.001"]
     assert cli.main(["bench", "tick", "--seconds", "0.01", *impossible, *arguments]) == 1
     out, err = capsys.readouterr()
-    assert err.count("bound missed: a tick of the ") == len(CASES)
-    assert "7 joints took" in err
+    assert err.count("bound missed: a tick of the ") == len(CASES) * len(ENGINES)
+    assert "7 joints (numba) took" in err or not COMPILED
     assert "it may take 0.001 times that" in err
     if arguments:
         assert json.loads(out)["within_bound"] is False
@@ -159,3 +179,58 @@ def test_measurements_are_subcommands():
     for name in bench.MEASUREMENTS:
         arguments = cli.parser().parse_args(["bench", name])
         assert arguments.measure is import_module(f"{bench.__name__}.{name}").run
+
+
+SLOW = ("--bound", "1e-9", "--native-bound", "1e-9")
+
+
+def test_simulation_reports_as_json(capsys):
+    status = cli.main(["bench", "simulation", "--seconds", "0.01", *SLOW, "--json"])
+    numbers = json.loads(capsys.readouterr().out)
+    assert status == 0
+    assert numbers["within_bound"]
+    found = [(case["joints"], case["engine"]) for case in numbers["cases"]]
+    assert found == [(joints, engine) for joints in (3, 7) for engine in ENGINES]
+    for case in numbers["cases"]:
+        assert set(case) >= {"arm", "joints", "engine", "times_real_time"}
+        assert case["ticks"] >= simulation.CHUNK
+        assert case["times_real_time"] > 0.0
+
+
+def test_a_simulation_that_is_too_slow_fails(capsys):
+    status = cli.main(["bench", "simulation", "--seconds", "0.01", "--bound", "1e9"])
+    captured = capsys.readouterr()
+    assert status == bench.EXIT_MISSED
+    assert "bound missed: a closed loop with 3 joints went" in captured.err
+    assert "7 joints" not in captured.err
+    assert "times real time" in captured.out
+
+
+def test_a_native_loop_that_wakes_up_late_is_missed_in_words():
+    def row(loop, p99):
+        return {
+            "condition": "busy interpreter thread",
+            "loop": loop,
+            "fifo": True,
+            "late_us": {"p99": p99},
+        }
+
+    assert realtime.missed([row("bare", 50.0), row("native", 59.0)], 1.2) == []
+    (sentence,) = realtime.missed([row("bare", 50.0), row("native", 61.0)], 1.2)
+    assert "the native loop woke up 61.0 µs late (p99), a bare thread 50.0 µs" in sentence
+
+
+def test_placo_is_judged_by_native_ticks_alone():
+    peer = {"name": "placo 1", "robot": "five-bar", "ratio": 0.7}
+    assert peers.missed([peer], "numba", 0.6) == []
+    assert "took 0.70 times placo 1's" in peers.missed([peer], "native", 0.6)[0]
+
+
+def test_the_five_bar_is_closed_and_its_motors_move_it():
+    loop, hardware = five_bar_loop()
+    statistics = run(loop, hardware, 300)
+    model = loop.controller.model
+    assert (model.n, model.m, model.k, model.rank) == (4, 2, 2, 2)
+    assert np.linalg.norm(model.residual) < 1e-9
+    assert set(statistics.actions) == {Action.FOLLOW}
+    assert np.abs(loop.controller.error[0]).max() < 0.04  # it began at 0.05

@@ -8,7 +8,21 @@ from projected_control.control import AntiWindup, Law
 from projected_control.control.references import ReferencePoint
 from projected_control.control.state import RawState
 from projected_control.errors import InvalidValue, ProjectedControlError, UnknownName
-from projected_control.model.constraints import LoopClosure, PointAtPoint, PointOnLine, PointOnPlane
+from projected_control.model.constraints import (
+    Angle,
+    Distance,
+    FrameFixed,
+    Hinge,
+    JointCoupling,
+    JointLocked,
+    LoopClosure,
+    Parallel,
+    PointAtPoint,
+    PointOnCircle,
+    PointOnLine,
+    PointOnPlane,
+    PointOnSphere,
+)
 from projected_control.resources import share_file
 from projected_control.settings import build as build
 from projected_control.settings.nodes import ARM, FORCE, MOTION, PASSIVE, checked, parameters_of
@@ -16,7 +30,7 @@ from projected_control.settings.nodes import ARM, FORCE, MOTION, PASSIVE, checke
 START = [-2.8, 2.0, 0.8]
 SLIDER = {
     "robot_description_file": "three_link_slider.urdf.xacro",
-    "constraint.kind": "line",
+    "constraint.kind": "point_on_line",
     "constraint.frame": "tip",
     "constraint.point": [0.0, -0.27, 0.0],
     "constraint.direction": [1.0, 0.0, 0.0],
@@ -126,17 +140,34 @@ def test_nothing_of_the_demo_arm_is_assumed():
 
 # Constraints
 
+LEVEL = [0, 0, 1]
+
+
+def kind(name, **settings):
+    """Parameters of a constraint of this kind."""
+    return {"constraint.kind": name, **{f"constraint.{k}": v for k, v in settings.items()}}
+
+
 KINDS = {
-    "line": ({}, PointOnLine, 1),
-    "line in space": ({**SPATIAL, "constraint.kind": "line"}, PointOnLine, 2),
-    "plane": ({"constraint.kind": "plane", "constraint.direction": [0, 1, 0]}, PointOnPlane, 1),
-    "point": ({"constraint.kind": "point"}, PointAtPoint, 2),
-    "point in space": ({**SPATIAL, "constraint.kind": "point"}, PointAtPoint, 3),
-    "loop": (
-        {"constraint.kind": "loop", "constraint.other_frame": "base_link"},
-        LoopClosure,
-        2,
+    "point_on_line": ({}, PointOnLine, 1),
+    "point_on_line in space": ({**SPATIAL, **kind("point_on_line")}, PointOnLine, 2),
+    "point_on_plane": (kind("point_on_plane", direction=[0, 1, 0]), PointOnPlane, 1),
+    "point_at_point": (kind("point_at_point"), PointAtPoint, 2),
+    "point_at_point in space": ({**SPATIAL, **kind("point_at_point")}, PointAtPoint, 3),
+    "point_on_circle": (kind("point_on_circle", radius=0.2, direction=LEVEL), PointOnCircle, 1),
+    "point_on_surface": (kind("point_on_surface", surface="sphere", radius=0.2), PointOnSphere, 1),
+    "distance": (kind("distance", length=0.2), Distance, 1),
+    "parallel": (kind("parallel", axis=[1, 0, 0]), Parallel, 2),
+    "angle": (kind("angle", axis=[1, 0, 0], angle=1.2), Angle, 1),
+    "frame_fixed": (kind("frame_fixed", directions=["tx", "rz"]), FrameFixed, 2),
+    "hinge": (kind("hinge", axis=LEVEL, direction=LEVEL), Hinge, 5),
+    "loop": (kind("loop", other_frame="base_link"), LoopClosure, 2),
+    "joint_coupling": (
+        kind("joint_coupling", joint="joint_1", other_joint="joint_2", ratio=2.0),
+        JointCoupling,
+        1,
     ),
+    "joint_locked": (kind("joint_locked", joint="joint_1", position=0.4), JointLocked, 1),
     "none": ({"constraint.kind": "none"}, None, 0),
 }
 
@@ -148,15 +179,15 @@ def test_every_kind_of_constraint_is_tried_here():
 @pytest.mark.parametrize("node", [MOTION, ARM])
 @pytest.mark.parametrize("name", KINDS)
 def test_every_kind_of_constraint_builds_and_evaluates(name, node):
-    changes, kind, rows = KINDS[name]
+    changes, made_kind, rows = KINDS[name]
     if node == ARM:
         changes = {name: value for name, value in changes.items() if name != "coordinates"}
     settings = made(node, changes)
     constraint = build.build_constraint(settings)
-    if kind is None:
+    if made_kind is None:
         assert constraint is None
         return
-    assert type(constraint) is kind
+    assert type(constraint) is made_kind
     assert constraint.rows == rows
     arm = build.build_arm(settings)
     arm.update(np.full(arm.n, 0.3), np.full(arm.n, 0.1))
@@ -176,9 +207,9 @@ def test_every_kind_of_constraint_builds_and_evaluates(name, node):
             r"'loop' .* needs constraint\.other_frame",
         ),
         ({"constraint.kind": ""}, r"constraint\.kind must be given.* one of "),
-        ({"constraint.point": []}, r"'line' .* needs constraint\.point"),
-        ({"constraint.direction": []}, r"'line' .* needs constraint\.direction"),
-        ({"constraint.frame": ""}, r"'line' .* needs constraint\.frame"),
+        ({"constraint.point": []}, r"'point_on_line' .* needs constraint\.point"),
+        ({"constraint.direction": []}, r"'point_on_line' .* needs constraint\.direction"),
+        ({"constraint.frame": ""}, r"'point_on_line' .* needs constraint\.frame"),
     ],
 )
 def test_bad_constraints_are_refused_with_the_reason(changes, reason):
@@ -211,7 +242,7 @@ def test_a_joint_that_slides_is_a_length():
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"coordinates": ["tip.roll"]}, "must be link.x, link.y, link.z, link.angle or a joint"),
+        ({"coordinates": ["tip.roll"]}, "link.x, link.y, link.z, link.angle or a joint"),
         ({"coordinates": ["hand.x"]}, "unknown frame 'hand'"),
         ({"coordinates": ["hand.angle"]}, "unknown frame 'hand'"),
         ({"coordinates": ["elbow"]}, "unknown joint 'elbow'"),
@@ -438,7 +469,7 @@ def test_plant_starts_where_it_is_told_and_as_fast():
     np.testing.assert_allclose(constraint.jacobian(arm) @ state.v, 0.0, atol=1e-9)
 
 
-@pytest.mark.parametrize("name", ["line", "plane", "point", "none"])
+@pytest.mark.parametrize("name", ["point_on_line", "point_on_plane", "point_at_point", "none"])
 def test_plants_with_every_kind_of_constraint_step(name):
     changes = {k: v for k, v in KINDS[name][0].items() if k != "coordinates"}
     hardware = build.build_plant(made(ARM, changes))

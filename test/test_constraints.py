@@ -19,7 +19,7 @@ from projected_control.model.constraints import (
     plane_axes,
 )
 from projected_control.model.dynamics import Problem, projected
-from projected_control.model.scalar_functions import JointPosition, PositionAlong
+from projected_control.model.function_kinds import JointPosition, PositionAlong
 
 
 def wrapped(difference):
@@ -54,7 +54,8 @@ def test_jacobian_and_bias_match_finite_differences(case, kind):
             wrapped(residual(q + step * e) - residual(q - step * e)) / (2 * step)
             for e in np.eye(arm.n)
         ]
-        np.testing.assert_allclose(A, np.transpose(columns), atol=2e-8)
+        right = np.abs(residual(q)) != 1.0  # on the wrong side of an axis the residual is put at ±1
+        np.testing.assert_allclose(A[right], np.transpose(columns)[right], atol=2e-8)
         step = 1e-4
         near = (jacobian(q + step * v) - jacobian(q - step * v)) @ v / (2 * step)
         far = (jacobian(q + 2 * step * v) - jacobian(q - 2 * step * v)) @ v / (4 * step)

@@ -1,6 +1,7 @@
 """Independent coordinates: derivatives, names, angles by the short way."""
 
 import numpy as np
+import pinocchio
 import pytest
 from arms import UPRIGHT, random_state, random_urdf, slider_crank_case, three_link_arm
 
@@ -26,8 +27,35 @@ def all_kinds(tip):
             Coordinate.heading(tip, LEVEL),
             Coordinate.heading(tip, [0.3, -0.2, 1.0], name="tilted"),
             Coordinate.joint("joint_2"),
+            Coordinate.along(tip, [1.0, 2.0, -1.0], "link_1", name="from a link"),
+            Coordinate.about(tip, [0.3, -0.2, 1.0], [0.0, 0.6, 0.8]),
+            Coordinate.tilt(tip, [0.0, 0.6, 0.8], [1.0, 2.0, -1.0]),
+            Coordinate.round(tip, [0.01, -0.02, 0.0], [0.1, -0.2, 1.0]),
+            Coordinate.centre_of_mass("x"),
+            Coordinate.centre_of_mass([1.0, 2.0, -1.0]),
         ]
     )
+
+
+def test_the_centre_of_mass_is_pinocchios():
+    arm = Arm.from_urdf(random_urdf(3, 7))
+    q, v = random_state(arm, 2)
+    arm.update(q, v)
+    model = arm.pinocchio_model
+    expected = pinocchio.centerOfMass(model, model.createData(), q)
+    theta = Coordinates([Coordinate.centre_of_mass(axis) for axis in "xyz"])
+    np.testing.assert_allclose(theta.value(arm), expected, atol=1e-14)
+    jacobian = pinocchio.jacobianCenterOfMass(model, model.createData(), q)
+    np.testing.assert_allclose(theta.jacobian(arm), jacobian, atol=1e-14)
+
+
+def test_turns_are_counted():
+    """Two and a half turns of the first joint: the tip has gone round by 5π, not by π."""
+    arm = three_link_arm()
+    theta = Coordinates([Coordinate.round("tip", [0.0, 0.0, 0.0], LEVEL)])
+    for angle in np.linspace(0.0, 5.0 * np.pi, 60):
+        found = theta.value(arm.update(np.array([angle, 0.0, 0.0]), np.zeros(3)))
+    assert found[0] == pytest.approx(5.0 * np.pi, abs=1e-12)
 
 
 @pytest.mark.parametrize("case", ARMS.values(), ids=ARMS.keys())
@@ -96,11 +124,12 @@ def test_difference_goes_the_short_way_round_for_headings_only():
 
 def test_names_and_units():
     theta = all_kinds("tip")
-    assert theta.names == ("tip.x", "tip.z", "tip.along", "tip.angle", "tilted", "joint_2")
-    assert [c.unit for c in theta.members] == ["m", "m", "m", "rad", "rad", "rad"]
-    assert theta.size == 6
+    assert theta.names[:6] == ("tip.x", "tip.z", "tip.along", "tip.angle", "tilted", "joint_2")
+    units = ["m", "m", "m", "rad", "rad", "rad", "m", "rad", "rad", "rad", "m", "m"]
+    assert [c.unit for c in theta.members] == units
+    assert theta.size == 12
     assert Coordinates.of_joints(["joint_3", "joint_1"]).names == ("joint_3", "joint_1")
-    np.testing.assert_array_equal(theta.periodic, [False, False, False, True, True, False])
+    assert np.flatnonzero(theta.periodic).tolist() == [3, 4, 7]
 
 
 def test_model_evaluates_coordinates(planar_arm):

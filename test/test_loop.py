@@ -100,6 +100,17 @@ def test_statistics_count_what_happened():
     assert seen == [(0, 0), (1, 0), (2, 2), (3, 2), (4, 1)]
 
 
+def test_statistics_of_a_run_stay_when_the_loop_runs_again():
+    loop, q, _ = make_loop()
+    arm = SimulatedArm(Plant(slider_model(), T), q)
+    first = run(loop, arm, 20)
+    summary = first.totals.summary()
+    second = run(loop, arm, 7)
+    assert (first.ticks, second.ticks) == (20, 7)
+    assert first.totals.summary() == summary
+    assert sum(second.actions.values()) == 7
+
+
 def test_an_arm_is_given_back_after_an_error():
     loop, q, _ = make_loop()
     arm = Replay([state(q, 0)])

@@ -37,12 +37,12 @@ def slider(tmp_path):
 def test_sections_count_in_their_order_and_groups_may_be_written_either_way(tmp_path):
     file = write(
         tmp_path / "a.yaml",
-        "/**: {ros__parameters: {gains.damping: [1.0], constraint: {kind: line}}}\n"
+        "/**: {ros__parameters: {gains.damping: [1.0], constraint: {kind: point_on_line}}}\n"
         "motion_controller: {ros__parameters: {gains: {damping: [2.0]}, law: idc}}\n"
         "/ns/force_controller: {ros__parameters: {gains: {damping: [3.0]}}}\n"
         "controller_manager: {ros__parameters: {update_rate: 500}}\n",
     )
-    assert read_parameter_file(file) == {"gains.damping": [1.0], "constraint.kind": "line"}
+    assert read_parameter_file(file) == {"gains.damping": [1.0], "constraint.kind": "point_on_line"}
     assert read_parameter_file(file, MOTION)["gains.damping"] == [2.0]
     assert read_parameter_file(file, FORCE)["gains.damping"] == [3.0]
     assert "law" not in read_parameter_file(file, FORCE)
@@ -82,7 +82,7 @@ def test_a_description_beside_the_file_is_found(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("text", "line", "wrong", "near"),
     [
-        ("constrant:\n  kind: line", 4, "constrant.kind", "constraint.kind"),
+        ("constrant:\n  kind: point_on_line", 4, "constrant.kind", "constraint.kind"),
         ("gains: {damping: [1.0]}\ngains.stifness: 3.0", 4, "gains.stifness", "gains.stiffness"),
         ("joint: [joint_1]", 3, "joint", "joints"),
         ("simulation:\n  strat: [0.0]", 4, "simulation.strat", "simulation.start"),
@@ -224,13 +224,14 @@ def test_check_says_which_joints_are_locked(capsys, slider):
 
 
 def test_check_needs_what_an_arm_in_space_needs(tmp_path, capsys):
-    """`kind: line` took one row of two, as the planar arm's normal was the default."""
+    """`kind: point_on_line` took one row of two, as the planar arm's normal was the default."""
     from arms import random_urdf
 
     (tmp_path / "arm.urdf").write_text(random_urdf(3, 6))
     text = (
         "robot_description_file: arm.urdf\n"
-        "constraint: {kind: line, frame: end_6, point: [0.4, 0.1, 0.2], direction: [1, 0, 0]}\n"
+        "constraint: {kind: point_on_line, frame: end_6, point: [0.4, 0.1, 0.2], "
+        "direction: [1, 0, 0]}\n"
         "coordinates: [end_6.x]"
     )
     file = for_all(tmp_path / "a.yaml", text)

@@ -1,17 +1,21 @@
 """One tick: the same numbers compiled or not, and nothing left behind."""
 
+import inspect
 import json
 import tracemalloc
+from typing import get_type_hints
 
 import numpy as np
 import pytest
-from arms import raw_state, slider_model, state_on
+from arms import planar_chain_model, raw_state, slider_model, spatial_model, state_on
 from python_process import output_of
 
+from projected_control.compiled import interpreted
 from projected_control.control import ForceController, ForceGains, MotionGains
 from projected_control.control.loop import ControlLoop
 from projected_control.control.references import Sine, Sines
 from projected_control.control.state import RawState
+from projected_control.control.tick import TickArguments, tick
 
 T = 1e-3
 SCRIPT = """
@@ -100,6 +104,44 @@ def running():
 
     loop.warm_up()
     return tick_on
+
+
+@pytest.mark.parametrize("build", [slider_model, spatial_model, planar_chain_model])
+def test_arguments_are_as_declared(build):
+    """Names and order of the kernel; type, order, shape or layout of every array of a loop."""
+    parameters = list(inspect.signature(interpreted(tick)).parameters)
+    assert parameters[5:] == list(TickArguments._fields)
+    controller = ForceController(build(), MotionGains(480.0, 45.0), ForceGains())
+    model = controller.model
+    loop = ControlLoop(controller, Sines(np.zeros(model.k), [[]] * model.k))
+    sizes = {
+        "n": model.n,
+        "m": model.m,
+        "k": model.k,
+        "p": controller.passive.size,
+        "joints": model.n + 1,
+        "frames": int(model.arguments.sizes[3]),
+        "functions": model.m + model.k,
+        "extra": 0,
+        "motion": loop.arguments.reference.size,
+        "force": loop.arguments.force_reference.size,
+    }
+    hints = get_type_hints(TickArguments, include_extras=True)
+    for name, array in loop.arguments._asdict().items():
+        declared = hints[name].__metadata__[0]
+        assert array.dtype == (np.int64 if declared.whole else np.float64), name
+        assert array.flags["F_CONTIGUOUS" if declared.order == "F" else "C_CONTIGUOUS"], name
+        if declared.layout is None:
+            shape = eval(f"({declared.shape},)", {}, sizes)
+            assert array.shape == shape, name
+        elif "pieces" in declared.layout.sizes:
+            own = dict(
+                zip(("size", "pieces", "sines"), array[:3].astype(int).tolist(), strict=True)
+            )
+            assert array.size == declared.layout.size(**own), name
+        else:
+            own = {size: sizes[size] for size in declared.layout.sizes}
+            assert array.size == declared.layout.size(**own), name
 
 
 def test_a_thousand_ticks_leave_nothing_behind(running):

@@ -13,20 +13,38 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from projected_control.compiled import COMPILED, compiled
+from projected_control.control.counters import COUNTERS
 from projected_control.control.force_source import SOURCE
 from projected_control.control.guard import GUARD
+from projected_control.control.mailbox import LETTER
 from projected_control.control.terms import CONTROL
+from projected_control.control.wrench_map import WRENCH
 from projected_control.errors import InvalidValue
 from projected_control.model.constrained_arm import TERMS
+from projected_control.model.frame_terms import FRAMES
+from projected_control.model.motion_tables import MOTION
 from projected_control.model.projection import SVD
-from projected_control.model.scalar_functions import FRAMES, TABLE
-from projected_control.simulation.plant import SLOPE
+from projected_control.model.scalar_functions import TABLE
+from projected_control.simulation.plant_kernels import PLANT
 from projected_control.workspace import BYTES_PER_NUMBER, Layout, Part
 
 Array = NDArray[np.float64]
 LAYOUTS = {
     layout.parts.__name__: layout
-    for layout in (TERMS, CONTROL, SOURCE, GUARD, SVD, FRAMES, TABLE, SLOPE)
+    for layout in (
+        TERMS,
+        CONTROL,
+        SOURCE,
+        GUARD,
+        SVD,
+        FRAMES,
+        TABLE,
+        PLANT,
+        MOTION,
+        WRENCH,
+        LETTER,
+        COUNTERS,
+    )
 }
 
 

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kinds import ARMS, KINDS, LEVEL, POINT, TipOnCircle, wave
 
+from projected_control.control.wrench_map import WRENCH, update_map, write_map
 from projected_control.model.arm import Arm
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.constraints import (
@@ -22,14 +23,16 @@ from projected_control.model.constraints import (
 )
 from projected_control.model.constraints.wrenches import moved_reference
 from projected_control.model.dynamics import Problem, projected
-from projected_control.model.scalar_functions import HeadingInPlane, JointPosition, PositionAlong
+from projected_control.model.function_kinds import HeadingInPlane, JointPosition, PositionAlong
 from projected_control.ports import SimulatedArm
 from projected_control.simulation import Plant, assemble
 
 SEEDS = st.integers(0, 10_000)
-BOTH_ENDS = {"loop", "loop in a plane", "loop with heading"}
+BOTH_ENDS = {
+    name for name in KINDS if name.startswith("loop") or name.endswith((" frame", " frames"))
+}
 BRANCHED = {"stack", "stack with a moving one"}
-AT_THE_TIP = sorted(set(KINDS) - BOTH_ENDS - BRANCHED - {"joint and heading"})
+AT_THE_TIP = sorted(set(KINDS) - BOTH_ENDS - BRANCHED - {"joint and heading", "gear", "lock"})
 
 
 @cache
@@ -313,3 +316,18 @@ def test_a_simulated_sensor_gives_the_multipliers_of_the_dynamics(make, frame):
     assert np.abs(wrench).max() > 0.1
     found = constraint.multipliers(arm, port.frame, wrench)
     np.testing.assert_allclose(found, expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", sorted(set(KINDS) - {n for n in KINDS if "own" in n}))
+@pytest.mark.parametrize("frame", ["end_7", "link_3", "end_4"])
+def test_the_compiled_map_is_pythons(name, frame):
+    """W⁺ as the tick has it, at the frame that is held, further up the arm, and at the other."""
+    arm = random_arm(4)
+    constraint = KINDS[name]("end_7", "end_4")
+    w = WRENCH.view(WRENCH.new(m=constraint.rows), m=constraint.rows)
+    if not write_map(arm, constraint, frame, w):
+        assert any(word in name for word in ("height map", "redundant", "stack with"))
+        return
+    found = np.empty((constraint.rows, 6))
+    update_map(arm.placements, w, found)
+    np.testing.assert_allclose(found, constraint.multiplier_map(arm, frame), atol=1e-9)

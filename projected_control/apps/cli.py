@@ -27,6 +27,7 @@ examples:
   projected-control check my_arm.yaml        whether settings make sense, before anything moves
   projected-control doctor                   what this computer allows, and what to do
   projected-control bench tick               how long one tick of the loop takes on this computer
+  projected-control export                   the kernels as a C library without Python
   projected-control reproduce --help         what each subcommand takes, with examples
 
 exit status: 0 done; 1 checked and found wanting; 2 refused, the reason on standard error; 130

@@ -9,6 +9,7 @@ from projected_control.control.controllers import PassiveJointController
 from projected_control.control.loop import ControlLoop
 from projected_control.control.references import Reference
 from projected_control.errors import ProjectedControlError, Uncontrollable
+from projected_control.model.description import UNLIMITED
 
 Array = NDArray[np.float64]
 
@@ -54,6 +55,22 @@ def require_start(loop: ControlLoop, q: Array, tolerance: float) -> None:
     """Raise where something keeps a controller from starting at q; see `obstacles`."""
     if found := obstacles(loop, q, tolerance):
         raise CannotStart("; ".join(found))
+
+
+def require_limits(loop: ControlLoop) -> None:
+    """Raise where a joint of a real arm has no effort or velocity limit that somebody gave."""
+    limits, names = loop.guard.limits, loop.controller.model.arm.joint_names
+    missing = [
+        f"{name} ({what})"
+        for what, values in (("effort", limits.effort), ("velocity", limits.velocity))
+        for name, value in zip(names, values, strict=True)
+        if not value < UNLIMITED
+    ]
+    if missing:
+        raise CannotStart(
+            f"a real arm does not move without limits: {', '.join(missing)} has none; give them in "
+            "the description, or as limits.effort and limits.velocity"
+        )
 
 
 def require_near(loop: ControlLoop, reference: Reference) -> None:

@@ -9,6 +9,7 @@ from projected_control import validate
 from projected_control.control.force import ForceGains, ForceLoopState
 from projected_control.control.gains import BLEND_SECONDS, Blend, MotionGains
 from projected_control.control.law import Law, compute
+from projected_control.control.mailbox import Mailbox, advance_gains
 from projected_control.control.passive import CONTROLLABILITY_TOLERANCE
 from projected_control.control.terms import CONTROL, Effort
 from projected_control.errors import InvalidValue, Uncontrollable
@@ -23,7 +24,9 @@ class Controller:
     Attributes:
         model: The arm, its constraint and its coordinates, evaluated by `update`.
         law, law_number: Which one, and its number for kernels.
-        arguments: What `law.compute` takes after the state, for compiled loops.
+        passive: Indices of the joints without a motor.
+        work: An array of `ControlTerms`, for compiled loops.
+        mailbox: Where new gains wait for the next tick.
         period: Period of the loop [s].
         gains: In force, or blending in.
         motion: The reference: rows θ_d, θ̇_d, θ̈_d, 3 × k; written by whoever plans.
@@ -41,10 +44,12 @@ class Controller:
             raise InvalidValue("a controller needs coordinates to follow: give the model some")
         self.model, self.law, self.law_number = model, law, int(law)
         self.period = validate.positive("period", period)
-        self._passive = np.flatnonzero(model.arm.actuated == 0.0).astype(np.int64)
-        sizes = {"n": model.n, "m": model.m, "k": model.k, "p": self._passive.size}
-        work = CONTROL.new(**sizes)
-        self._terms = CONTROL.view(work, **sizes)
+        self.passive = np.flatnonzero(model.arm.actuated == 0.0).astype(np.int64)
+        sizes = {"n": model.n, "m": model.m, "k": model.k, "p": self.passive.size}
+        self.work: Array = CONTROL.new(**sizes)
+        self._terms = CONTROL.view(self.work, **sizes)
+        self._terms.period[0] = self.period
+        self.mailbox = Mailbox(model.n, model.m, model.k)
         self.motion, self.error = self._terms.motion, self._terms.error
         self.margins = self._terms.margins
         self.margins[:] = 1.0
@@ -52,12 +57,12 @@ class Controller:
         self._terms.periodic[:] = model.coordinates.periodic
         self.gains = gains
         self._terms.gains[:] = gains.array(model.k)
-        self._blend = Blend(self._terms.gains)
-        self.arguments = (self._passive, model.arguments, work)
+        self._blend = Blend(self._terms.gains, self._terms.gains_blend)
 
     def set_gains(self, gains: MotionGains, seconds: float = BLEND_SECONDS) -> None:
         """Change the gains while running; they come into force over this time [s]."""
-        self._blend.towards(gains.array(self.model.k), seconds)
+        seconds = validate.not_negative("blend time", seconds)
+        self.mailbox.post_gains(gains.array(self.model.k), seconds)
         self.gains = gains
 
     def hold(self, q: ArrayLike, v: ArrayLike | None = None) -> None:
@@ -81,14 +86,16 @@ class Controller:
     @property
     def blending(self) -> bool:
         """Whether new gains are still coming into force."""
-        return self._blend.active or (self.force is not None and self.force.blending)
+        waiting = self.mailbox.blend_pending
+        return waiting or self._blend.active or (self.force is not None and self.force.blending)
 
     def advance(self) -> None:
-        """Blend the gains one tick on."""
-        if self._blend.active:
-            self._blend.advance(self.period)
-        if self.force is not None:
-            self.force.advance()
+        """Take new gains and blend them one tick on, as a tick of the loop does by itself.
+
+        A controller may override this to change its gains in every tick; the loop then calls it
+        before each, and needs Python for that.
+        """
+        advance_gains(self.mailbox.box, self.mailbox.taken, self.model.n, self._terms)
 
     def update(self, q: Array, v: Array, time: float = 0.0) -> Effort:
         """The efforts for this state. One Pinocchio pass, one decomposition, one compiled law."""
@@ -111,7 +118,16 @@ class Controller:
             self.force.reset()
 
     def _compute(self, stop: bool, q: Array, v: Array) -> None:
-        compute(self.law_number, stop, q, v, *self.arguments)
+        compute(
+            self.law_number,
+            stop,
+            self.model.time,
+            q,
+            v,
+            *self.model.arguments,
+            self.passive,
+            self.work,
+        )
 
 
 class MotionController(Controller):
@@ -158,7 +174,7 @@ class ForceController(Controller):
     ) -> None:
         _refuse_passive(model)
         super().__init__(model, gains, period, Law.HYBRID)
-        self.force = ForceLoopState(force_gains, self._terms, self.period)
+        self.force = ForceLoopState(force_gains, self._terms, self.period, self.mailbox)
 
 
 class PassiveJointController(Controller):
@@ -185,7 +201,7 @@ class PassiveJointController(Controller):
         law = Law.PASSIVE if force_gains is None else Law.PASSIVE_FORCE
         super().__init__(model, gains, period, law)
         if force_gains is not None:
-            self.force = ForceLoopState(force_gains, self._terms, self.period)
+            self.force = ForceLoopState(force_gains, self._terms, self.period, self.mailbox)
 
     @property
     def controllable(self) -> bool:

@@ -13,6 +13,7 @@ then disturbs the motion.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -22,13 +23,22 @@ from numpy.typing import ArrayLike, NDArray
 from projected_control import validate
 from projected_control.compiled import compiled
 from projected_control.control.gains import BLEND_SECONDS, Blend
+from projected_control.control.mailbox import Mailbox
 from projected_control.control.motion import motion_effort
 from projected_control.control.stability import ForceLoop
 from projected_control.control.terms import ControlTerms
 from projected_control.errors import InvalidValue, UnstableForceLoop
 from projected_control.model.constrained_arm import Terms
 from projected_control.model.dynamics import acceleration_kernel
-from projected_control.model.linalg import copy, fill, matvec, matvec_add, matvec_transposed_add
+from projected_control.model.linalg import (
+    axpy,
+    copy,
+    fill,
+    matvec,
+    matvec_add,
+    matvec_transposed,
+    matvec_transposed_add,
+)
 
 Array = NDArray[np.float64]
 
@@ -45,6 +55,11 @@ class AntiWindup(Enum):
     """It waits while the effort is limited."""
     BACK_CALCULATION = "back_calculation"
     """It is led back by what the limits took away, within the tracking time."""
+
+
+_STRATEGIES = tuple(AntiWindup)
+_CONDITIONAL = _STRATEGIES.index(AntiWindup.CONDITIONAL)
+_BACK_CALCULATION = _STRATEGIES.index(AntiWindup.BACK_CALCULATION)
 
 
 @dataclass(frozen=True)
@@ -83,28 +98,79 @@ class ForceGains:
         loop = self.loop(period).require_stable()
         return np.array([self.proportional, self.integral * period, loop.pole, self.integral_limit])
 
+    def anti_windup_array(self, period: float) -> Array:
+        """Number of the strategy, T over the tracking time, and the integral's limit."""
+        strategy = _STRATEGIES.index(self.anti_windup)
+        return np.array([strategy, period / self.tracking_time, self.integral_limit])
+
 
 @compiled
-def force_feedback(wait: bool, c: ControlTerms) -> None:
+def keep_in_range(t: Terms, c: ControlTerms, multipliers: Array) -> None:
+    """x ← A A⁺ x: where rows repeat each other, what no force can be is taken out of x."""
+    matvec(t.A_pinv, multipliers, c.load)
+    matvec(t.A, c.load, multipliers)
+
+
+@compiled
+def force_feedback(wait: bool, t: Terms, c: ControlTerms) -> None:
     """u_λ from the filtered error; a measurement that is not finite is skipped.
+
+    Where A has less than full row rank, λ, e_λ, the integral and u_λ are kept in R(A), so that
+    nothing winds up in directions that do not exist. Rows that are not controlled have no part.
 
     Args:
         wait: Leave the integral as it is: the effort will not be that of this law.
+        t: The evaluated model.
         c: Reference, measurement, gains and state, and what is computed.
     """
     G_F, integral_step, pole, limit = c.force_gains
     filtered, integral, error = c.force_state[0], c.force_state[1], c.force_state[2]
-    for j in range(c.u_lambda.size):
+    m = c.u_lambda.size
+    redundant = t.rank[0] < m
+    for j in range(m):
         known = np.isfinite(c.lambda_measured[j])
         if known:
             if np.isfinite(filtered[j]):
                 filtered[j] += (1.0 - pole) * (c.lambda_measured[j] - filtered[j])
             else:
                 filtered[j] = c.lambda_measured[j]
-        error[j] = c.lambda_desired[j] - filtered[j] if np.isfinite(filtered[j]) else 0.0
+        error[j] = 0.0
+        if np.isfinite(filtered[j]) and c.controlled[j] != 0.0:
+            error[j] = c.lambda_desired[j] - filtered[j]
+    if redundant:
+        keep_in_range(t, c, error)
+    for j in range(m):
+        known = np.isfinite(c.lambda_measured[j])
         if known and np.isfinite(error[j]) and c.integrate[0] != 0.0 and not wait:
             integral[j] = min(max(integral[j] + integral_step * error[j], -limit), limit)
-        c.u_lambda[j] = c.lambda_desired[j] + G_F * error[j] + integral[j]
+    if redundant:
+        keep_in_range(t, c, integral)
+    for j in range(m):
+        if c.controlled[j] == 0.0:
+            integral[j] = 0.0
+        c.u_lambda[j] = c.controlled[j] * (c.lambda_desired[j] + G_F * error[j] + integral[j])
+    if redundant:
+        keep_in_range(t, c, c.u_lambda)
+
+
+@compiled
+def find_shortfall(sent: Array, t: Terms, c: ControlTerms) -> None:
+    """shortfall = A⁺ᵀ (f_sent − f), what the guard took away, seen as a force."""
+    for i in range(sent.size):
+        c.load[i] = (sent[i] - c.effort[2, i]) / t.sqrt_metric[i]
+    matvec_transposed(t.A_pinv, c.load, c.shortfall)
+
+
+@compiled
+def lead_integral(limited: bool, c: ControlTerms) -> None:
+    """Anti-windup: the integral waits, or is led back by the shortfall, while limits act."""
+    strategy = int(c.anti_windup[0])
+    c.integrate[0] = 0.0 if limited and strategy == _CONDITIONAL else 1.0
+    if limited and strategy == _BACK_CALCULATION:
+        integral, limit = c.force_state[1], c.anti_windup[2]
+        axpy(c.anti_windup[1], c.shortfall, integral)
+        for j in range(integral.size):
+            integral[j] = min(max(integral[j], -limit), limit)
 
 
 @compiled
@@ -112,6 +178,9 @@ def normal_effort(t: Terms, c: ControlTerms) -> None:
     """normal = (I − P)(h + M q̈) + Aᵀ u_λ, with q̈ the acceleration under f∥ = tangent.
 
     M_c q̈ = f∥ − P h + M C q̇,   C q̇ = A⁺b.
+
+    Where only some rows S are controlled, nothing is spent on the others:
+    normal = Aᵀ S (A⁺ᵀ(h + M q̈) + u_λ).
     """
     copy(c.tangent, c.net)
     matvec_add(t.P, t.h, c.net, -1.0)
@@ -119,6 +188,12 @@ def normal_effort(t: Terms, c: ControlTerms) -> None:
     acceleration_kernel(t.M, t.P, c.net, c.normal_acceleration, c.acceleration, c.PM, c.M_c)
     copy(t.h, c.load)
     matvec_add(t.M, c.acceleration, c.load)
+    if c.uncontrolled[0] != 0.0:
+        matvec_transposed(t.A_pinv, c.load, c.pressed)
+        for j in range(c.pressed.size):
+            c.pressed[j] = c.controlled[j] * (c.pressed[j] + c.u_lambda[j])
+        matvec_transposed(t.A, c.pressed, c.normal)
+        return
     copy(c.load, c.normal)
     matvec_add(t.P, c.load, c.normal, -1.0)
     matvec_transposed_add(t.A, c.u_lambda, c.normal)
@@ -128,7 +203,7 @@ def normal_effort(t: Terms, c: ControlTerms) -> None:
 def hybrid_law(stop: bool, t: Terms, c: ControlTerms) -> None:
     """f = f∥ + f⊥ (Aghili 52)."""
     motion_effort(stop, False, t, c)
-    force_feedback(stop, c)
+    force_feedback(stop, t, c)
     if stop:
         fill(c.normal, 0.0)
     else:
@@ -139,19 +214,26 @@ class ForceLoopState:
     """Reference, measurement, gains and state of a force loop.
 
     Attributes:
+        controlled: 1 for each row whose force is controlled, else 0.
         desired: λ_d, m; written by whoever plans [N or N·m].
         measured: λ, m; written by whoever measures.
         gains: The gains in force, or those being blended in.
     """
 
-    def __init__(self, gains: ForceGains, terms: ControlTerms, period: float) -> None:
+    def __init__(
+        self, gains: ForceGains, terms: ControlTerms, period: float, mailbox: Mailbox
+    ) -> None:
         if terms.lambda_desired.size == 0:
             raise InvalidValue("force control needs a constraint: the model has none")
         self.gains, self.period = gains, period
         self.desired, self.measured = terms.lambda_desired, terms.lambda_measured
+        self._terms, self._mailbox = terms, mailbox
         self._integrate, self._state = terms.integrate, terms.force_state
+        self.controlled, self._uncontrolled = terms.controlled, terms.uncontrolled
+        self.controlled[:] = 1.0
         terms.force_gains[:] = gains.array(period)
-        self._blend = Blend(terms.force_gains)
+        terms.anti_windup[:] = gains.anti_windup_array(period)
+        self._blend = Blend(terms.force_gains, terms.force_blend)
         self.reset()
 
     @property
@@ -175,7 +257,11 @@ class ForceLoopState:
         So are those on the way to which the blended loop would be unstable.
         """
         target = self.check_gains(gains, seconds)
-        self._blend.towards(target, seconds)
+        self._mailbox.post_force_gains(
+            target,
+            gains.anti_windup_array(self.period),
+            validate.not_negative("blend time", seconds),
+        )
         self.gains = gains
 
     def check_gains(self, gains: ForceGains, seconds: float = BLEND_SECONDS) -> Array:
@@ -204,15 +290,31 @@ class ForceLoopState:
             "force reference λ_d", multipliers, self.desired.shape
         )
 
+    def control_rows(self, rows: Sequence[int]) -> None:
+        """Control the force of these rows alone, counted from zero; nothing is spent on others."""
+        self.controlled[:] = 0.0
+        self.controlled[list(rows)] = 1.0
+        self._uncontrolled[0] = float(self.controlled.size - self.controlled.sum())
+
+    def expanded(self, multipliers: ArrayLike) -> Array:
+        """λ_d for every row, from one number for all, one per controlled row, or one per row."""
+        values = np.atleast_1d(np.asarray(multipliers, dtype=np.float64))
+        m, rows = self.controlled.size, np.flatnonzero(self.controlled)
+        if values.ndim != 1 or values.size not in (1, rows.size, m):
+            raise InvalidValue(
+                f"the force reference must have {rows.size} numbers, one per row that is "
+                f"controlled, got {values.size}"
+            )
+        if values.size == m:
+            return values * self.controlled
+        desired = np.zeros(m)
+        desired[rows] = values
+        return desired
+
     @property
     def blending(self) -> bool:
         """Whether new gains are still coming into force."""
         return self._blend.active
-
-    def advance(self) -> None:
-        """Blend the gains one tick on."""
-        if self._blend.active:
-            self._blend.advance(self.period)
 
     def limited(self, shortfall: Array | None) -> None:
         """Tell the loop what the limits did to its effort.
@@ -221,15 +323,9 @@ class ForceLoopState:
             shortfall: What was sent minus what was asked for, in multipliers (m); None where
                 nothing was taken away.
         """
-        if shortfall is None:
-            self._integrate[0] = 1.0
-            return
-        strategy = self.gains.anti_windup
-        self._integrate[0] = float(strategy is not AntiWindup.CONDITIONAL)
-        if strategy is AntiWindup.BACK_CALCULATION:
-            led_back = self.integral + (self.period / self.gains.tracking_time) * shortfall
-            limit = self.gains.integral_limit
-            self._state[1] = np.clip(led_back, -limit, limit)
+        if shortfall is not None:
+            self._terms.shortfall[:] = shortfall
+        lead_integral(shortfall is not None, self._terms)
 
     def reset(self) -> None:
         """Forget filter and integral."""

@@ -18,7 +18,7 @@ In both of the latter λ = A⁺ᵀ F.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import IntEnum
 from typing import Annotated, NamedTuple
@@ -29,10 +29,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from projected_control import validate
 from projected_control.compiled import compiled
+from projected_control.control.mailbox import SENSOR_NUMBERS
+from projected_control.control.wrench_map import WRENCH, unpack_wrench, update_map, write_map
 from projected_control.errors import InvalidValue, UnknownName
 from projected_control.model.constrained_arm import ConstrainedArm, Terms
 from projected_control.model.dynamics import acceleration_kernel
-from projected_control.model.kinematics import add, cross, rotate, vector
+from projected_control.model.kinematics import add, cross, rotate, turn, vector
 from projected_control.model.linalg import copy, fill, matvec, matvec_add, matvec_transposed
 from projected_control.workspace import Layout, Part
 
@@ -43,6 +45,8 @@ WORLD = ""
 
 
 _NO_WRENCH = np.full(6, np.nan)
+_AXES, _OFFSET, _TOOL, _JOINT = slice(0, 9), slice(9, 15), slice(15, 19), 19
+"""Where things lie in `SourceTerms.sensor`."""
 
 
 class SourceKind(IntEnum):
@@ -72,11 +76,15 @@ class SourceTerms(NamedTuple):
     axes: Annotated[Array, Part("3, 3", "Rotation of the sensor's axes in its joint's.")]
     offset: Annotated[Array, Part("6", "The sensor's own bias, in its axes [N, N·m].")]
     tool: Annotated[Array, Part("4", "Mass beyond the sensor and its place there [kg, m].")]
+    joint: Annotated[Array, Part("1", "Which joint carries the sensor; 0 for the world's axes.")]
+    sensor: Annotated[Array, Part(f"{SENSOR_NUMBERS}", "The four above.", at="axes")]
     gravity: Annotated[Array, Part("3", "Acceleration of gravity [m/s²].")]
     wrench: Annotated[Array, Part("6", "What is measured, in world axes [N, N·m].")]
     compared: Annotated[Array, Part("2", "Ticks to the next comparison; those that failed.")]
     expected: Annotated[Array, Part("m", "λ as the model has it [N or N·m].")]
     to_lambda: Annotated[Array, Part("m, 6", "W⁺.")]
+    varies: Annotated[Array, Part("1", "1 where W⁺ follows from the configuration, else 0.")]
+    directions: Annotated[Array, Part(WRENCH.length, "How, see `WrenchTerms`.")]
     flow: Annotated[Array, Part("n", "Cᵀq̇ − g at this tick [N·m or N].")]
     estimate: Annotated[Array, Part("n", "r of the momentum observer [N·m or N].")]
     momentum: Annotated[Array, Part("n", "p at this tick.")]
@@ -95,23 +103,26 @@ unpack_source = SOURCE.unpack
 
 
 @compiled
-def force_from_sensor(wrench: Array, joint_rotation: Array, s: SourceTerms, force: Array) -> None:
+def force_from_sensor(wrench: Array, placements: Array, s: SourceTerms, force: Array) -> None:
     """λ = W⁺ w, with w the measured wrench in world axes."""
+    joint = placements[int(s.joint[0])]
     for half in (0, 3):  # the force, then the moment
         measured = add(vector(wrench, half), vector(s.offset, half), -1.0)
-        in_world = rotate(joint_rotation, rotate(s.axes, measured))
+        in_world = turn(joint, rotate(s.axes, measured))
         for i in range(3):
             s.wrench[half + i] = in_world[i]
     if s.tool[0] != 0.0:
-        take_tool_away(joint_rotation, s)
+        take_tool_away(joint, s)
+    if s.varies[0] != 0.0:
+        update_map(placements, unpack_wrench(s.directions, force.size), s.to_lambda)
     matvec(s.to_lambda, s.wrench, force)
 
 
 @compiled
-def take_tool_away(joint_rotation: Array, s: SourceTerms) -> None:
+def take_tool_away(joint: Array, s: SourceTerms) -> None:
     """w ← w + (m g, (R c) × m g): what carries the tool's weight does not reach the constraint."""
     weight = add((0.0, 0.0, 0.0), vector(s.gravity, 0), s.tool[0])
-    arm = rotate(joint_rotation, rotate(s.axes, vector(s.tool, 1)))
+    arm = turn(joint, rotate(s.axes, vector(s.tool, 1)))
     moment = cross(arm, weight)
     for i in range(3):
         s.wrench[i] += weight[i]
@@ -158,6 +169,18 @@ def force_from_model(sent: Array, t: Terms, s: SourceTerms, force: Array) -> Non
 
 
 @compiled
+def find_flow(v: Array, h: Array, C: Array, flow: Array) -> None:
+    """flow = Cᵀq̇ − g, with g = h − C q̇, in joint units."""
+    n = v.size
+    for i in range(n):
+        by_columns = by_rows = 0.0
+        for j in range(n):
+            by_columns += C[j, i] * v[j]
+            by_rows += C[i, j] * v[j]
+        flow[i] = by_columns - (h[i] - by_rows)
+
+
+@compiled
 def force_from_momentum(sent: Array, t: Terms, s: SourceTerms, force: Array) -> None:
     """λ = −A⁺ᵀ r, from what changed the momentum besides the effort and the model.
 
@@ -185,7 +208,10 @@ def force_from_momentum(sent: Array, t: Terms, s: SourceTerms, force: Array) -> 
 def find_force(
     kind: int,
     wrench: Array,
-    joint_rotation: Array,
+    v: Array,
+    h: Array,
+    placements: Array,
+    coriolis: Array,
     sent: Array,
     t: Terms,
     s: SourceTerms,
@@ -196,17 +222,20 @@ def find_force(
     Args:
         kind: A `SourceKind`.
         wrench: The measured wrench, 6.
-        joint_rotation: Rotation of the joint that carries the sensor, 3 × 3.
+        v, h: Joint velocities and the arm's h, in joint units, n.
+        placements: Where the joints are (see `Arm.placements`).
+        coriolis: C with C q̇ + g = h, n × n; read for the momentum alone.
         sent: The effort in force, n.
         t: The model.
         s: What the source knows and remembers.
         force: Result, m.
     """
     if kind == _SENSOR:
-        force_from_sensor(wrench, joint_rotation, s, force)
+        force_from_sensor(wrench, placements, s, force)
     elif kind == _MODEL:
         force_from_model(sent, t, s, force)
     elif kind == _MOMENTUM:
+        find_flow(v, h, coriolis, s.flow)
         force_from_momentum(sent, t, s, force)
     else:
         fill(force, np.nan)
@@ -225,7 +254,10 @@ class ForceSource:
     Attributes:
         number: A `SourceKind`, for the compiled tick; zero where there is no λ to find.
         work: All the source knows and remembers, for the compiled tick.
-        joint_rotation: Rotation of the joint that carries the sensor, 3 × 3; a live view.
+        coriolis: Pinocchio's C, n × n, which `prepare` has computed where it is needed.
+        by_hand: Whether W⁺ is worked out in Python in every tick.
+        post: How what is known of the sensor reaches the tick; None where nothing ticks, and it is
+            in force at once.
     """
 
     def __init__(
@@ -248,15 +280,21 @@ class ForceSource:
         self._terms.decay[:] = np.exp(-gain * period), 1.0 / period
         self._terms.gravity[:] = model.arm.gravity
         self._data = model.arm.pinocchio_model.createData()
-        self._constant = True
+        self.coriolis: Array = self._data.C.reshape(model.n, model.n)
+        self._sensor = np.zeros(SENSOR_NUMBERS)
+        self.post: Callable[[Array], None] | None = None
+        self.by_hand = False
         self.frame = frame
         if self.number == _SENSOR and model.constraint is not None:
             self.frame = frame or model.constraint.frame
             if self.frame is None:
                 self.number = 0
             else:
-                self._constant = model.constraint.basis_is_constant(self.frame)
                 self._learn_basis()
+                if not model.constraint.basis_is_constant(self.frame):
+                    directions = WRENCH.view(self._terms.directions, m=model.m)
+                    known = write_map(model.arm, model.constraint, self.frame, directions)
+                    self._terms.varies[0], self.by_hand = float(known), not known
         self.set_axes(WORLD)
         self.reset()
 
@@ -280,40 +318,45 @@ class ForceSource:
             UnknownName: Where the arm has no such frame.
         """
         if frame == WORLD:
-            self.joint_rotation: Array = np.asfortranarray(np.eye(3))
-            self._terms.axes[:] = np.eye(3)
+            self._sensor[_AXES], self._sensor[_JOINT] = np.eye(3).reshape(-1), 0.0
         else:
             place = self._model.arm.attachment(frame)
-            self.joint_rotation = place.joint_rotation
-            self._terms.axes[:] = place.rotation
+            self._sensor[_AXES], self._sensor[_JOINT] = place.rotation.reshape(-1), place.joint
+        self._put_into_force()
 
     def set_offset(self, wrench: Array) -> None:
         """Subtract this wrench from what is measured, in the sensor's axes [N, N·m]."""
-        self._terms.offset[:] = validate.finite_array("wrench offset", wrench, (6,))
+        self._sensor[_OFFSET] = validate.finite_array("wrench offset", wrench, (6,))
+        self._put_into_force()
 
     def set_tool(self, mass: float, centre: ArrayLike = (0.0, 0.0, 0.0)) -> None:
         """What hangs beyond the sensor: its mass [kg] and its centre in the sensor's axes [m]."""
-        self._terms.tool[0] = validate.not_negative("tool mass", mass)
-        self._terms.tool[1:] = validate.finite_array("centre of the tool", centre, (3,))
+        heavy = validate.not_negative("tool mass", mass)
+        self._sensor[_TOOL] = heavy, *validate.finite_array("centre of the tool", centre, (3,))
+        self._put_into_force()
+
+    def _put_into_force(self) -> None:
+        if self.post is None:
+            self._terms.sensor[:] = self._sensor
+        else:
+            self.post(self._sensor)
 
     @property
     def tool_mass(self) -> float:
         """What hangs beyond the sensor [kg]."""
-        return float(self._terms.tool[0])
+        return float(self._sensor[_TOOL][0])
 
     @property
     def tool_centre(self) -> Array:
         """Its centre of mass in the sensor's axes, 3 [m]."""
-        return self._terms.tool[1:].copy()
+        return self._sensor[_TOOL][1:].copy()
 
     def prepare(self, q: Array, v: Array) -> None:
         """What is not compiled: after the arm was computed for this state, before the tick."""
-        if not self._constant:
+        if self.by_hand:
             self._learn_basis()
         if self.number == _MOMENTUM:
-            arm = self._model.arm
-            C = pinocchio.computeCoriolisMatrix(arm.pinocchio_model, self._data, q, v)
-            self._terms.flow[:] = C.T @ v - (arm.h - C @ v)
+            pinocchio.computeCoriolisMatrix(self._model.arm.pinocchio_model, self._data, q, v)
 
     def _learn_basis(self) -> None:
         constraint = self._model.constraint
@@ -328,12 +371,15 @@ class ForceSource:
 
         For those who look on: the tick finds its own λ.
         """
-        model, force = self._model, np.empty(self._model.m)
-        self.prepare(model.arm.q, model.arm.v)
+        model, arm, force = self._model, self._model.arm, np.empty(self._model.m)
+        self.prepare(arm.q, arm.v)
         find_force(
             self.number,
             _NO_WRENCH,
-            self.joint_rotation,
+            arm.v,
+            arm.h,
+            arm.placements,
+            self.coriolis,
             effort,
             model.terms,
             self._terms,

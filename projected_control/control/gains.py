@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from projected_control import validate
+from projected_control.compiled import compiled
 from projected_control.errors import InvalidValue
+from projected_control.model.linalg import copy
+from projected_control.workspace import Layout, Part
 
 Array = NDArray[np.float64]
 
@@ -57,35 +61,77 @@ class MotionGains:
         return rows
 
 
+class BlendTerms(NamedTuple):
+    """How far a blend of some gains has come."""
+
+    clock: Annotated[Array, Part("3", "Time since it began and time it takes [s]; 1 while active.")]
+    start: Annotated[Array, Part("size", "The gains when it began.")]
+    target: Annotated[Array, Part("size", "The gains when it ends.")]
+
+
+BLEND = Layout(BlendTerms, "size")
+unpack_blend = BLEND.unpack
+
+
+@compiled
+def begin_blend(target: Array, seconds: float, values: Array, work: Array) -> None:
+    """Start moving gains to a target.
+
+    Args:
+        target: The gains in the end.
+        seconds: Time it takes [s]; zero sets them at once.
+        values: The gains in force, of one dimension.
+        work: An array of `BlendTerms`.
+    """
+    b = unpack_blend(work, values.size)
+    copy(values, b.start)
+    copy(target, b.target)
+    b.clock[0], b.clock[1], b.clock[2] = 0.0, seconds, 1.0
+    if seconds == 0.0:
+        advance_blend(0.0, values, work)
+
+
+@compiled
+def advance_blend(dt: float, values: Array, work: Array) -> None:
+    """Move gains on by a time [s], along 3s² − 2s³, where a blend is active."""
+    b = unpack_blend(work, values.size)
+    if b.clock[2] == 0.0:
+        return
+    b.clock[0] += dt
+    if b.clock[0] >= b.clock[1]:
+        copy(b.target, values)
+        b.clock[2] = 0.0
+        return
+    s = b.clock[0] / b.clock[1]
+    weight = s * s * (3.0 - 2.0 * s)
+    for i in range(values.size):
+        values[i] = b.start[i] + weight * (b.target[i] - b.start[i])
+
+
 class Blend:
     """Moves an array of gains to new values along a smooth curve, so that no torque steps.
 
     Args:
-        values: The live array, changed in place.
+        values: The live array, dense, changed in place.
+        work: An array of `BlendTerms`, where another one has it; one of its own unless given.
     """
 
-    def __init__(self, values: Array) -> None:
+    def __init__(self, values: Array, work: Array | None = None) -> None:
         self.values = values
-        self._start = values.copy()
-        self._target = values.copy()
-        self._elapsed = self._duration = 0.0
-        self.active = False
+        self._flat = values.reshape(-1)
+        self._work = BLEND.new(size=values.size) if work is None else work
+        self._clock = BLEND.view(self._work, size=values.size).clock
+
+    @property
+    def active(self) -> bool:
+        """Whether the gains still change."""
+        return bool(self._clock[2])
 
     def towards(self, target: Array, seconds: float = BLEND_SECONDS) -> None:
         """Start moving to a target; zero seconds sets it at once."""
-        self._elapsed, self._duration = 0.0, validate.not_negative("blend time", seconds)
-        self._start, self._target = self.values.copy(), target.copy()
-        self.active = True
-        if self._duration == 0.0:
-            self.advance(0.0)
+        duration = validate.not_negative("blend time", seconds)
+        begin_blend(np.asarray(target).reshape(-1), duration, self._flat, self._work)
 
     def advance(self, dt: float) -> None:
         """One tick on."""
-        self._elapsed += dt
-        if self._elapsed >= self._duration:
-            self.values[...] = self._target
-            self.active = False
-            return
-        s = self._elapsed / self._duration
-        weight = s * s * (3.0 - 2.0 * s)
-        self.values[...] = self._start + weight * (self._target - self._start)
+        advance_blend(dt, self._flat, self._work)

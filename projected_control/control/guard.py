@@ -19,6 +19,7 @@ answers what should not be, and says in its report what it did. It never raises.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import IntEnum, IntFlag
 from typing import Annotated, NamedTuple
 
@@ -28,6 +29,7 @@ from numpy.typing import NDArray
 from projected_control import validate
 from projected_control.compiled import compiled
 from projected_control.control.limits import Limits
+from projected_control.model.kinematics import wrap
 from projected_control.model.linalg import copy
 from projected_control.workspace import Layout, Part
 
@@ -131,6 +133,10 @@ _EFFORT, _RATE, _POSITION, _VELOCITY = 1, 2, 4, 8
 _BAD_STATE, _BAD_EFFORT, _BACK, _FROZEN, _STALE, _JUMP = 16, 32, 64, 128, 256, 512
 
 
+GUARD_LIMITS = "8 + 5 * n"
+"""How many numbers the limits of n joints are."""
+
+
 class GuardTerms(NamedTuple):
     """What the guard knows and remembers: n joints, k coordinates (see `Limits` for the bounds)."""
 
@@ -141,6 +147,13 @@ class GuardTerms(NamedTuple):
     stale_time: Annotated[Array, Part("1", "How long the stamp may stay the same [s].")]
     residual: Annotated[Array, Part("1", "Largest ‖Φ − x‖.")]
     force_time: Annotated[Array, Part("1", "How old a measured wrench may be [s].")]
+    force_difference: Annotated[Array, Part("1", "Largest difference of λ from the model's [N].")]
+    effort: Annotated[Array, Part("n", "Largest effort [N·m or N].")]
+    step: Annotated[Array, Part("n", "Largest change of the effort in one tick [N·m or N].")]
+    velocity: Annotated[Array, Part("n", "Largest velocity [rad/s or m/s].")]
+    lower: Annotated[Array, Part("n", "Lowest position [rad or m].")]
+    upper: Annotated[Array, Part("n", "Highest position [rad or m].")]
+    limits: Annotated[Array, Part(GUARD_LIMITS, "All of the above.", at="jump")]
     stamp: Annotated[Array, Part("1", "Stamp of the last state, NaN before the first [s].")]
     unchanged: Annotated[Array, Part("1", "How long the positions have been the same [s].")]
     held: Annotated[Array, Part("1", "How long the effort has been held [s].")]
@@ -151,13 +164,8 @@ class GuardTerms(NamedTuple):
     ]
     frozen: Annotated[Array, Part("1", "0 moving, 1 frozen, 2 tried again, 3 frozen for good.")]
     frozen_for: Annotated[Array, Part("1", "How long the arm has been frozen [s].")]
-    force_difference: Annotated[Array, Part("1", "Largest difference of λ from the model's [N].")]
     rank: Annotated[Array, Part("1", "Rank of A at the last tick, NaN before the first.")]
-    effort: Annotated[Array, Part("n", "Largest effort [N·m or N].")]
-    step: Annotated[Array, Part("n", "Largest change of the effort in one tick [N·m or N].")]
-    velocity: Annotated[Array, Part("n", "Largest velocity [rad/s or m/s].")]
-    lower: Annotated[Array, Part("n", "Lowest position [rad or m].")]
-    upper: Annotated[Array, Part("n", "Highest position [rad or m].")]
+    replaced: Annotated[Array, Part("1", "1 where the reference is another one since last tick.")]
     q: Annotated[Array, Part("n", "Positions at the last tick [rad or m].")]
     sent: Annotated[Array, Part("n", "The effort last released [N·m or N].")]
     theta: Annotated[Array, Part("k", "Reference at the last tick, NaN before the first.")]
@@ -216,6 +224,24 @@ def inspect_tick(
         events |= _FROZEN
     g.stamp[0] = stamp
     return events
+
+
+@compiled
+def accept_replaced(motion: Array, theta: Array, periodic: Array, g: GuardTerms) -> None:
+    """A reference that was just replaced is no jump where it begins near the arm, at θ."""
+    if g.replaced[0] == 0.0:
+        return
+    near = True
+    for c in range(theta.size):
+        away = motion[0, c] - theta[c]
+        if not np.isfinite(away):
+            return
+        away = wrap(away) if periodic[c] != 0.0 else away
+        near = near and abs(away) <= g.jump[0]
+    g.replaced[0] = 0.0
+    if near:
+        copy(motion[0], g.theta)
+        copy(motion[1], g.theta_rate)
 
 
 @compiled
@@ -313,6 +339,23 @@ def release_effort(asked: Array, events: int, g: GuardTerms) -> tuple[int, int]:
     return (_ANSWER_ZERO if events & _BAD_EFFORT else action), events
 
 
+def limit_numbers(limits: Limits, period: float) -> Array:
+    """`GuardTerms.limits` for a loop of this period [s]."""
+    numbers = [
+        limits.reference_jump,
+        period,
+        limits.hold_time,
+        limits.frozen_time,
+        limits.stale_time,
+        limits.residual,
+        limits.force_time,
+        limits.force_difference,
+    ]
+    steps = limits.effort_rate * period
+    joints = (limits.effort, steps, limits.velocity, limits.lower, limits.upper)
+    return np.concatenate([numbers, *joints])
+
+
 class Guard:
     """The last word before an arm.
 
@@ -324,6 +367,8 @@ class Guard:
     Attributes:
         sent: The effort last released, n; a live array.
         work: The guard's array, for compiled loops.
+        post: How new limits reach the tick; None where nothing ticks, and they are in force at
+            once.
     """
 
     def __init__(self, limits: Limits, coordinates: int, period: float) -> None:
@@ -332,19 +377,17 @@ class Guard:
         self.work: Array = GUARD.new(n=n, k=coordinates)
         self._terms = GUARD.view(self.work, n=n, k=coordinates)
         self.sent: Array = self._terms.sent
+        self.post: Callable[[Array], None] | None = None
         self.set_limits(limits)
         self.reset()
 
     def set_limits(self, limits: Limits) -> None:
         """Change what the arm is held to, from the next tick on."""
-        g = self._terms
-        g.effort[:], g.step[:] = limits.effort, limits.effort_rate * self.period
-        g.velocity[:], g.lower[:], g.upper[:] = limits.velocity, limits.lower, limits.upper
-        g.jump[0], g.period[0] = limits.reference_jump, self.period
-        g.hold_time[0], g.frozen_time[0] = limits.hold_time, limits.frozen_time
-        g.stale_time[0] = limits.stale_time
-        g.residual[0], g.force_time[0] = limits.residual, limits.force_time
-        g.force_difference[0] = limits.force_difference
+        numbers = limit_numbers(limits, self.period)
+        if self.post is None:
+            self._terms.limits[:] = numbers
+        else:
+            self.post(numbers)
         self.limits = limits
 
     def reset(self) -> None:
@@ -366,10 +409,6 @@ class Guard:
         if np.isfinite(effort).all():
             bound = self._terms.effort
             self._terms.sent[:] = np.clip(effort, -bound, bound)
-
-    def accept_reference(self, motion: Array) -> None:
-        """Take a reference as it is, however far from the last: its rows θ_d, θ̇_d, θ̈_d."""
-        self._terms.theta[:], self._terms.theta_rate[:] = motion[0], motion[1]
 
     def inspect(self, q: Array, v: Array, stamp: float, motion: Array) -> int:
         """What is wrong with a state (at its stamp [s]) and a reference, 3 × k: `Event`s."""

@@ -12,7 +12,7 @@ from projected_control.control.force import hybrid_law
 from projected_control.control.motion import motion_law
 from projected_control.control.passive import passive_law
 from projected_control.control.terms import ControlTerms, unpack_control
-from projected_control.model.constrained_arm import Arguments, Terms, evaluate_model
+from projected_control.model.constrained_arm import Terms, evaluate_model
 
 Array = NDArray[np.float64]
 
@@ -56,12 +56,23 @@ def apply_law(law: int, stop: bool, passive: NDArray[np.int64], t: Terms, c: Con
 def compute(
     law: int,
     stop: bool,
+    time: float,
     q: Array,
     v: Array,
+    M: Array,
+    h: Array,
+    spatial_jacobian: Array,
+    placements: Array,
+    state: Array,
+    sizes: NDArray[np.int64],
+    functions: Array,
+    target: Array,
+    model_work: Array,
     passive: NDArray[np.int64],
-    model: Arguments,
-    own: Array,
+    control_work: Array,
 ) -> None:
-    """Evaluate a prepared model and apply a law."""
-    t = evaluate_model(q, v, *model)
-    apply_law(law, stop, passive, t, unpack_control(own, t, passive.size))
+    """Evaluate a prepared model and apply a law; see `ModelArguments`."""
+    t = evaluate_model(
+        time, q, v, M, h, spatial_jacobian, placements, state, sizes, functions, target, model_work
+    )
+    apply_law(law, stop, passive, t, unpack_control(control_work, t, passive.size))

@@ -2,123 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from projected_control.compiled import compiled
+from projected_control.compiled import COMPILED
 from projected_control.control.controllers import Controller
-from projected_control.control.force_source import (
-    ForceSource,
-    SourceKind,
-    find_force,
-    sensor_disagrees,
-    unpack_source,
-)
-from projected_control.control.guard import (
-    Action,
-    Event,
-    Guard,
-    GuardReport,
-    inspect_tick,
-    release_effort,
-    severity,
-    unpack_guard,
-)
-from projected_control.control.law import apply_law
+from projected_control.control.counters import COUNTERS
+from projected_control.control.force_source import ForceSource
+from projected_control.control.guard import Action, Guard, GuardReport
 from projected_control.control.limits import Limits
-from projected_control.control.passive import CONTROLLABILITY_TOLERANCE
 from projected_control.control.references import Reference
 from projected_control.control.state import RawState
-from projected_control.control.terms import unpack_control
+from projected_control.control.tick import TickArguments, tick
 from projected_control.errors import InvalidValue
-from projected_control.model.constrained_arm import Arguments, evaluate_model
-from projected_control.model.linalg import copy, dot
+from projected_control.model.motion_tables import MotionTable, write_instant
 
 Array = NDArray[np.float64]
 
 ACTIONS = tuple(Action)
-_LIMITED = int(Event.EFFORT_LIMITED | Event.RATE_LIMITED)
-_RANK_CHANGED, _CONTROL_LOST = int(Event.RANK_CHANGED), int(Event.CONTROL_LOST)
-_LEFT_CONSTRAINT, _FORCE_STALE = int(Event.LEFT_CONSTRAINT), int(Event.FORCE_STALE)
-_FORCE_DISAGREES = int(Event.FORCE_DISAGREES)
-_ACTION_STOP, _ACTION_HOLD = int(Action.STOP), int(Action.HOLD)
-
-_NONE, _SENSOR = int(SourceKind.NONE), int(SourceKind.SENSOR)
 _NEVER = float("inf")
 _NO_WRENCH = np.full(6, np.nan)
-
-
-@compiled
-def tick(
-    law: int,
-    source: int,
-    needs_force: bool,
-    stamp: float,
-    wrench_age: float,
-    q: Array,
-    v: Array,
-    wrench: Array,
-    sensor_rotation: Array,
-    theta: Array,
-    theta_rate: Array,
-    theta_acceleration: Array,
-    source_work: Array,
-    guard_work: Array,
-    passive: NDArray[np.int64],
-    model: Arguments,
-    own: Array,
-) -> tuple[int, int]:
-    """One turn from a prepared model to a guarded effort, in one compiled call.
-
-    Args:
-        law: Number of the control law.
-        source: Number of the source of λ.
-        needs_force: Whether the law cannot do without a measured wrench.
-        stamp: Time of the state [s].
-        wrench_age: Age of the wrench [s].
-        q, v: The state.
-        wrench: The measured wrench, 6; NaN where none was measured.
-        sensor_rotation: Rotation of the joint that carries the sensor, 3 × 3.
-        theta, theta_rate, theta_acceleration: The reference.
-        source_work, guard_work, own: Workspaces of the force source, the guard, the controller.
-        passive: Indices of the joints without a motor.
-        model: What `evaluate_model` takes after the state.
-
-    Returns:
-        The guard's action and events; the effort is left in the guard's workspace.
-    """
-    t = evaluate_model(q, v, *model)
-    c = unpack_control(own, t, passive.size)
-    g = unpack_guard(guard_work, q.size, theta.size)
-    s = unpack_source(source_work, q.size, t.b.size)
-    copy(theta, c.motion[0])
-    copy(theta_rate, c.motion[1])
-    copy(theta_acceleration, c.motion[2])
-    events = 0
-    if source == _SENSOR and not wrench_age <= g.force_time[0]:
-        if needs_force:
-            events |= _FORCE_STALE
-        else:
-            source = _NONE
-    find_force(source, wrench, sensor_rotation, g.sent, t, s, c.lambda_measured)
-    bound = g.force_difference[0]
-    if source == _SENSOR and sensor_disagrees(c.lambda_measured, g.sent, bound, t, s):
-        events |= _FORCE_DISAGREES
-    if dot(t.residual, t.residual) > g.residual[0] * g.residual[0]:
-        events |= _LEFT_CONSTRAINT
-    events |= inspect_tick(q, v, stamp, c.motion, g, events)
-    answer = severity(events)
-    if answer < _ACTION_HOLD:
-        apply_law(law, answer == _ACTION_STOP, passive, t, c)
-        if t.rank[0] != g.rank[0]:
-            if not np.isnan(g.rank[0]):
-                events |= _RANK_CHANGED
-            g.rank[0] = t.rank[0]
-        if passive.size and c.margins[1] <= CONTROLLABILITY_TOLERANCE:
-            events |= _CONTROL_LOST
-    return release_effort(c.effort[2], events, g)
+_SOURCE = 1
 
 
 class Tick(NamedTuple):
@@ -137,6 +44,14 @@ class Tick(NamedTuple):
     multipliers: Array
 
 
+class _ByHand(NamedTuple):
+    """What Python is asked for before each tick; None for what the tick knows by itself."""
+
+    motion: Reference | None = None
+    force: Reference | None = None
+    controller: Controller | None = None
+
+
 class ControlLoop:
     """Turns raw states of an arm into what may be sent to it.
 
@@ -150,6 +65,10 @@ class ControlLoop:
     Attributes:
         guard: What stands between the law and the arm.
         report: What the last tick gave.
+        counters: What was counted since the beginning; see `CounterTerms`.
+        arguments: What `tick` takes after the state.
+        tick: What makes a tick: the kernel, or an engine in its place (see `native.engine`).
+        engine: Its name: numba, numpy, or native.
     """
 
     def __init__(
@@ -167,13 +86,58 @@ class ControlLoop:
             force_source = ForceSource(model, force_source, period=period)
         self.force_source = force_source
         self.guard = Guard(limits or Limits.of(model.arm), model.k, period)
+        self.mailbox = controller.mailbox
+        self.guard.post, force_source.post = self.mailbox.post_limits, self.mailbox.post_sensor
         self._needs_wrench = controller.force is not None and force_source.needs_wrench
         if self._needs_wrench:
             force_source.require_frame()
-        self._was_limited = False
+        changes_gains = type(controller).advance is not Controller.advance
+        self._ask(_ByHand(controller=controller if changes_gains else None))
+        choices = [controller.law_number, force_source.number, self._needs_wrench, changes_gains]
+        self._choices = np.array(choices, dtype=np.int64)
+        counters = COUNTERS.new(k=model.k)
+        self.counters = COUNTERS.view(counters, k=model.k)
+        self.arguments = TickArguments(
+            *model.arguments,
+            force_source.coriolis,
+            self._choices,
+            controller.passive,
+            controller.work,
+            force_source.work,
+            self.guard.work,
+            counters,
+            *self._letters(),
+        )
+        self.tick: Callable[..., tuple[int, int]] = tick
+        self.engine = "numba" if COMPILED else "numpy"
         self.set_reference(reference)
         self.set_force_reference(force_reference)
         self.report = GuardReport(self.guard.sent, Action.FOLLOW, 0)
+
+    def _letters(self) -> tuple[Array, Array, Array, Array]:
+        mail = self.mailbox
+        return mail.reference, mail.force_reference, mail.box, mail.taken
+
+    @property
+    def python_parts(self) -> list[str]:
+        """What Python has to compute in every tick, in words; empty where the tick is all compiled.
+
+        A loop that runs without Python has to refuse to start with any of these.
+        """
+        model, found = self.controller.model, []
+        if model.by_hand:
+            found.append("the constraint is computed in Python: make it of scalar functions")
+        if model.target_by_hand:
+            found.append("the constraint's motion is a function: give a reference, such as Sines")
+        if self._by_hand.motion is not None:
+            found.append("the reference has no table: give it one (Reference.table)")
+        if self._by_hand.force is not None:
+            found.append("the force reference has no table: give it one (Reference.table)")
+        if self.force_source.by_hand:
+            found.append("the constraint's wrench is computed in Python at the sensor's frame")
+        if self._by_hand.controller is not None:
+            found.append("the controller changes its gains in Python (it overrides advance)")
+        return found
 
     @property
     def needs_wrench(self) -> bool:
@@ -191,13 +155,11 @@ class ControlLoop:
                 f"the reference has {reference.size} coordinates, the controller follows "
                 f"{self.controller.model.k}: {', '.join(names.names) if names else ''}"
             )
+        table = reference.table
+        self._reserve(table, None)
+        self.mailbox.post_reference(table)
+        self._ask(self._by_hand._replace(motion=reference if table is None else None))
         self.reference = reference
-        model = self.controller.model
-        point = reference.at(model.time)
-        if model.coordinates is not None:
-            away = np.abs(model.coordinates.difference(point.value, model.theta))
-            if (away <= self.guard.limits.reference_jump).all():
-                self.guard.accept_reference(np.array(point))
 
     def set_force_reference(self, reference: Reference | None) -> None:
         """λ_d from the next tick on; None for zero."""
@@ -211,9 +173,25 @@ class ControlLoop:
                     f"the force reference has {reference.size} numbers, the constraint has "
                     f"{self.controller.model.m} rows"
                 )
-        elif self.controller.force is not None:
-            self.controller.force.desired[:] = 0.0
+        table = None if reference is None else reference.table
+        self._reserve(None, table)
+        if reference is None:
+            self.mailbox.clear_force_reference()
+        else:
+            self.mailbox.post_force_reference(table)
+        self._ask(self._by_hand._replace(force=reference if table is None else None))
         self.force_reference = reference
+
+    def _ask(self, by_hand: _ByHand) -> None:
+        self._by_hand, self._asks_python = by_hand, any(part is not None for part in by_hand)
+
+    def _reserve(self, motion: MotionTable | None, force: MotionTable | None) -> None:
+        """Make room for references that are longer than any before."""
+        if self.mailbox.reserve(motion, force):
+            reference, force_reference, box, taken = self._letters()
+            self.arguments = self.arguments._replace(
+                reference=reference, force_reference=force_reference, mailbox=box, taken=taken
+            )
 
     def warm_up(self) -> None:
         """Run every compiled kernel once, so that no tick waits for the compiler."""
@@ -241,49 +219,32 @@ class ControlLoop:
         self.controller.reset()
         self.guard.reset()
         self.force_source.reset()
-        self._was_limited = False
+        self.arguments.counters[:] = 0.0
 
     def update(self, state: RawState) -> GuardReport:
         """What to send in answer to a state. Never raises for what an arm or a planner may do."""
         q, v, stamp, wrench, age, _ = state
-        controller, guard, source = self.controller, self.guard, self.force_source
-        if self.force_reference is not None and controller.force is not None:
-            controller.force.desired[:] = self.force_reference.at(stamp).value
-        if controller.blending:
-            controller.advance()
-        controller.model.prepare(q, v, stamp)
+        source = self.force_source
+        if self._asks_python:
+            self._ask_python(stamp)
+        self.controller.model.prepare(q, v, stamp)
         source.prepare(q, v)
-        action, events = tick(
-            controller.law_number,
-            source.number,
-            self._needs_wrench,
-            stamp,
-            _NEVER if wrench is None else age,
-            q,
-            v,
-            _NO_WRENCH if wrench is None else wrench,
-            source.joint_rotation,
-            *self.reference.at(stamp),
-            source.work,
-            guard.work,
-            *controller.arguments,
-        )
-        self.report = report = GuardReport(guard.sent, ACTIONS[action], events)
-        if events & _LIMITED or self._was_limited:
-            self._inform_force_loop(report)
+        self._choices[_SOURCE] = source.number
+        if wrench is None:
+            wrench, age = _NO_WRENCH, _NEVER
+        action, events = self.tick(stamp, age, q, v, wrench, *self.arguments)
+        self.report = report = GuardReport(self.guard.sent, ACTIONS[action], events)
         return report
 
-    def _inform_force_loop(self, report: GuardReport) -> None:
-        """Anti-windup: tell the force loop what the guard did to the effort, seen as a force."""
-        force, model = self.controller.force, self.controller.model
-        self._was_limited = report.action is Action.FOLLOW and bool(report.events & _LIMITED)
-        if force is None:
-            return
-        if self._was_limited:
-            shortfall = (report.effort - self.controller.effort.total) / model.sqrt_metric
-            force.limited(model.A_pinv.T @ shortfall)
-        else:
-            force.limited(None)
+    def _ask_python(self, stamp: float) -> None:
+        """What has no table is asked for here, and what changes gains by itself does so."""
+        motion, force, controller = self._by_hand
+        if motion is not None:
+            write_instant(self.mailbox.reference, stamp, motion.at(stamp))
+        if force is not None:
+            write_instant(self.mailbox.force_reference, stamp, force.at(stamp))
+        if controller is not None:
+            controller.advance()
 
     @property
     def multipliers(self) -> Array:

@@ -86,7 +86,7 @@ def passive_law(
     c.margins[1] = pseudo_inverse(c.Q_p, CONTROLLABILITY_TOLERANCE, c.Q_p_pinv, t.scratch)
     lost = c.margins[1] <= CONTROLLABILITY_TOLERANCE
     if with_force:
-        force_feedback(stop or lost, c)
+        force_feedback(stop or lost, t, c)
     fill(c.normal, 0.0)
     if lost:
         fill(c.tangent, 0.0)

@@ -2,6 +2,10 @@
 
 All kinds answer `at(time)` for any time and stand still before their start and after their end. A
 reference for λ is the same thing with one number per constraint row; only its values are used.
+
+All kinds here are also tables of numbers (`Reference.table`), which a compiled tick evaluates by
+itself. A reference of your own needs no more than `at`; a loop in Python then asks it in every
+tick, which takes longer, and a loop without Python cannot follow it.
 """
 
 from __future__ import annotations
@@ -9,15 +13,19 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.interpolate import BPoly
+from scipy.interpolate import BPoly, PPoly
 
 from projected_control import validate
-from projected_control.compiled import compiled
 from projected_control.errors import InvalidValue
+from projected_control.model.motion_tables import MotionTable, evaluate_motion
+
+if TYPE_CHECKING:
+    import ruckig
 
 Array = NDArray[np.float64]
 
@@ -51,17 +59,40 @@ class Reference(ABC):
     def at(self, time: float) -> ReferencePoint:
         """Value, rate and acceleration at a time [s]."""
 
+    @property
+    def table(self) -> MotionTable | None:
+        """The same as numbers for a compiled tick; None for a reference that has none."""
+        return None
 
-class Constant(Reference):
+
+class TabulatedReference(Reference):
+    """A reference that is its table.
+
+    Args:
+        table: Where to be at any time.
+        end: Time after which nothing moves any more [s].
+    """
+
+    def __init__(self, table: MotionTable, end: float) -> None:
+        self._table, self.size, self.end = table, table.size, end
+        self._array = table.array()
+
+    @property
+    def table(self) -> MotionTable:
+        return self._table
+
+    def at(self, time: float) -> ReferencePoint:
+        motion = np.empty((3, self.size))
+        evaluate_motion(float(time), self._array, motion)
+        return ReferencePoint(*motion)
+
+
+class Constant(TabulatedReference):
     """A place."""
 
     def __init__(self, value: ArrayLike) -> None:
         place = validate.finite_array("reference", np.atleast_1d(np.asarray(value)), (None,))
-        self.size = place.size
-        self._point = ReferencePoint(place, np.zeros(self.size), np.zeros(self.size))
-
-    def at(self, time: float) -> ReferencePoint:
-        return self._point
+        super().__init__(MotionTable.constant(place), 0.0)
 
 
 @dataclass(frozen=True)
@@ -79,7 +110,7 @@ class Sine:
     phase: float = 0.0
 
 
-class Sines(Reference):
+class Sines(TabulatedReference):
     """offset + a sum of sines, each coordinate its own.
 
     Args:
@@ -87,48 +118,28 @@ class Sines(Reference):
         sines: For each coordinate its sines, none for one that stands still.
     """
 
-    end = float("inf")
-
     def __init__(self, offset: ArrayLike, sines: Sequence[Sequence[Sine]]) -> None:
-        self._offset = validate.finite_array("offset", np.atleast_1d(np.asarray(offset)), (None,))
-        self.size = self._offset.size
-        if len(sines) != self.size:
-            raise InvalidValue(f"sines must be given for {self.size} coordinates, got {len(sines)}")
-        parts = [(i, s) for i, members in enumerate(sines) for s in members]
-        self._coordinate = np.array([i for i, _ in parts], dtype=np.int64)
-        self._parts = np.array(
-            [
-                (
-                    validate.finite("amplitude", s.amplitude),
-                    2.0 * np.pi * validate.not_negative("frequency", s.frequency),
-                    validate.finite("phase", s.phase),
-                )
-                for _, s in parts
-            ]
-        ).reshape((-1, 3))
-
-    def at(self, time: float) -> ReferencePoint:
-        result = np.empty((3, self.size))
-        _sum_sines(time, self._offset, self._coordinate, self._parts, result)
-        return ReferencePoint(*result)
+        place = validate.finite_array("offset", np.atleast_1d(np.asarray(offset)), (None,))
+        if len(sines) != place.size:
+            raise InvalidValue(
+                f"sines must be given for {place.size} coordinates, got {len(sines)}"
+            )
+        lines = [
+            (
+                i,
+                validate.finite("amplitude", s.amplitude),
+                2.0 * np.pi * validate.not_negative("frequency", s.frequency),
+                validate.finite("phase", s.phase),
+            )
+            for i, members in enumerate(sines)
+            for s in members
+        ]
+        super().__init__(
+            MotionTable.of_sines(place, np.array(lines).reshape((-1, 4))), float("inf")
+        )
 
 
-@compiled
-def _sum_sines(
-    time: float, offset: Array, coordinate: NDArray[np.int64], parts: Array, result: Array
-) -> None:
-    """Value, rate and acceleration of each coordinate: offset + Σ a sin(ωt + φ)."""
-    for i in range(offset.size):
-        result[0, i], result[1, i], result[2, i] = offset[i], 0.0, 0.0
-    for s in range(coordinate.size):
-        i, amplitude, omega = coordinate[s], parts[s, 0], parts[s, 1]
-        angle = omega * time + parts[s, 2]
-        result[0, i] += amplitude * np.sin(angle)
-        result[1, i] += amplitude * omega * np.cos(angle)
-        result[2, i] -= amplitude * omega * omega * np.sin(angle)
-
-
-class Waypoints(Reference):
+class Waypoints(TabulatedReference):
     """A trajectory through points: cubic (velocity continuous) or quintic (acceleration too).
 
     Args:
@@ -166,17 +177,14 @@ class Waypoints(Reference):
                     "waypoint accelerations", accelerations, places.shape
                 )
             derivatives.append(curvature)
-        self.size, self.start, self.end = places.shape[1], float(clock[0]), float(clock[-1])
-        self._curve = BPoly.from_derivatives(clock, np.stack(derivatives, axis=1))
-        self._rate, self._acceleration = self._curve.derivative(), self._curve.derivative(2)
-        self._rest = np.zeros(self.size)
-
-    def at(self, time: float) -> ReferencePoint:
-        moment = min(max(time, self.start), self.end)
-        value = self._curve(moment)
-        if moment != time:
-            return ReferencePoint(value, self._rest, self._rest)
-        return ReferencePoint(value, self._rate(moment), self._acceleration(moment))
+        curve = PPoly.from_bernstein_basis(
+            BPoly.from_derivatives(clock, np.stack(derivatives, axis=1))
+        )
+        coefficients = np.moveaxis(curve.c[::-1], 0, -1)
+        self.start = float(clock[0])
+        super().__init__(
+            MotionTable.of_polynomials(clock, coefficients, places[-1]), float(clock[-1])
+        )
 
 
 @dataclass(frozen=True)
@@ -208,7 +216,7 @@ class MotionLimits:
         return rows
 
 
-class SetPoint(Reference):
+class SetPoint(TabulatedReference):
     """A place, reached smoothly from where one is: jerk-limited, in the least time (Ruckig).
 
     Args:
@@ -229,42 +237,57 @@ class SetPoint(Reference):
     ) -> None:
         import ruckig
 
-        self.size = start.value.size
+        size = start.value.size
         for name, values in start._asdict().items():
-            validate.finite_array(f"{name} at the start of a set-point", values, (self.size,))
-        self.goal = validate.finite_array(
-            "set-point", np.atleast_1d(np.asarray(goal)), (self.size,)
-        )
-        bounds = (limits or MotionLimits()).array(self.size)
-        problem = ruckig.InputParameter(self.size)
+            validate.finite_array(f"{name} at the start of a set-point", values, (size,))
+        self.goal = validate.finite_array("set-point", np.atleast_1d(np.asarray(goal)), (size,))
+        bounds = (limits or MotionLimits()).array(size)
+        problem = ruckig.InputParameter(size)
         problem.current_position = start.value.tolist()
         problem.current_velocity = start.rate.tolist()
         problem.current_acceleration = start.acceleration.tolist()
         problem.target_position = self.goal.tolist()
-        rate = np.zeros(self.size) if arrival is None else arrival
+        rate = np.zeros(size) if arrival is None else arrival
         problem.target_velocity = rate.tolist()
         fastest = np.maximum(np.abs(start.rate), np.abs(rate))
         problem.max_velocity = np.maximum(bounds[0], fastest).tolist()
         problem.max_acceleration = np.maximum(bounds[1], np.abs(start.acceleration)).tolist()
         problem.max_jerk = bounds[2].tolist()
-        self._trajectory = ruckig.Trajectory(self.size)
+        trajectory = ruckig.Trajectory(size)
         try:
-            result = ruckig.Ruckig(self.size).calculate(problem, self._trajectory)
+            result = ruckig.Ruckig(size).calculate(problem, trajectory)
         except ruckig.RuckigError as error:
             result = str(error).strip()
         if result not in (ruckig.Result.Working, ruckig.Result.Finished):
             raise InvalidValue(f"no smooth motion to the set-point {self.goal.tolist()}: {result}")
         self.begin = validate.finite("begin", begin)
-        self.end = self.begin + float(self._trajectory.duration)
-        self._start, self._rest = start.value.copy(), np.zeros(self.size)
+        times, coefficients = _cubic_pieces(trajectory)
+        table = MotionTable.of_polynomials(times, coefficients, self.goal).shifted(self.begin)
+        super().__init__(table, self.begin + float(trajectory.duration))
 
-    def at(self, time: float) -> ReferencePoint:
-        if not time >= self.begin:  # nor a time that is not a number, on which Ruckig crashes
-            return ReferencePoint(self._start, self._rest, self._rest)
-        if time > self.end:
-            return ReferencePoint(self.goal, self._rest, self._rest)
-        value, rate, acceleration = self._trajectory.at_time(time - self.begin)
-        return ReferencePoint(np.array(value), np.array(rate), np.array(acceleration))
+
+SHORTEST_PIECE = 1e-9
+"""Pieces of a set-point's motion that are shorter are left out [s]: in so short a time no jerk
+within reason changes a place by as much as a rounding error."""
+
+
+def _cubic_pieces(trajectory: ruckig.Trajectory) -> tuple[Array, Array]:
+    """When the jerk of any coordinate changes, and the cubics between, c₀ to c₃ per coordinate."""
+    steps = [profile.brake.t[:2] + profile.t for profile in trajectory.profiles[0]]
+    changes = np.unique(np.concatenate([np.cumsum(each) for each in steps]))
+    inner = changes[(changes > SHORTEST_PIECE) & (changes < trajectory.duration - SHORTEST_PIECE)]
+    apart = inner[np.diff(inner, prepend=-1.0) > SHORTEST_PIECE]
+    times = np.concatenate([[0.0], apart, [trajectory.duration]])
+    if times[-1] <= 0.0:
+        times[-1] = np.nextafter(0.0, 1.0)
+    coefficients = []
+    for begin, end in pairwise(times):
+        middle = 0.5 * (end - begin)
+        value, rate, acceleration = (np.array(x) for x in trajectory.at_time(begin))
+        later = np.array(trajectory.at_time(begin + middle)[2])
+        jerk = (later - acceleration) / middle if middle > SHORTEST_PIECE else 0.0 * later
+        coefficients.append([value, rate, acceleration / 2.0, jerk / 6.0])
+    return times, np.moveaxis(np.array(coefficients), 1, 2)
 
 
 class Shifted(Reference):
@@ -273,6 +296,11 @@ class Shifted(Reference):
     def __init__(self, reference: Reference, begin: float) -> None:
         self.reference, self.begin = reference, validate.finite("begin", begin)
         self.size, self.end = reference.size, reference.end + self.begin
+
+    @property
+    def table(self) -> MotionTable | None:
+        table = self.reference.table
+        return None if table is None else table.shifted(self.begin)
 
     def at(self, time: float) -> ReferencePoint:
         return self.reference.at(time - self.begin)

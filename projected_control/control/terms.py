@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projected_control.compiled import compiled
+from projected_control.control.gains import BLEND
 from projected_control.model.constrained_arm import Terms
 from projected_control.workspace import Layout, Part
 
@@ -37,14 +38,26 @@ class ControlTerms(NamedTuple):
 
     motion: Annotated[Array, Part("3, k", "Reference: θ_d, θ̇_d, θ̈_d.")]
     gains: Annotated[Array, Part("3, k", "G_P, G_D and null-space damping d.")]
+    all_gains: Annotated[Array, Part("3 * k", "The same, as one vector.", at="gains")]
+    gains_blend: Annotated[Array, Part(BLEND.length_with(size="3 * k"), "See `BlendTerms`.")]
+    period: Annotated[Array, Part("1", "Period of the loop [s].")]
     periodic: Annotated[Array, Part("k", "1 for each coordinate that is an angle, else 0.")]
     error: Annotated[Array, Part("2, k", "e = θ_d − θ and ė.")]
     effort: Annotated[Array, Part("3, n", "Tangent, normal and total, in joint units.")]
+    lambda_motion: Annotated[Array, Part("3, m", "λ_d and its derivatives, by the reference.")]
     lambda_desired: Annotated[Array, Part("m", "λ_d [N or N·m].")]
     lambda_measured: Annotated[Array, Part("m", "λ, NaN where it is unknown.")]
     u_lambda: Annotated[Array, Part("m", "u_λ, the output of the force loop [N or N·m].")]
+    controlled: Annotated[Array, Part("m", "1 for each row whose force is controlled, else 0.")]
+    uncontrolled: Annotated[Array, Part("1", "How many rows are not.")]
+    pressed: Annotated[Array, Part("m", "Multipliers that the normal effort is made of.")]
     force_state: Annotated[Array, Part("3, m", "Filtered λ, integral's share of u_λ, e_λ.")]
     force_gains: Annotated[Array, Part("4", "See `ForceGains.array`.")]
+    force_blend: Annotated[Array, Part(BLEND.length_with(size="4"), "See `BlendTerms`.")]
+    anti_windup: Annotated[
+        Array, Part("3", "Strategy, period over tracking time, largest integral [N or N·m].")
+    ]
+    shortfall: Annotated[Array, Part("m", "What limits took away, as a force [N or N·m].")]
     integrate: Annotated[Array, Part("1", "Zero stops the force loop's integral.")]
     margins: Annotated[
         Array, Part("2", "Independence of the coordinates, controllability of passive joints.")

@@ -6,7 +6,7 @@ left behind, through arrays that stay where they are. Nothing is computed twice.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -17,8 +17,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from projected_control import validate
 from projected_control.errors import InvalidDescription, InvalidValue, UnknownName
-from projected_control.model.description import UNLIMITED, Description, read_description
+from projected_control.model.description import UNLIMITED, Description, Mimic, read_description
 from projected_control.model.kinematics import frame_motion
+from projected_control.workspace import BYTES_PER_NUMBER
 
 Array = NDArray[np.float64]
 
@@ -71,9 +72,33 @@ class FrameKinematics(NamedTuple):
     bias: Array
 
 
-class Attachment(NamedTuple):
-    """Where a frame sits: live views of its joint's placement, and its own fixed place there."""
+class OffsetFrame(NamedTuple):
+    """A frame that the description does not name: a tool, a place on a link.
 
+    Attributes:
+        link: Link on which it sits.
+        position: Its origin in the link's axes [m].
+        orientation: Roll, pitch and yaw of its axes in the link's, as in URDF [rad].
+    """
+
+    link: str
+    position: ArrayLike = (0.0, 0.0, 0.0)
+    orientation: ArrayLike = (0.0, 0.0, 0.0)
+
+
+class Attachment(NamedTuple):
+    """Where a frame sits: its joint, live views of that one's placement, its own place there.
+
+    Attributes:
+        joint: Line of `Arm.placements` that its joint has; zero for what never moves.
+        joint_rotation: World from joint, 3 × 3.
+        joint_translation: Position of the joint in the world [m].
+        rotation: Joint from frame, 3 × 3.
+        translation: The frame's origin in its joint's axes [m].
+        support: 1 for each joint that moves the frame, else 0.
+    """
+
+    joint: int
     joint_rotation: Array
     joint_translation: Array
     rotation: Array
@@ -87,14 +112,21 @@ class Arm:
     Attributes:
         n: Number of joints.
         joint_names: In the order of every vector here.
-        passive: Names of the joints without a motor.
+        passive: Names of the joints without a motor; those that mimic others are among them.
+        mimics: Joints that follow others, by name; each makes one more row of the constraint (see
+            `constraints.with_mimics`).
+        warnings: What is doubtful in the description, in words.
         actuated: 1 for each joint with a motor, else 0.
         prismatic: True for each joint that slides.
         limits: The joint limits that the description gives.
         q, v: Positions and velocities of the last `update` [rad or m, and per second].
+        state: Both, 2 × n; whoever calls `compute` writes them.
         M: Inertia matrix, n × n; view of what Pinocchio keeps.
         h: Coriolis, centrifugal and gravity terms, n; likewise.
         spatial_jacobian: All joints' twists at the world's origin, 6 × n; likewise.
+        placements: Where the joints are in the world, one line each, the first for the world
+            itself: nine numbers of a rotation, column by column, and three of a position [m];
+            likewise.
     """
 
     def __init__(
@@ -105,17 +137,31 @@ class Arm:
         passive: Iterable[str] = (),
         gravity: float | ArrayLike | None = None,
         locked: Mapping[str, float] | None = None,
+        frames: Mapping[str, OffsetFrame] | None = None,
+        armature: ArrayLike = 0.0,
         allow_massless: bool = False,
     ) -> None:
         self._description = description
         model = _build_model(description, joints, locked or {})
+        for name, frame in (frames or {}).items():
+            _add_frame(model, name, frame)
         if gravity is not None:
             model.gravity.linear = _gravity_vector(gravity)
         self.n: int = model.nv
+        rotors = np.atleast_1d(np.asarray(armature, dtype=np.float64))
+        if rotors.shape not in ((1,), (self.n,)) or not (np.isfinite(rotors) & (rotors >= 0)).all():
+            raise InvalidValue(
+                f"armature must be one number or {self.n}, one per joint, not negative, got "
+                f"{rotors.tolist()}"
+            )
+        model.armature = np.broadcast_to(rotors, (self.n,)).copy()
+        self._inertias = [inertia.copy() for inertia in model.inertias]
         self.joint_names: tuple[str, ...] = tuple(model.names)[1:]
-        self.passive = frozenset(passive)
-        for name in self.passive:
+        self.warnings = description.warnings
+        self.mimics = _mimics(description, self.joint_names)
+        for name in passive:
             validate.one_of("joint", name, self.joint_names)
+        self.passive = frozenset(passive) | frozenset(self.mimics)
         self.actuated: Array = np.array(
             [float(name not in self.passive) for name in self.joint_names]
         )
@@ -137,6 +183,8 @@ class Arm:
         passive: Iterable[str] = (),
         gravity: float | ArrayLike | None = None,
         locked: Mapping[str, float] | None = None,
+        frames: Mapping[str, OffsetFrame] | None = None,
+        armature: ArrayLike = 0.0,
         allow_massless: bool = False,
     ) -> Arm:
         """Read an arm from URDF or xacro, a file or the text itself.
@@ -148,6 +196,9 @@ class Arm:
             passive: Names of the joints without a motor.
             gravity: Along −z [m/s²], or a vector; the standard 9.81 unless given.
             locked: Positions of locked joints, zero unless given [rad or m].
+            frames: Frames at an offset from a link, by name, beside those of the description.
+            armature: Inertia of the rotors as the joints feel it, one number or one per joint
+                [kg·m² or kg].
             allow_massless: Permit links without inertia that leave M singular (see `dynamics`).
         """
         return cls(
@@ -156,6 +207,8 @@ class Arm:
             passive=passive,
             gravity=gravity,
             locked=locked,
+            frames=frames,
+            armature=armature,
             allow_massless=allow_massless,
         )
 
@@ -169,12 +222,14 @@ class Arm:
     def _attach(self, model: pinocchio.Model) -> None:
         self._model = model
         self._data = model.createData()
-        self.q: Array = np.zeros(self.n)
-        self.v: Array = np.zeros(self.n)
+        self.state: Array = np.zeros((2, self.n))
+        self.q: Array = self.state[0]
+        self.v: Array = self.state[1]
         # A view still: with a single joint eigenpy gives its matrices one dimension only.
         self.M: Array = self._data.M.reshape(self.n, self.n)
         self.h: Array = self._data.nle
         self.spatial_jacobian: Array = self._data.J.reshape(6, self.n)
+        self.placements: Array = _placements(self._data)
         self._attachments: dict[str, Attachment] = {}
         self.update(self.q, self.v)
 
@@ -263,18 +318,61 @@ class Arm:
             else:
                 raise UnknownName("frame", frame, self.frame_names)
             joint = placed.parentJoint
-            support = np.zeros(self.n)
-            for ancestor in list(model.supports[joint])[1:]:
-                support[model.joints[ancestor].idx_v] = 1.0
             placement = self._data.oMi[joint]
             self._attachments[frame] = Attachment(
+                int(joint),
                 placement.rotation,
                 placement.translation,
                 np.array(placed.placement.rotation),
                 np.array(placed.placement.translation),
-                support,
+                self._support(joint),
             )
         return self._attachments[frame]
+
+    def set_payload(self, link: str, mass: float, centre: ArrayLike = (0.0, 0.0, 0.0)) -> None:
+        """Let a link carry a load from now on, in place of what it carried before.
+
+        Twins share it, as they share the model.
+
+        Args:
+            link: Name of the link.
+            mass: Mass of the load [kg]; zero for none.
+            centre: Its centre of mass in the link's axes [m].
+        """
+        load = validate.not_negative("payload mass", mass)
+        place = self.attachment(link)
+        lever = place.rotation @ validate.finite_array("centre of the payload", centre, (3,))
+        for joint, inertia in enumerate(self._inertias):
+            self._model.inertias[joint] = inertia
+        if load > 0.0 and place.joint > 0:
+            point = pinocchio.Inertia(load, place.translation + lever, np.zeros((3, 3)))
+            self._model.inertias[place.joint] = self._inertias[place.joint] + point
+
+    def mass_centres(self) -> tuple[list[Attachment], Array]:
+        """The centres of mass of the moving bodies, as frames, and their shares of the mass."""
+        model = self._model
+        masses = np.array([inertia.mass for inertia in list(model.inertias)[1:]])
+        places = []
+        for joint in range(1, model.njoints):
+            placement = self._data.oMi[joint]
+            places.append(
+                Attachment(
+                    joint,
+                    placement.rotation,
+                    placement.translation,
+                    np.eye(3),
+                    np.array(model.inertias[joint].lever),
+                    self._support(joint),
+                )
+            )
+        return places, masses / masses.sum()
+
+    def _support(self, joint: int) -> Array:
+        """1 for each joint that moves what hangs on a joint, else 0."""
+        support = np.zeros(self.n)
+        for ancestor in list(self._model.supports[joint])[1:]:
+            support[self._model.joints[ancestor].idx_v] = 1.0
+        return support
 
     def frame(self, name: str) -> FrameKinematics:
         """Position, rotation, Jacobian and bias of a frame at the present state, as new arrays."""
@@ -283,8 +381,7 @@ class Arm:
         position, _, linear_bias, angular_bias = frame_motion(
             self.spatial_jacobian,
             self.v,
-            place.joint_rotation,
-            place.joint_translation,
+            self.placements[place.joint],
             place.translation,
             place.support,
             jacobian,
@@ -319,12 +416,6 @@ def _build_model(
             raise InvalidValue(f"joints are named twice in {moving}")
         if overlap := sorted(set(moving) & set(locked)):
             raise InvalidValue(f"joints {overlap} are said to move and to be locked")
-    for name in moving:
-        if leader := description.joints[name].mimics:
-            raise InvalidDescription(
-                f"joint {name!r} mimics {leader!r}; name the joints that move (joints=…) without "
-                "it, so that it is locked"
-            )
     if not moving:
         raise InvalidValue("an arm needs at least one joint that moves")
     rest = [model.getJointId(name) for name in names if name not in moving]
@@ -336,6 +427,60 @@ def _build_model(
             )
         model = pinocchio.buildReducedModel(model, rest, reference)
     return model
+
+
+def _mimics(description: Description, moving: Sequence[str]) -> dict[str, Mimic]:
+    """Moving joints that follow others; a leader that is locked leaves nothing to follow."""
+    mimics = {}
+    for name in moving:
+        mimic = description.joints[name].mimic
+        if mimic is None:
+            continue
+        if mimic.leader not in moving:
+            raise InvalidValue(
+                f"joint {name!r} mimics {mimic.leader!r}, which is locked; lock {name!r} too, or "
+                f"let {mimic.leader!r} move"
+            )
+        mimics[name] = mimic
+    return mimics
+
+
+def _add_frame(model: pinocchio.Model, name: str, frame: OffsetFrame) -> None:
+    """Add a frame at an offset from a link to a model."""
+    link = pinocchio.FrameType.BODY
+    if model.existFrame(name):
+        raise InvalidValue(f"frame {name!r} is in the description already; choose another name")
+    if not model.existFrame(frame.link, link):
+        links = [f.name for f in model.frames if f.type == link]
+        raise UnknownName(f"link of frame {name!r}:", frame.link, links)
+    number = model.getFrameId(frame.link, link)
+    position = validate.finite_array(f"position of frame {name!r}", frame.position, (3,))
+    angles = validate.finite_array(f"orientation of frame {name!r}", frame.orientation, (3,))
+    offset = pinocchio.SE3(pinocchio.rpy.rpyToMatrix(*angles), position)
+    carrier = model.frames[number]
+    placement = carrier.placement * offset
+    model.addFrame(pinocchio.Frame(name, carrier.parentJoint, number, placement, link))
+
+
+def _placements(data: pinocchio.Data) -> Array:
+    """Pinocchio's vector of joint placements as one array, without a copy.
+
+    Each is a rotation of nine numbers and a translation of three, dense and in this order; where
+    this Pinocchio aligns them more widely, a line has some numbers more, which nobody reads.
+    """
+    addresses = [placement.rotation.__array_interface__["data"][0] for placement in data.oMi]
+    steps = set(np.diff(addresses).tolist())
+    first = data.oMi[0]
+    gap = first.translation.__array_interface__["data"][0] - addresses[0]
+    width = steps.pop() // BYTES_PER_NUMBER
+    if steps or gap != 9 * BYTES_PER_NUMBER or width < 12:
+        raise InvalidDescription(
+            f"Pinocchio {pinocchio.__version__} lays joint placements out in a way that is not "
+            "known here: expected are nine numbers of rotation and three of translation in a row; "
+            "install one of the versions that the package names"
+        )
+    dense = (BYTES_PER_NUMBER * width, BYTES_PER_NUMBER)
+    return np.lib.stride_tricks.as_strided(first.rotation, (len(addresses), width), dense)
 
 
 def _gravity_vector(gravity: float | ArrayLike) -> Array:

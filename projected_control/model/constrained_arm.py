@@ -7,30 +7,31 @@ that one array and names them likewise.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from projected_control import validate
 from projected_control.compiled import compiled
 from projected_control.errors import InvalidValue
 from projected_control.model.arm import Arm
 from projected_control.model.constraints import Constraint, FunctionConstraint, Moving, Stack
 from projected_control.model.coordinates import Coordinates
+from projected_control.model.frame_terms import FRAMES
+from projected_control.model.function_kinds import ScalarFunction
 from projected_control.model.linalg import copy, matvec
+from projected_control.model.motion_tables import evaluate_motion, new_table
 from projected_control.model.projection import SVD, TOLERANCE, Metric, check_tolerance, project
-from projected_control.model.scalar_functions import (
-    FRAMES,
-    FunctionTable,
-    ScalarFunction,
-    evaluate_functions,
-)
+from projected_control.model.scalar_functions import FunctionTable, evaluate_functions
 from projected_control.workspace import Layout, Part
 
 Array = NDArray[np.float64]
-Arguments = tuple[Any, ...]
-"""What `evaluate_model` takes after the state."""
+Whole = NDArray[np.int64]
 
+
+ROW_LENGTH = 1.0
+"""Default length by which rows that are angles compare with rows that are lengths [m]."""
 
 _SCRATCH = f"max({FRAMES.length}, {SVD.length_with(m='max(n, m, k)')})"
 
@@ -46,6 +47,8 @@ class Terms(NamedTuple):
     bias: Annotated[Array, Part("m + k", "Ȧq̇, then J̇_θq̇.")]
     jacobian: Annotated[Array, Part("m + k, n", "∂Φ/∂q, then ∂θ/∂q.")]
     target: Annotated[Array, Part("3, m", "x, ẋ and ẍ of a moving constraint, else zero.")]
+    row_scale: Annotated[Array, Part("m", "Length of a row that is an angle, else one [m].")]
+    tolerance: Annotated[Array, Part("1", "Singular values of A up to this count as zero.")]
     sqrt_metric: Annotated[Array, Part("n", "Diagonal of W^½.")]
     v: Annotated[Array, Part("n", "q̇.")]
     h: Annotated[Array, Part("n", "Coriolis, centrifugal and gravity terms.")]
@@ -68,6 +71,34 @@ TERMS = Layout(Terms, "n", "m", "k", "frames")
 unpack_terms = TERMS.unpack
 
 
+class ModelArguments(NamedTuple):
+    """What `evaluate_model` takes after time and state: plain arrays that stay where they are.
+
+    Attributes:
+        M: Inertia matrix, n × n, both triangles; Pinocchio's, as are the next three.
+        h: Coriolis, centrifugal and gravity terms, n.
+        spatial_jacobian: All joints' twists at the world's origin, 6 × n, column by column.
+        placements: Where the joints are, one line each (see `Arm.placements`).
+        state: Where the arm keeps its own q and q̇, 2 × n.
+        sizes: The first row that is compiled (m where the constraint is computed in Python, else
+            0), m, k, and the number of frames; whole numbers.
+        functions: An array of `TableTerms`.
+        target: x(t) of a moving constraint, an array of `MotionTerms`; without pieces where it
+            stands still or is computed in Python.
+        work: An array of `Terms`.
+    """
+
+    M: Array
+    h: Array
+    spatial_jacobian: Array
+    placements: Array
+    state: Array
+    sizes: Whole
+    functions: Array
+    target: Array
+    work: Array
+
+
 class ConstrainedArm:
     """An arm, what constrains it, and the coordinates in which it is moved.
 
@@ -79,10 +110,12 @@ class ConstrainedArm:
         constraint: None for a free arm.
         coordinates: None where nothing is controlled.
         n, m, k: Numbers of joints, constraint rows and coordinates.
-        arguments: What `evaluate_model` takes after the state, for compiled laws.
+        arguments: What `evaluate_model` takes after time and state, for compiled laws.
         terms: The workspace's parts, of which those below are the most used.
         sqrt_metric: Diagonal of W^½, n; ones without a metric.
         moves: Whether the constraint is driven, x(t) ≠ const.
+        by_hand, target_by_hand: Whether Python computes the constraint, or its motion, in every
+            evaluation.
         time: Time of the last evaluation [s].
         v: q̇, n.
         M: Inertia matrix, n × n.
@@ -106,6 +139,7 @@ class ConstrainedArm:
         *,
         tolerance: float = TOLERANCE,
         metric: Metric | None = None,
+        row_length: float = ROW_LENGTH,
     ) -> None:
         self.arm, self.constraint, self.coordinates = arm, constraint, coordinates
         self.tolerance = check_tolerance(tolerance)
@@ -121,9 +155,10 @@ class ConstrainedArm:
 
         equations = _equations(constraint)
         self._by_hand = constraint if equations is None else None
+        self.by_hand = equations is None
         functions = [*(equations or []), *(coordinates.functions if coordinates else [])]
-        function_arguments = FunctionTable(arm, functions).arguments
-        sizes = {"n": n, "m": m, "k": k, "frames": len(function_arguments[3])}
+        table = FunctionTable(arm, functions)
+        sizes = {"n": n, "m": m, "k": k, "frames": table.frames}
         work = TERMS.new(**sizes)
         self.terms = terms = TERMS.view(work, **sizes)
         self.sqrt_metric, self.v, self.h, self.M = terms.sqrt_metric, terms.v, terms.h, terms.M
@@ -132,17 +167,25 @@ class ConstrainedArm:
         self.theta, self.theta_rate = terms.theta, terms.theta_rate
         self.J_theta, self.theta_bias = terms.J_theta, terms.theta_bias
         self.sqrt_metric[:] = self.metric.sqrt_metric
+        length = validate.positive("row length", row_length)
+        units = () if constraint is None else constraint.row_units
+        terms.row_scale[:] = [length if unit == "rad" else 1.0 for unit in units]
 
+        terms.tolerance[0] = self.tolerance
         first = 0 if self._by_hand is None else m
-        self.arguments: Arguments = (
-            *function_arguments,
+        motion = None if constraint is None else constraint.target_table
+        self.target_by_hand = self.moves and motion is None
+        self._in_python = self.target_by_hand or self.by_hand
+        self.arguments = ModelArguments(
             arm.M,
             arm.h,
+            arm.spatial_jacobian,
+            arm.placements,
+            arm.state,
+            np.array([first, m, k, table.frames], dtype=np.int64),
+            table.table,
+            new_table(m, 0, 0) if motion is None else motion.array(),
             work,
-            first,
-            m,
-            k,
-            self.tolerance,
         )
 
     @property
@@ -168,13 +211,16 @@ class ConstrainedArm:
     def evaluate(self, q: Array, v: Array, time: float = 0.0) -> ConstrainedArm:
         """Compute everything for this state: one Pinocchio pass, one decomposition of A."""
         self.prepare(q, v, time)
-        _evaluate(q, v, *self.arguments)
+        _evaluate(time, q, v, *self.arguments)
         return self
 
     def prepare(self, q: Array, v: Array, time: float = 0.0) -> None:
         """The part of `evaluate` that is not compiled; a compiled law does the rest itself."""
         self.time = time
-        if self.moves and self.constraint is not None:
+        if not self._in_python:
+            self.arm.compute(q, v)
+            return
+        if self.target_by_hand and self.constraint is not None:
             target = self.constraint.target(time)
             if target is not None:
                 for row, values in zip(self.terms.target, target, strict=True):
@@ -204,10 +250,14 @@ def _equations(constraint: Constraint | None) -> list[ScalarFunction] | None:
 
 
 @compiled
-def complete_terms(arm_M: Array, arm_h: Array, arm_v: Array, t: Terms, tolerance: float) -> None:
+def complete_terms(arm_M: Array, arm_h: Array, arm_v: Array, t: Terms) -> None:
     """From functions and dynamics to the rest: change to the metric's coordinates, and project.
 
     q̇_W = W^½ q̇,  h_W = W^-½ h,  M_W = W^-½ M W^-½,  A_W = A W^-½,  J_W = J_θ W^-½.
+
+    Rows that are angles are scaled by a length before the decomposition, D A, so that one tolerance
+    fits all: A⁺ = (D A)⁺ D. It is the ordinary A⁺ where A has full row rank; where it has not,
+    λ = A⁺ᵀF is the one of least ‖D⁻¹λ‖, in which forces and moments compare.
     """
     n, m, k, sqrt_metric = t.v.size, t.b.size, t.theta.size, t.sqrt_metric
     for i in range(n):
@@ -223,51 +273,78 @@ def complete_terms(arm_M: Array, arm_h: Array, arm_v: Array, t: Terms, tolerance
         t.residual[r] = t.value[r] - t.target[0, r]
         t.b[r] = t.target[2, r] - t.bias[r]
     matvec(t.J_theta, t.v, t.theta_rate)
-    t.rank[0] = project(t.A, tolerance, t.P, t.A_pinv, t.sigma, t.scratch)
+    scale_rows(t.A, t.row_scale)
+    t.rank[0] = project(t.A, t.tolerance[0], t.P, t.A_pinv, t.sigma, t.scratch)
+    for r in range(m):
+        for i in range(n):
+            t.A[r, i] /= t.row_scale[r]
+            t.A_pinv[i, r] *= t.row_scale[r]
+
+
+@compiled
+def scale_rows(A: Array, scale: Array) -> None:
+    """A ← D A, D = diag(scale)."""
+    for r in range(scale.size):
+        for i in range(A.shape[1]):
+            A[r, i] *= scale[r]
 
 
 @compiled
 def evaluate_model(
+    time: float,
     q: Array,
     v: Array,
+    M: Array,
+    h: Array,
     spatial_jacobian: Array,
-    arm_q: Array,
-    arm_v: Array,
-    rotations: tuple[Array, ...],
-    translations: tuple[Array, ...],
-    table: Array,
-    arm_M: Array,
-    arm_h: Array,
+    placements: Array,
+    state: Array,
+    sizes: Whole,
+    functions: Array,
+    target: Array,
     work: Array,
-    first: int,
-    m: int,
-    k: int,
-    tolerance: float,
 ) -> Terms:
     """Evaluate the functions from the first compiled one on, and all that follows from them.
 
-    The state q, v is also copied to where the arm keeps its own.
+    The state q, v is also copied to where the arm keeps its own. See `ModelArguments`.
     """
-    copy(q, arm_q)
-    copy(v, arm_v)
-    t = unpack_terms(work, v.size, m, k, len(rotations))
+    first, m, k, frames = sizes[0], sizes[1], sizes[2], sizes[3]
+    copy(q, state[0])
+    copy(v, state[1])
+    t = unpack_terms(work, v.size, m, k, frames)
+    evaluate_motion(time, target, t.target)
     evaluate_functions(
+        q,
+        v,
         spatial_jacobian,
-        arm_q,
-        arm_v,
-        rotations,
-        translations,
-        table,
+        placements,
+        functions,
+        frames,
         t.value[first:],
         t.jacobian[first:],
         t.bias[first:],
         t.scratch,
     )
-    complete_terms(arm_M, arm_h, arm_v, t, tolerance)
+    complete_terms(M, h, v, t)
     return t
 
 
 @compiled
-def _evaluate(*arguments: Any) -> None:
+def _evaluate(
+    time: float,
+    q: Array,
+    v: Array,
+    M: Array,
+    h: Array,
+    spatial_jacobian: Array,
+    placements: Array,
+    state: Array,
+    sizes: Whole,
+    functions: Array,
+    target: Array,
+    work: Array,
+) -> None:
     """`evaluate_model` without handing the terms back to Python, which takes long."""
-    evaluate_model(*arguments)
+    evaluate_model(
+        time, q, v, M, h, spatial_jacobian, placements, state, sizes, functions, target, work
+    )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,17 +17,33 @@ from numpy.typing import ArrayLike, NDArray
 from projected_control import validate
 from projected_control.errors import InvalidValue
 from projected_control.model.arm import Arm
-from projected_control.model.constraints import ConstraintSettings, plane_axes
-from projected_control.model.scalar_functions import (
-    FunctionTable,
+from projected_control.model.constraints import plane_axes
+from projected_control.model.function_kinds import (
+    AngleAbout,
+    AxisCosine,
+    CentreOfMassAlong,
     HeadingInPlane,
     JointPosition,
     PositionAlong,
     ScalarFunction,
 )
+from projected_control.model.scalar_functions import FunctionTable
 from projected_control.registry import Registry
 
 Array = NDArray[np.float64]
+
+
+class PlaneSettings(Protocol):
+    """What the settings of the group ``constraint`` say of a planar arm."""
+
+    @property
+    def plane_normal(self) -> Sequence[float]:
+        """Normal of the plane it moves in; empty for an arm in space."""
+
+
+CENTRE_OF_MASS = "centre_of_mass"
+OWN_COORDINATES = ("position", "angle", "tilt", "round", CENTRE_OF_MASS)
+"""Kinds of coordinate that ``coordinate.<name>.kind`` can name."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +80,62 @@ class Coordinate:
         e1, e2 = plane_axes(plane_normal)
         function = HeadingInPlane(frame, np.array([1.0, 0.0, 0.0]), e1, e2)
         return cls(name or f"{frame}.angle", "rad", function, periodic=True)
+
+    @classmethod
+    def along(
+        cls, frame: str, direction: ArrayLike, other: str | None = None, name: str | None = None
+    ) -> Coordinate:
+        """A frame's position along a direction, from another frame's origin and in its axes."""
+        along = validate.direction("direction of the coordinate", direction)
+        return cls(name or f"{frame}.along", "m", PositionAlong(frame, along, 0.0, other, other))
+
+    @classmethod
+    def about(
+        cls,
+        frame: str,
+        direction: ArrayLike,
+        axis: ArrayLike = (1.0, 0.0, 0.0),
+        name: str | None = None,
+    ) -> Coordinate:
+        """The angle of an axis of a frame about a direction, from the world's x axis on."""
+        e1, e2 = plane_axes(direction)
+        function = HeadingInPlane(frame, validate.direction("axis", axis), e1, e2)
+        return cls(name or f"{frame}.about", "rad", function, periodic=True)
+
+    @classmethod
+    def tilt(
+        cls, frame: str, axis: ArrayLike, direction: ArrayLike, name: str | None = None
+    ) -> Coordinate:
+        """How far an axis of a frame leans towards a direction: the sine of the angle [rad].
+
+        Two of these, towards two directions at right angles to a normal, keep a tool square to it.
+        """
+        function = AxisCosine(
+            frame,
+            validate.direction("axis", axis),
+            validate.direction("direction of the tilt", direction),
+        )
+        return cls(name or f"{frame}.tilt", "rad", function)
+
+    @classmethod
+    def round(
+        cls, frame: str, point: ArrayLike, direction: ArrayLike, name: str | None = None
+    ) -> Coordinate:
+        """How far a frame's origin has gone round an axis; turns are counted."""
+        e1, e2 = plane_axes(direction)
+        place = validate.finite_array("point of the axis", point, (3,))
+        return cls(name or f"{frame}.round", "rad", AngleAbout(frame, place, e1, e2))
+
+    @classmethod
+    def centre_of_mass(cls, axis: str | ArrayLike, name: str | None = None) -> Coordinate:
+        """The arm's centre of mass along ``"x"``, ``"y"``, ``"z"`` or any direction."""
+        if isinstance(axis, str):
+            letter = validate.one_of("axis", axis, ("x", "y", "z"))
+            direction = np.eye(3)["xyz".index(letter)]
+            name = name or f"{CENTRE_OF_MASS}.{letter}"
+        else:
+            direction = validate.direction("direction of the coordinate", axis)
+        return cls(name or f"{CENTRE_OF_MASS}.along", "m", CentreOfMassAlong(direction))
 
     @classmethod
     def joint(cls, joint: str, name: str | None = None, unit: str = "rad") -> Coordinate:
@@ -139,14 +212,14 @@ class CoordinateKind:
     form: str
     title: str
     unit: str
-    read: Callable[[str, Arm, ConstraintSettings], Coordinate | None]
+    read: Callable[[str, Arm, PlaneSettings], Coordinate | None]
 
 
 COORDINATES: Registry[CoordinateKind] = Registry("coordinate", "projected_control.coordinates")
 """Every kind that can be named, ours and other packages'."""
 
 
-def coordinate_named(name: str, arm: Arm, settings: ConstraintSettings) -> Coordinate:
+def coordinate_named(name: str, arm: Arm, settings: PlaneSettings) -> Coordinate:
     """The coordinate that a name in a parameter file stands for.
 
     Raises:
@@ -163,7 +236,71 @@ def coordinate_named(name: str, arm: Arm, settings: ConstraintSettings) -> Coord
     raise InvalidValue(f"coordinate {name!r} must be {', '.join(forms[:-1])} or {forms[-1]}")
 
 
-def _read_position(name: str, arm: Arm, settings: ConstraintSettings) -> Coordinate | None:
+class CoordinateSettings(Protocol):
+    """The settings of a coordinate that a bare name does not say; empty where not given."""
+
+    @property
+    def kind(self) -> str:
+        """One of `OWN_COORDINATES`."""
+
+    @property
+    def frame(self) -> str:
+        """Link whose origin or axis is followed."""
+
+    @property
+    def other_frame(self) -> str:
+        """Link from which a position counts."""
+
+    @property
+    def direction(self) -> Sequence[float]:
+        """Along or about which."""
+
+    @property
+    def point(self) -> Sequence[float]:
+        """A point of an axis [m]."""
+
+    @property
+    def axis(self) -> Sequence[float]:
+        """An axis of the link."""
+
+
+_NEEDED = {
+    "position": ("frame", "direction"),
+    "angle": ("frame", "direction"),
+    "tilt": ("frame", "axis", "direction"),
+    "round": ("frame", "point", "direction"),
+    CENTRE_OF_MASS: ("direction",),
+}
+
+
+def own_coordinate(name: str, settings: CoordinateSettings) -> Coordinate:
+    """The coordinate of a group of settings, under its own name."""
+    kind = validate.one_of(f"coordinate.{name}.kind", settings.kind, OWN_COORDINATES)
+    missing = [n for n in _NEEDED[kind] if not len(getattr(settings, n))]
+    if missing:
+        needs = " and ".join(f"coordinate.{name}.{n}" for n in missing)
+        raise InvalidValue(f"coordinate.{name}.kind {kind!r} needs {needs}")
+    frame, direction = settings.frame, settings.direction
+    if kind == "position":
+        return Coordinate.along(frame, direction, settings.other_frame or None, name)
+    if kind == "angle":
+        axis = settings.axis if len(settings.axis) else (1.0, 0.0, 0.0)
+        return Coordinate.about(frame, direction, axis, name)
+    if kind == "tilt":
+        return Coordinate.tilt(frame, settings.axis, direction, name)
+    if kind == "round":
+        return Coordinate.round(frame, settings.point, direction, name)
+    return Coordinate.centre_of_mass(direction, name)
+
+
+def _read_centre(name: str, arm: Arm, settings: PlaneSettings) -> Coordinate | None:
+    what, dot, axis = name.rpartition(".")
+    if not dot or what != CENTRE_OF_MASS or axis not in ("x", "y", "z"):
+        return None
+    return Coordinate.centre_of_mass(axis)
+
+
+def _read_position(name: str, arm: Arm, settings: PlaneSettings) -> Coordinate | None:
     frame, dot, axis = name.rpartition(".")
     if not dot or axis not in ("x", "y", "z"):
         return None
@@ -171,7 +308,7 @@ def _read_position(name: str, arm: Arm, settings: ConstraintSettings) -> Coordin
     return Coordinate.position(frame, axis)
 
 
-def _read_angle(name: str, arm: Arm, settings: ConstraintSettings) -> Coordinate | None:
+def _read_angle(name: str, arm: Arm, settings: PlaneSettings) -> Coordinate | None:
     frame, dot, what = name.rpartition(".")
     if not dot or what != "angle":
         return None
@@ -181,12 +318,21 @@ def _read_angle(name: str, arm: Arm, settings: ConstraintSettings) -> Coordinate
     return Coordinate.heading(frame, settings.plane_normal)
 
 
-def _read_joint(name: str, arm: Arm, settings: ConstraintSettings) -> Coordinate | None:
+def _read_joint(name: str, arm: Arm, settings: PlaneSettings) -> Coordinate | None:
     if name not in arm.joint_names:
         return None
     return Coordinate.joint(name, unit="m" if arm.prismatic[arm.joint_index(name)] else "rad")
 
 
+COORDINATES.add(
+    CoordinateKind(
+        CENTRE_OF_MASS,
+        f"{CENTRE_OF_MASS}.x, .y, .z",
+        "a component of the position of the arm's centre of mass, in the world",
+        "m",
+        _read_centre,
+    )
+)
 COORDINATES.add(
     CoordinateKind(
         "position",

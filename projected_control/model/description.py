@@ -11,8 +11,19 @@ import numpy as np
 
 from projected_control.errors import InvalidDescription
 
+ROUNDING = 1e-9
+"""Share of the largest principal moment up to which a negative one is rounding."""
+
 UNLIMITED = 1e9
 """Position limit written for a continuous joint [rad]; read back as no limit."""
+
+
+class Mimic(NamedTuple):
+    """A joint that follows another: q = ratio q_leader + offset."""
+
+    leader: str
+    ratio: float
+    offset: float
 
 
 class JointDescription(NamedTuple):
@@ -20,15 +31,24 @@ class JointDescription(NamedTuple):
 
     kind: str
     child: str
-    mimics: str | None
+    mimic: Mimic | None
 
 
 class Description(NamedTuple):
-    """A checked URDF."""
+    """A checked URDF.
+
+    Attributes:
+        urdf: The expanded text.
+        joints: The movable joints, by name.
+        links_without_mass: Names of links.
+        warnings: What is doubtful in it, in words: limits that are missing, inertias that cannot
+            be. Pinocchio takes all of it without a word.
+    """
 
     urdf: str
     joints: dict[str, JointDescription]
     links_without_mass: list[str]
+    warnings: tuple[str, ...] = ()
 
 
 def read_description(
@@ -54,11 +74,15 @@ def read_description(
         raise InvalidDescription(
             f"{origin} is not a robot description: its root is <{root.tag}>, not <robot>"
         )
-    massless = [_text(link, "name") for link in root.iter("link") if not _has_mass(link, origin)]
-    joints = dict(_movable_joints(root, origin))
+    warnings: list[str] = []
+    links = list(root.iter("link"))
+    massless = [_text(link, "name") for link in links if not _has_mass(link, origin, warnings)]
+    joints = dict(_movable_joints(root, origin, warnings))
     if not joints:
         raise InvalidDescription(f"{origin} has no movable joint")
-    return Description(ElementTree.tostring(root, encoding="unicode"), joints, massless)
+    joints = {name: _with_known_leader(name, joints, warnings) for name in joints}
+    urdf = ElementTree.tostring(root, encoding="unicode")
+    return Description(urdf, joints, massless, tuple(warnings))
 
 
 def _read_text(source: str | Path) -> tuple[str, str]:
@@ -124,7 +148,7 @@ def _number(text: str | None, default: float, what: str) -> float:
     return value
 
 
-def _has_mass(link: ElementTree.Element, origin: str) -> bool:
+def _has_mass(link: ElementTree.Element, origin: str, warnings: list[str]) -> bool:
     inertial = link.find("inertial")
     if inertial is None:
         return False
@@ -142,16 +166,16 @@ def _has_mass(link: ElementTree.Element, origin: str) -> bool:
             for k in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
         )
         principal = np.linalg.eigvalsh([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-        if principal[0] < -1e-9 * max(abs(principal[-1]), 1e-12):
-            raise InvalidDescription(
-                f"link {name!r} in {origin} has an inertia that is not positive: "
-                f"principal moments {principal.tolist()} kg·m²"
+        if principal[0] < -ROUNDING * max(abs(principal[-1]), 1e-12):
+            warnings.append(
+                f"link {name!r} has an inertia that is not positive: principal moments "
+                f"{', '.join(f'{moment:.3g}' for moment in principal)} kg·m²"
             )
     return mass > 0.0
 
 
 def _movable_joints(
-    root: ElementTree.Element, origin: str
+    root: ElementTree.Element, origin: str, warnings: list[str]
 ) -> Iterator[tuple[str, JointDescription]]:
     for joint in root.findall("joint"):
         name, kind = _text(joint, "name"), _text(joint, "type")
@@ -162,41 +186,88 @@ def _movable_joints(
                 f"joint {name!r} in {origin} is of type {kind!r}; an arm has revolute, continuous "
                 "and prismatic joints: split others into these"
             )
-        _check_limits(joint, name, kind, origin)
-        child, mimic = joint.find("child"), joint.find("mimic")
+        _complete_limits(joint, name, kind, origin, warnings)
+        child = joint.find("child")
         yield (
             name,
             JointDescription(
                 "prismatic" if kind == "prismatic" else "revolute",
                 "?" if child is None else _text(child, "link"),
-                None if mimic is None else _text(mimic, "joint"),
+                _mimic(joint, name, origin),
             ),
         )
 
 
-def _check_limits(joint: ElementTree.Element, name: str, kind: str, origin: str) -> None:
+def _mimic(joint: ElementTree.Element, name: str, origin: str) -> Mimic | None:
+    mimic = joint.find("mimic")
+    if mimic is None:
+        return None
+    ratio, offset = (
+        _number(mimic.get(key), default, f"{key} of mimic joint {name!r} in {origin}")
+        for key, default in (("multiplier", 1.0), ("offset", 0.0))
+    )
+    joint.remove(mimic)  # to us it is a joint with a constraint, whatever Pinocchio makes of it
+    return Mimic(_text(mimic, "joint"), ratio, offset)
+
+
+def _with_known_leader(
+    name: str, joints: Mapping[str, JointDescription], warnings: list[str]
+) -> JointDescription:
+    """The joint; one that mimics a joint that is not there follows nobody."""
+    joint = joints[name]
+    if joint.mimic is None or joint.mimic.leader in joints:
+        return joint
+    warnings.append(
+        f"joint {name!r} mimics {joint.mimic.leader!r}, which is no movable joint; it counts as a "
+        "joint of its own"
+    )
+    return joint._replace(mimic=None)
+
+
+def _complete_limits(
+    joint: ElementTree.Element, name: str, kind: str, origin: str, warnings: list[str]
+) -> None:
+    """Write down every limit of a joint; those that are not given as none at all."""
     limit = joint.find("limit")
     if limit is None:
-        if kind != "continuous":
-            raise InvalidDescription(f"joint {name!r} in {origin} has no <limit>")
+        warnings.append(f"joint {name!r} has no <limit>: it counts as unlimited")
         limit = ElementTree.SubElement(joint, "limit")
+    missing = [key for key in ("effort", "velocity") if limit.get(key) is None]
+    lower, upper, effort, velocity = (
+        _number(limit.get(key), default, f"{key} limit of joint {name!r} in {origin}")
+        for key, default in (
+            ("lower", 0.0),
+            ("upper", 0.0),
+            ("effort", UNLIMITED),
+            ("velocity", UNLIMITED),
+        )
+    )
     if kind == "continuous":
         joint.set("type", "revolute")
-        limit.set("lower", str(-UNLIMITED))
-        limit.set("upper", str(UNLIMITED))
-        limit.attrib.setdefault("effort", str(UNLIMITED))
-        limit.attrib.setdefault("velocity", str(UNLIMITED))
-    lower, upper, effort, velocity = (
-        _number(limit.get(k), 0.0, f"{k} limit of joint {name!r} in {origin}")
-        for k in ("lower", "upper", "effort", "velocity")
-    )
+        lower, upper = -UNLIMITED, UNLIMITED
+    elif lower == upper == 0.0:
+        lower, upper = -UNLIMITED, UNLIMITED
+        if len(limit.attrib):
+            warnings.append(f"joint {name!r} has no lower and upper limit: it counts as unlimited")
     if not lower < upper:
         raise InvalidDescription(
             f"joint {name!r} in {origin} has inconsistent limits: lower {lower:g} is not below "
             f"upper {upper:g}"
         )
-    if effort < 0.0 or velocity <= 0.0:  # effort 0: a joint without a motor
+    if velocity == 0.0:
+        velocity = UNLIMITED
+        missing.append("velocity")
+    if missing and len(limit.attrib):
+        warnings.append(f"joint {name!r} has no {' and no '.join(sorted(missing))} limit")
+    if effort < 0.0 or velocity < 0.0:  # effort 0: a joint without a motor
         raise InvalidDescription(
             f"joint {name!r} in {origin} must have a positive velocity limit and an effort limit "
             f"that is not negative, got effort {effort:g} and velocity {velocity:g}"
         )
+    for key, value in (
+        ("lower", lower),
+        ("upper", upper),
+        ("effort", effort),
+        ("velocity", velocity),
+    ):
+        limit.set(key, repr(value))

@@ -43,6 +43,22 @@ def rotate(R: Array, a: Vector) -> Vector:
 
 
 @compiled
+def turn(placement: Array, a: Vector) -> Vector:
+    """R a, with R the rotation of a joint's placement, which stands there column by column."""
+    return (
+        placement[0] * a[0] + placement[3] * a[1] + placement[6] * a[2],
+        placement[1] * a[0] + placement[4] * a[1] + placement[7] * a[2],
+        placement[2] * a[0] + placement[5] * a[1] + placement[8] * a[2],
+    )
+
+
+@compiled
+def place(placement: Array, local: Vector) -> Vector:
+    """p + R a: where a point of a joint is in the world [m]."""
+    return add(vector(placement, 9), turn(placement, local))
+
+
+@compiled
 def vector(a: Array, start: int) -> Vector:
     """Three numbers out of an array."""
     return (a[start], a[start + 1], a[start + 2])
@@ -52,8 +68,7 @@ def vector(a: Array, start: int) -> Vector:
 def frame_motion(
     spatial_jacobian: Array,
     v: Array,
-    rotation: Array,
-    translation: Array,
+    placement: Array,
     local: Array,
     support: Array,
     jacobian: Array,
@@ -70,13 +85,12 @@ def frame_motion(
     Args:
         spatial_jacobian: 6 × n, translation first.
         v: q̇.
-        rotation: Rotation of the joint the frame is attached to, 3 × 3.
-        translation: Position of that joint [m].
+        placement: Where the joint is that the frame is attached to (see `Arm.placements`).
         local: The frame's origin in that joint's axes [m].
         support: 1 for each joint that moves the frame, else 0.
         jacobian: Result, linear above angular, 6 × n.
     """
-    position = add(vector(translation, 0), rotate(rotation, vector(local, 0)))
+    position = place(placement, vector(local, 0))
     zero = (0.0, 0.0, 0.0)
     linear, angular, linear_bias, angular_bias = zero, zero, zero, zero
     for k in range(v.size):

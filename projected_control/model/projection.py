@@ -49,9 +49,15 @@ unpack_svd = SVD.unpack
 
 @compiled
 def _invert(A: Array, tolerance: float, A_pinv: Array, s: SvdTerms) -> tuple[int, float]:
-    """A⁺ = V₁ Σ₁⁻¹ U₁ᵀ; the rank and the smallest singular value, infinite where there is none."""
-    m, n = A.shape
+    """A⁺ of a matrix, see `_assemble`."""
     svd(A, s.U, s.sigma, s.V)
+    return _assemble(tolerance, A_pinv, s)
+
+
+@compiled
+def _assemble(tolerance: float, A_pinv: Array, s: SvdTerms) -> tuple[int, float]:
+    """A⁺ = V₁ Σ₁⁻¹ U₁ᵀ; the rank and the smallest singular value, infinite where there is none."""
+    m, n = s.V.shape
     for i in range(n):
         fill(A_pinv[i], 0.0)
     rank, smallest = 0, np.inf
@@ -97,6 +103,21 @@ def pseudo_inverse(A: Array, tolerance: float, A_pinv: Array, scratch: Array) ->
     m, n = A.shape
     _, smallest = _invert(A, tolerance, A_pinv, unpack_svd(scratch, m, n))
     return smallest
+
+
+@compiled
+def relative_pseudo_inverse(A: Array, share: float, A_pinv: Array, scratch: Array) -> None:
+    """Fill A⁺ (n × m), without singular values up to this share of the largest.
+
+    The scratch is an array of `SvdTerms`, or longer.
+    """
+    m, n = A.shape
+    s = unpack_svd(scratch, m, n)
+    svd(A, s.U, s.sigma, s.V)
+    largest = 0.0
+    for r in range(m):
+        largest = max(largest, s.sigma[r])
+    _assemble(share * largest, A_pinv, s)
 
 
 @dataclass(frozen=True)

@@ -71,7 +71,7 @@ class Runner:
         self.loop, self.port = loop, port
         self._listeners = tuple(listeners)
         self.lost_time, self._stale = lost_time, stale
-        self.statistics = Statistics(loop.controller)
+        self.statistics = Statistics(loop)
         self._changes: deque[Change] = deque()
         self._axes: str | None = None
         self.lost = self.refused = ""
@@ -89,6 +89,7 @@ class Runner:
             prepare: Checks and sets what depends on where the arm is. The loop's model has been
                 evaluated there.
         """
+        self.statistics.keep()
         try:
             state = self.port.open()
             self._turn_axes()
@@ -96,7 +97,7 @@ class Runner:
             if prepare is not None:
                 prepare(self.loop, self.port)
             self.loop.begin(state)
-            self.statistics = Statistics(self.loop.controller)
+            self.statistics = Statistics(self.loop)
             self.port.engage()
         except BaseException:
             self.port.close()
@@ -116,7 +117,7 @@ class Runner:
             self._turn_axes()
         self.report = report = self.loop.update(state)
         self.port.write(report.effort)
-        self.statistics.count(report, state.stamp, perf_counter_ns() - begin)
+        self.statistics.count(state.stamp, perf_counter_ns() - begin)
         if report.events & _FINAL and not self.lost:
             self.lost = self._reason_to_end(report.events)
         tick = Tick(state, report, self.loop.controller, self.loop.multipliers)
@@ -137,6 +138,7 @@ class Runner:
         finally:
             self.port.close()
         self.statistics.lost = self.lost
+        self.statistics.keep()
         return self.statistics
 
     def send_zero(self) -> None:

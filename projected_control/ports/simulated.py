@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from projected_control import validate
 from projected_control.control.state import RawState
 from projected_control.errors import InvalidValue
+from projected_control.model.linalg import matvec
 from projected_control.ports.port import Port
 from projected_control.simulation.plant import Plant, PlantState
 from projected_control.simulation.sensors import ForceSensor
@@ -28,6 +29,7 @@ class SimulatedArm(Port):
         frame: Where the sensor sits; the constraint's own frame unless given.
 
     Attributes:
+        basis: W at the sensor, 6 × m, where it is the same for every q; else None.
         truth: The plant's state at the last reading, with what no sensor shows.
     """
 
@@ -46,9 +48,10 @@ class SimulatedArm(Port):
         self.sensor = (sensor or ForceSensor()) if measures_force else None
         constraint = plant.model.constraint
         self.frame = frame or (None if constraint is None else constraint.frame)
-        self._basis: Array | None = None
+        self.basis: Array | None = None
         if constraint is not None and self.frame and constraint.basis_is_constant(self.frame):
-            self._basis = constraint.wrench_basis(plant.model.arm, self.frame)
+            basis = constraint.wrench_basis(plant.model.arm, self.frame)
+            self.basis = np.ascontiguousarray(basis)
         self._start = (q0, v0)
         steps = validate.positive("period", period or plant.step_size) / plant.step_size
         self.substeps = round(steps)
@@ -75,13 +78,21 @@ class SimulatedArm(Port):
         self.truth = state = self.plant.state
         return RawState(state.q, state.v, state.time, self._measure(state))
 
+    @property
+    def measures(self) -> bool:
+        """Whether readings come with a wrench."""
+        constraint = self.plant.model.constraint
+        return self.sensor is not None and self.frame is not None and constraint is not None
+
     def _measure(self, state: PlantState) -> Array | None:
         model = self.plant.model
         if self.sensor is None or self.frame is None or model.constraint is None:
             return None
         multipliers = self.sensor.read(state.multipliers)
-        if self._basis is not None:
-            return np.asarray(self._basis @ multipliers)
+        if self.basis is not None:
+            wrench = np.empty(6)
+            matvec(self.basis, multipliers, wrench)  # as kernels do: the same to the last bit
+            return wrench
         return model.constraint.wrench(model.arm, self.frame, multipliers)
 
     def write(self, effort: Array) -> None:

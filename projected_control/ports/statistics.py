@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from projected_control.compiled import compiled
-from projected_control.control.controllers import Controller
-from projected_control.control.guard import Action, Event, GuardReport, events_in
+from projected_control.control.counters import CounterTerms, count_answer
+from projected_control.control.guard import Action, Event, GuardReport
+from projected_control.control.loop import ControlLoop
 
 Array = NDArray[np.float64]
+
+_EVENTS = tuple(event for event in Event if event)
 
 SAMPLES = 1 << 17
 """How many durations are kept: two minutes at 1 kHz."""
@@ -45,59 +48,36 @@ class Durations:
         return {"p50": middle / 1e3, "p99": high / 1e3, "max": float(values.max()) / 1e3}
 
 
-@compiled
-def accumulate(
-    error: Array, measured: Array, sent: Array, full: Array, sqrt_metric: Array, sums: Array
-) -> None:
-    """Add a tick. sums: e², λ², ‖f‖², ‖f_IDC‖², largest |f_i| and |e_i|, ticks, then each e_i²."""
-    for i in range(error.size):
-        square = error[i] * error[i]
-        sums[0] += square
-        sums[7 + i] += square
-        sums[5] = max(sums[5], abs(error[i]))
-    for j in range(measured.size):
-        if np.isfinite(measured[j]):
-            sums[1] += measured[j] * measured[j]
-    for i in range(sent.size):
-        sums[2] += sent[i] * sent[i]
-        sums[3] += (full[i] * sqrt_metric[i]) ** 2
-        sums[4] = max(sums[4], abs(sent[i]))
-    sums[6] += 1.0
-
-
 class Totals:
-    """RMS and peak numbers of a controller, summed tick by tick."""
+    """RMS and peak numbers of a loop, which its ticks have summed."""
 
-    def __init__(self, controller: Controller) -> None:
-        model = controller.model
-        self._names = model.coordinates.names if model.coordinates is not None else ()
-        self._sums = np.zeros(7 + model.k)
-        self._parts = (
-            controller.error[0],
-            controller.measured,
-            controller.inverse_dynamics,
-            model.sqrt_metric,
-        )
+    def __init__(self, loop: ControlLoop) -> None:
+        coordinates = loop.controller.model.coordinates
+        self._names = coordinates.names if coordinates is not None else ()
+        self._counters = loop.counters
 
-    def add(self, sent: Array) -> None:
-        """Add one tick, after which this effort was sent [N·m or N]."""
-        error, measured, full, sqrt_metric = self._parts
-        accumulate(error, measured, sent, full, sqrt_metric, self._sums)
+    def keep(self, counters: CounterTerms) -> None:
+        """Stay with these numbers, whatever the loop counts from now on."""
+        self._counters = counters
 
     def summary(self) -> dict[str, Any]:
         """RMS and peak of errors [m and rad], λ [N] and efforts [N·m or N]; IDC's beside them."""
-        sums = self._sums.copy()
-        ticks = max(sums[6], 1.0)
-        each = np.sqrt(sums[7:] / ticks)
+        counted = CounterTerms(*(part.copy() for part in self._counters))
+        ticks = max(counted.ticks[0], 1.0)
+        each = np.sqrt(counted.squares / ticks)
+
+        def rms(squares: float) -> float:
+            return float(np.sqrt(squares / ticks))
+
         return {
-            "ticks": int(sums[6]),
-            "tracking_rms": float(np.sqrt(sums[0] / ticks)),
-            "tracking_peak": float(sums[5]),
+            "ticks": int(counted.ticks[0]),
+            "tracking_rms": rms(counted.squares.sum()),
+            "tracking_peak": float(counted.largest_error[0]),
             "tracking_rms_by_coordinate": dict(zip(self._names, each.tolist(), strict=True)),
-            "lambda_rms": float(np.sqrt(sums[1] / ticks)),
-            "torque_rms": float(np.sqrt(sums[2] / ticks)),
-            "torque_peak": float(sums[4]),
-            "torque_rms_idc": float(np.sqrt(sums[3] / ticks)),
+            "lambda_rms": rms(counted.force_squares[0]),
+            "torque_rms": rms(counted.effort_squares[0]),
+            "torque_peak": float(counted.largest_effort[0]),
+            "torque_rms_idc": rms(counted.full_squares[0]),
         }
 
 
@@ -105,13 +85,10 @@ class Statistics:
     """Counters of a run.
 
     Args:
-        controller: Whose run it is.
+        loop: Whose run it is; it counts what happens within a tick by itself.
 
     Attributes:
-        ticks: States answered.
         missed: Reads that gave no state.
-        events: How often the guard noticed each event.
-        actions: How often it took each action.
         totals: RMS and peak numbers.
         latency: Times from the arrival of a state to its answer.
         period: Times from the stamp of a state to that of the next.
@@ -119,23 +96,36 @@ class Statistics:
         lost: Why the run ended by itself; empty if it did not.
     """
 
-    def __init__(self, controller: Controller) -> None:
-        self._period_ns = 1e9 * controller.period
-        self.ticks = self.missed = self.deadline_misses = 0
-        self.events: dict[Event, int] = {}
-        self.actions: dict[Action, int] = {}
-        self.totals = Totals(controller)
+    def __init__(self, loop: ControlLoop) -> None:
+        self._period_ns = 1e9 * loop.controller.period
+        self._counters = loop.counters
+        self.missed = self.deadline_misses = 0
+        self.totals = Totals(loop)
         self.latency, self.period = Durations(), Durations()
         self.lost = ""
         self._last: float | None = None
 
-    def count(self, report: GuardReport, stamp: float, took_ns: int) -> None:
-        """Count a tick: the state's stamp [s], and the time from arrival to answer [ns]."""
-        self.ticks += 1
-        self.totals.add(report.effort)
+    @property
+    def ticks(self) -> int:
+        """States answered."""
+        return int(self._counters.ticks[0])
+
+    @property
+    def events(self) -> dict[Event, int]:
+        """How often the guard noticed each event that it noticed at all."""
+        counts = zip(_EVENTS, self._counters.events.tolist(), strict=True)
+        return {event: int(count) for event, count in counts if count}
+
+    @property
+    def actions(self) -> dict[Action, int]:
+        """How often it took each action that it took at all."""
+        counts = zip(Action, self._counters.actions.tolist(), strict=True)
+        return {action: int(count) for action, count in counts if count}
+
+    def count(self, stamp: float, took_ns: int) -> None:
+        """Time a tick: the state's stamp [s], and the time from arrival to answer [ns]."""
         self.latency.add(took_ns)
-        self.note(report)
-        if self._last is not None and np.isfinite(stamp):
+        if self._last is not None and isfinite(stamp):
             interval = round(1e9 * (stamp - self._last))
             if interval > 0:  # zero where an arm repeats a state
                 self.period.add(interval)
@@ -143,12 +133,14 @@ class Statistics:
                     self.deadline_misses += round(interval / self._period_ns) - 1
         self._last = stamp
 
+    def keep(self) -> None:
+        """Stay with the numbers of this run: the loop may be used for another one."""
+        self._counters = CounterTerms(*(part.copy() for part in self._counters))
+        self.totals.keep(self._counters)
+
     def note(self, report: GuardReport) -> None:
-        """Count what the guard did."""
-        self.actions[report.action] = self.actions.get(report.action, 0) + 1
-        if report.events:
-            for event in events_in(report.events):
-                self.events[event] = self.events.get(event, 0) + 1
+        """Count what the guard did without a tick."""
+        count_answer(int(report.action), int(report.events), self._counters)
 
     def summary(self, samples: int = SAMPLES) -> dict[str, Any]:
         """What the run amounts to so far, and how steadily it went over the last samples."""
@@ -159,5 +151,5 @@ class Statistics:
             "jitter_us": float(period.std()) / 1e3 if period.size else 0.0,
             "latency_us": self.latency.summary(samples),
             "deadline_misses": self.deadline_misses,
-            "events": {event.phrase: n for event, n in self.events.copy().items()},
+            "events": {event.phrase: n for event, n in self.events.items()},
         }

@@ -22,7 +22,7 @@ def controller_status(loop: ControlLoop | None, runner: Runner | None) -> Status
     if loop is None:
         return OK, "", {}
     controller, model = loop.controller, loop.controller.model
-    values: dict[str, Any] = {"law": controller.law.name}
+    values: dict[str, Any] = {"law": controller.law.name, "engine": loop.engine}
     if controller.force is not None:
         gains = controller.force.gains
         values["force loop gain margin"] = gains.loop(controller.period).gain_margin

@@ -14,7 +14,7 @@ from std_msgs.msg import Float64MultiArray, Header
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
 
-from projected_control.control.activation import require_near, require_start
+from projected_control.control.activation import require_limits, require_near, require_start
 from projected_control.control.loop import ControlLoop
 from projected_control.control.references import Constant, ReferencePoint
 from projected_control.errors import ProjectedControlError
@@ -29,6 +29,7 @@ from projected_control.ros.live_changes import allow_for_delay, prepare_change
 from projected_control.ros.loop_thread import LoopThread
 from projected_control.ros.markers import Markers
 from projected_control.ros.neighbours import Neighbours
+from projected_control.ros.parameters import is_live
 from projected_control.ros.state_topic import StateReporter
 from projected_control.ros.topics_port import LOCKSTEP_PATIENCE, QUEUE, TopicsPort
 from projected_control.ros.trajectories import reference_from_trajectory
@@ -94,7 +95,8 @@ class ControllerNode(ManagedNode[ControllerSettings]):
 
     def _warn(self, settings: ControllerSettings) -> None:
         """What is doubtful about settings that are not wrong."""
-        for text in build.gain_warnings(settings):
+        arm = self._loop.controller.model.arm if self._loop is not None else None
+        for text in (*build.gain_warnings(settings), *(arm.warnings if arm is not None else ())):
             self.get_logger().warning(text)
 
     def _build(self, settings: ControllerSettings) -> ControlLoop:
@@ -144,6 +146,8 @@ class ControllerNode(ManagedNode[ControllerSettings]):
     def _prepare(self, loop: ControlLoop, port: Port) -> None:
         """Get ready to start from where the arm is; raise where that cannot be."""
         model, settings = loop.controller.model, self.settings
+        if settings.hardware == "ros2_control":
+            require_limits(loop)
         require_start(loop, model.arm.q.copy(), settings.constraint.residual_tolerance)
         here = ReferencePoint(model.theta.copy(), *np.zeros((2, model.k)))
         reference = build.build_reference(settings, here, 0.0)
@@ -236,7 +240,7 @@ class ControllerNode(ManagedNode[ControllerSettings]):
         loop, runner = self._loop, self._runner
         if loop is None:
             return
-        if not all(settings.parameters()[name].live for name in changed):
+        if not all(is_live(type(settings), name) for name in changed):
             built = self._build(settings)
             self.cleanup()
             self._loop = built
@@ -281,14 +285,16 @@ class ControllerNode(ManagedNode[ControllerSettings]):
         if loop.controller.force is None or runner is None:
             self.get_logger().warning("a force reference came while no force loop is active")
             return
-        values, m = np.asarray(message.data, dtype=np.float64), loop.controller.model.m
-        if values.shape != (m,) or not (np.abs(values) <= LARGEST_FORCE).all():
+        values = np.asarray(message.data, dtype=np.float64)
+        rows = int(loop.controller.force.controlled.sum())
+        sizes = (rows, loop.controller.model.m)
+        if values.size not in sizes or not (np.abs(values) <= LARGEST_FORCE).all():
             self.get_logger().error(
-                f"force reference refused: {m} numbers up to {LARGEST_FORCE:g} N are expected, "
+                f"force reference refused: {rows} numbers up to {LARGEST_FORCE:g} N are expected, "
                 f"got {values.tolist()}"
             )
             return
-        reference = Constant(values)
+        reference = Constant(loop.controller.force.expanded(values))
         change: Change = lambda running, time: running.set_force_reference(reference)  # noqa: E731
         runner.hand_over(change)
 
@@ -303,7 +309,8 @@ class ControllerNode(ManagedNode[ControllerSettings]):
         self._markers.publish(self._runner.loop.controller.model.arm.q.copy())
 
     def _summary(self, runner: Runner) -> dict[str, Any]:
-        return {**runner.statistics.summary(), **runner.port.counters()}
+        engine = {"engine": runner.loop.engine}
+        return {**runner.statistics.summary(), **runner.port.counters(), **engine}
 
     def _on_summary(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         """The numbers of the present run as JSON, or of the last one."""

@@ -40,8 +40,12 @@ def prepare_change(
         changes.append(lambda loop, time: force.set_gains(force_gains, seconds))
         changes.append(lambda loop, time: build.tare_source(loop.force_source, settings.force))
         if "force.reference" in changed:
-            desired = build.build_force_reference(settings, model.m)
+            desired = build.build_force_reference(settings, force)
             changes.append(lambda loop, time: loop.set_force_reference(desired))
+    if "payload" in groups:
+        changes.append(
+            lambda loop, time: build.set_payload(loop.controller.model.arm, settings.payload)
+        )
     if "limits" in groups:
         limits = build.build_limits(settings, model.arm)
         changes.append(lambda loop, time: loop.guard.set_limits(limits))
@@ -51,8 +55,9 @@ def prepare_change(
             changes.append(lambda loop, time: _replan(loop, settings, time))
 
     def change(loop: ControlLoop, time: float) -> None:
-        for each in changes:
-            each(loop, time)
+        with loop.mailbox.together():
+            for each in changes:
+                each(loop, time)
 
     return change
 

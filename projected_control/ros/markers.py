@@ -17,7 +17,7 @@ from projected_control.control.loop import ControlLoop
 from projected_control.model.arm import Arm
 from projected_control.model.constraints import Curve, Line, Plane, Point, Shape
 from projected_control.model.constraints.axes import perpendiculars
-from projected_control.model.scalar_functions import PositionAlong
+from projected_control.model.function_kinds import PositionAlong
 
 Array = NDArray[np.float64]
 

@@ -16,9 +16,9 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter as RosParameter
 
 from projected_control.errors import ProjectedControlError
-from projected_control.settings.declaration import Parameter, unknown_parameter
+from projected_control.settings.declaration import NAMES, Parameter, unknown_parameter
 from projected_control.settings.files import DESCRIPTION, is_ros_own, read_file
-from projected_control.settings.nodes import NodeSettings, parameters_of
+from projected_control.settings.nodes import NodeSettings, parameters_of, settings_class
 
 S = TypeVar("S", bound=NodeSettings)
 
@@ -39,8 +39,12 @@ class DeclaredParameters(Generic[S]):
     """
 
     def __init__(self, node: Node, kind: type[S], accept: Callable[[S, list[str]], None]) -> None:
-        self._node, self._table, self._accept = node, kind.parameters(), accept
-        given = {name: declare(node, parameter) for name, parameter in self._table.items()}
+        self._node, self._accept = node, accept
+        given = {name: declare(node, parameter) for name, parameter in kind.parameters().items()}
+        self._table = kind.parameters_with(given)
+        for name, parameter in self._table.items():  # those of groups that were named just now
+            if name not in given:
+                given[name] = declare(node, parameter)
         if DESCRIPTION in given:
             given[DESCRIPTION] = beside_its_file(kind.title(), given[DESCRIPTION])
         self.settings: S = kind.of(given)
@@ -62,6 +66,11 @@ class DeclaredParameters(Generic[S]):
             settings = self.settings.changed(requested)
             before, after = self.settings.values(), settings.values()
             changed = [name for name in requested if after[name] != before[name]]
+            renamed = [name for name in changed if name.endswith(f".{NAMES}")]
+            if renamed:
+                raise ProjectedControlError(
+                    f"{', '.join(renamed)} counts when the node starts; start it anew"
+                )
             if changed:
                 self._accept(settings, changed)
         except ProjectedControlError as error:
@@ -74,12 +83,17 @@ class DeclaredParameters(Generic[S]):
 
 def require_inactive(kind: type[NodeSettings], changed: Sequence[str], active: bool) -> None:
     """Refuse changes of parameters that only count at configuration while a node is active."""
-    table = kind.parameters()
-    fixed = [name for name in changed if not table[name].live]
+    fixed = [name for name in changed if not is_live(kind, name)]
     if active and fixed:
         raise ProjectedControlError(
             f"{', '.join(fixed)} cannot change while the node is active; deactivate it first"
         )
+
+
+def is_live(kind: type[NodeSettings], name: str) -> bool:
+    """Whether a parameter may change while a node is active."""
+    parameter = kind.parameter(name)
+    return parameter is not None and parameter.live
 
 
 def declare(node: Node, parameter: Parameter, arguments: Sequence[str] | None = None) -> Any:
@@ -128,7 +142,8 @@ def check_arguments(kind: str, arguments: Sequence[str]) -> None:
     table = parameters_of(kind)
     for rule in _rules(arguments):
         node, _, name = rule.partition(":=")[0].rpartition(":")
-        if name not in table and node in ("", kind) and not is_ros_own(name):
+        known = settings_class(kind).parameter(name) is not None
+        if not known and node in ("", kind) and not is_ros_own(name):
             raise unknown_parameter(name, table, kind)
 
 

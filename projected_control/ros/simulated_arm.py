@@ -17,6 +17,7 @@ from std_srvs.srv import SetBool, Trigger
 from projected_control.errors import InvalidValue, ProjectedControlError
 from projected_control.ports.simulated import SimulatedArm
 from projected_control.ros.lifecycle import OK, WARN, ManagedNode, Status, run
+from projected_control.ros.parameters import is_live
 from projected_control.ros.physics import Physics
 from projected_control.ros.wait_set import side_node
 from projected_control.settings import build
@@ -69,7 +70,7 @@ class SimulatedArmNode(ManagedNode[SimulatedArmSettings]):
     def accept(self, settings: SimulatedArmSettings, changed: Sequence[str]) -> None:
         if self._arm is None:
             return
-        if not all(settings.parameters()[name].live for name in changed):
+        if not all(is_live(type(settings), name) for name in changed):
             self._arm = self._build(settings)
             return
         physics, n = self._physics, self._arm.plant.model.n
@@ -83,6 +84,7 @@ class SimulatedArmNode(ManagedNode[SimulatedArmSettings]):
         running, new_sensor = physics, bool({"sensor.noise", "sensor.delay"} & set(changed))
 
         def change() -> None:
+            build.set_payload(running.hardware.plant.model.arm, settings.payload)
             running.settings, running.disturbance = settings, disturbance
             running.hardware.plant.friction = friction
             if new_sensor:

@@ -22,6 +22,7 @@ from projected_control.control import (
     MotionGains,
     PassiveJointController,
 )
+from projected_control.control.force import ForceLoopState
 from projected_control.control.force_source import ForceSource
 from projected_control.control.limits import Limits
 from projected_control.control.loop import ControlLoop
@@ -33,12 +34,14 @@ from projected_control.control.references import (
     Sines,
 )
 from projected_control.control.stability import MotionLoop
-from projected_control.errors import InvalidValue
-from projected_control.model.arm import Arm
+from projected_control.errors import InvalidValue, UnknownName
+from projected_control.model.arm import Arm, OffsetFrame
 from projected_control.model.constrained_arm import ConstrainedArm
-from projected_control.model.constraints import CONSTRAINTS, Constraint
-from projected_control.model.coordinates import Coordinates, coordinate_named
+from projected_control.model.constraints import CONSTRAINTS, Constraint, Moving, Stack, with_mimics
+from projected_control.model.constraints.moving import Travel
+from projected_control.model.coordinates import Coordinates, coordinate_named, own_coordinate
 from projected_control.model.projection import Metric
+from projected_control.native.engine import use_engine
 from projected_control.ports import SimulatedArm
 from projected_control.resources import share_file
 from projected_control.settings import groups, references
@@ -66,13 +69,28 @@ PLANT_SINGULAR_VALUE = 1e-6
 def build_arm(settings: ConstrainedArmSettings) -> Arm:
     """The arm of a node's settings."""
     weightless = isinstance(settings, MovedArmSettings) and not settings.effort_includes_gravity
-    return Arm.from_urdf(
+    arm = Arm.from_urdf(
         _description(settings),
         mappings=_arguments("robot_description_arguments", settings.robot_description_arguments),
         joints=settings.joints or None,
+        frames={
+            name: OffsetFrame(frame.link, frame.position, frame.orientation)
+            for name, frame in settings.frames.items()
+        },
         passive=settings.passive_joints if isinstance(settings, PassiveJointsSettings) else (),
         gravity=0.0 if weightless else settings.gravity,
+        armature=settings.armature or 0.0,
     )
+    set_payload(arm, settings.payload)
+    return arm
+
+
+def set_payload(arm: Arm, payload: groups.Payload) -> None:
+    """Let an arm carry what the settings say."""
+    if payload.mass > 0.0 and not payload.link:
+        raise InvalidValue("payload.mass is given: payload.link must say which link carries it")
+    if payload.link:
+        arm.set_payload(payload.link, payload.mass, payload.centre or (0.0, 0.0, 0.0))
 
 
 def _description(settings: ConstrainedArmSettings) -> str | Path:
@@ -103,21 +121,59 @@ def _arguments(parameter: str, items: Sequence[str]) -> dict[str, str]:
 
 
 def build_constraint(settings: ConstrainedArmSettings) -> Constraint | None:
-    """The constraint of a node's settings."""
-    group = settings.constraint
+    """What holds the arm of a node's settings: one constraint, or several under names."""
+    group, several = settings.constraint, settings.constraints
+    if several:
+        if group.kind:
+            raise InvalidValue(
+                f"constraint.kind ({group.kind}) and constraints.names ({', '.join(several)}) are "
+                "both given; move constraint into constraints, under a name, and list that"
+            )
+        made = {name: _one_constraint(g, f"constraints.{name}") for name, g in several.items()}
+        parts = {name: part for name, part in made.items() if part is not None}
+        return Stack(list(parts.values()), list(parts)) if parts else None
+    return _one_constraint(group, "constraint")
+
+
+def _one_constraint(group: groups.Constraint, name: str) -> Constraint | None:
+    """The constraint of one group, moving where that says so."""
     if not group.kind:
         raise InvalidValue(
-            "constraint.kind must be given, as nothing is assumed of what holds an arm: one of "
+            f"{name}.kind must be given, as nothing is assumed of what holds an arm: one of "
             f"{', '.join(CONSTRAINTS)}"
         )
-    return CONSTRAINTS[group.kind].build(group)
+    constraint = CONSTRAINTS[group.kind].build(group, name)
+    motion = group.motion
+    if constraint is None or not (motion.rate or motion.amplitude):
+        return constraint
+    rows = constraint.rows
+
+    def per_row(field: str, numbers: Sequence[float]) -> Array:
+        return spread(f"{name}.motion.{field}", numbers or (0.0,), rows, "row")
+
+    return Moving(
+        constraint,
+        Travel(
+            per_row("rate", motion.rate),
+            per_row("amplitude", motion.amplitude),
+            per_row("frequency", motion.frequency),
+            per_row("phase", motion.phase),
+        ),
+    )
 
 
 def build_coordinates(
     names: Sequence[str], arm: Arm, settings: ConstrainedArmSettings
 ) -> Coordinates:
     """Coordinates by name (see `model.coordinates.COORDINATES`)."""
-    return Coordinates([coordinate_named(name, arm, settings.constraint) for name in names])
+    return Coordinates(
+        [
+            own_coordinate(name, settings.coordinate[name])
+            if name in settings.coordinate
+            else coordinate_named(name, arm, settings.constraint)
+            for name in names
+        ]
+    )
 
 
 def build_model(settings: MovedArmSettings) -> ConstrainedArm:
@@ -135,10 +191,11 @@ def build_model(settings: MovedArmSettings) -> ConstrainedArm:
         metric = Metric.from_limits(build_limits(settings, arm).effort)
     return ConstrainedArm(
         arm,
-        build_constraint(settings),
+        with_mimics(arm, build_constraint(settings)),
         build_coordinates(settings.coordinates, arm, settings),
         tolerance=settings.constraint.singular_value,
         metric=metric,
+        row_length=settings.constraint.row_length,
     )
 
 
@@ -270,15 +327,32 @@ def check_reference(settings: MovedArmSettings, k: int) -> None:
     build_reference(settings, ReferencePoint(*np.zeros((3, k))), 0.0)
 
 
-def build_force_reference(settings: ForceControllerSettings, m: int) -> Constant | None:
-    """λ_d, or None where it is not given for this constraint."""
+def build_force_reference(settings: ForceControllerSettings, force: ForceLoopState) -> Constant:
+    """λ_d of every row; zero for those that are not controlled."""
     values = np.asarray(settings.force.reference, dtype=np.float64)
-    if values.size not in (1, m):
+    rows = int(force.controlled.sum())
+    if values.size not in (1, rows):
         raise InvalidValue(
-            f"force.reference must have {m} numbers, one per row of the constraint, "
-            f"got {values.size}"
+            f"force.reference must have {rows} numbers, one per row of the constraint that is "
+            f"controlled, got {values.size}"
         )
-    return Constant(np.broadcast_to(values, (m,)))
+    return Constant(force.expanded(values))
+
+
+def controlled_rows(settings: ForceControllerSettings, constraint: Constraint) -> list[int]:
+    """The rows that ``force.rows`` names: each as constraint.row, or a constraint for all."""
+    names = list(constraint.row_names)
+    if not settings.force.rows:
+        return list(range(constraint.rows))
+    rows: list[int] = []
+    for word in settings.force.rows:
+        found = [i for i, name in enumerate(names) if name == word or name.startswith(f"{word}.")]
+        if not found:
+            raise UnknownName("row of the constraint (force.rows)", word, names)
+        rows += found
+    if len(set(rows)) != len(rows):
+        raise InvalidValue(f"force.rows names rows twice: {list(settings.force.rows)}")
+    return rows
 
 
 def build_loop(node: str, settings: ControllerSettings) -> ControlLoop:
@@ -292,15 +366,18 @@ def build_loop(node: str, settings: ControllerSettings) -> ControlLoop:
             model, force.source, bandwidth=force.observer_bandwidth, period=controller.period
         )
         tare_source(source, force)
-        if controller.force is not None:
-            force_reference = build_force_reference(settings, model.m)
-    return ControlLoop(
+        if controller.force is not None and model.constraint is not None:
+            controller.force.control_rows(controlled_rows(settings, model.constraint))
+            force_reference = build_force_reference(settings, controller.force)
+    loop = ControlLoop(
         controller,
         Constant(np.zeros(model.k)),
         limits=build_limits(settings, model.arm),
         force_reference=force_reference,
         force_source=source or "sensor",
     )
+    use_engine(loop, settings.engine or None)
+    return loop
 
 
 def tare_source(source: ForceSource, force: groups.Force) -> None:
@@ -319,7 +396,8 @@ def check_tare(force: groups.Force) -> None:
 
 def build_plant(settings: SimulatedArmSettings) -> SimulatedArm:
     """The simulated arm, assembled at its start."""
-    arm, constraint = build_arm(settings), build_constraint(settings)
+    arm = build_arm(settings)
+    constraint = with_mimics(arm, build_constraint(settings))
     simulation = settings.simulation
     names = simulation.coordinates
     coordinates = build_coordinates(names, arm, settings) if names else None

@@ -3,16 +3,18 @@
 A group is a frozen dataclass; each of its fields is a parameter, made by `parameter`, or another
 group, made by `group`. The type of a field is the parameter's type, its name the parameter's name,
 and nesting stands for dots: ``settings.limits.force_time`` is the parameter ``limits.force_time``.
+Groups of which there may be several, under names of one's own, are made by `named`.
 What nodes declare, docs/parameters.md shows and `Settings.of` checks is read from these classes.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Iterable, Mapping
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, get_args, get_origin, get_type_hints
 
 import numpy as np
 
@@ -147,6 +149,52 @@ class Group:
     """Parameters that belong together. It has no methods: every name may be a parameter's."""
 
 
+class Named(Mapping[str, G], Generic[G]):
+    """Groups of one kind under names that a parameter file chooses.
+
+    The parameter ``<field>.names`` lists them, and each has its parameters under its own name:
+    ``constraints.names: [table, pen]``, ``constraints.table.kind``.
+    """
+
+    def __init__(self, groups: Mapping[str, G] | None = None) -> None:
+        self._groups = dict(groups or {})
+
+    def __getitem__(self, name: str) -> G:
+        return self._groups[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._groups)
+
+    def __len__(self) -> int:
+        return len(self._groups)
+
+    @staticmethod
+    def names_in(values: Mapping[str, Value], field: str) -> tuple[str, ...]:
+        """The names that values give to groups of a field."""
+        given = values.get(f"{field}.{NAMES}", ())
+        return (given,) if isinstance(given, str) else tuple(map(str, given or ()))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Named) and self._groups == other._groups
+
+    def __hash__(self) -> int:
+        return hash(tuple(self._groups.items()))
+
+
+NAMES = "names"
+_NAMED, _WHAT = "named", "what"
+
+
+def named(kind: type[G], what: str) -> Named[G]:
+    """A field that holds groups of one kind under names of their own.
+
+    Args:
+        kind: The class of the groups.
+        what: What one of them is, for messages: ``"constraint"``.
+    """
+    return dataclasses.field(default_factory=Named, metadata={_NAMED: kind, _WHAT: what})
+
+
 @dataclass(frozen=True)
 class Settings(Group):
     """The parameters of a node, made by `of`, which checks every value."""
@@ -162,17 +210,55 @@ class Settings(Group):
         return dict(_parameters(cls))
 
     @classmethod
+    def parameters_with(cls, values: Mapping[str, Value]) -> dict[str, Parameter]:
+        """All parameters, those of groups that the values name among them (see `Named`)."""
+        table = dict(_parameters(cls))
+        for field, (kind, what) in _named_fields(cls).items():
+            names = table[f"{field}.{NAMES}"].check(values.get(f"{field}.{NAMES}", ()))
+            for name in names:
+                _check_name(name, field, what)
+                for inner, p in _parameters(kind).items():
+                    full = f"{field}.{name}.{inner}"
+                    table[full] = dataclasses.replace(p, name=full)
+        return table
+
+    @classmethod
+    def parameter(cls, name: str) -> Parameter | None:
+        """The parameter of this name, whatever the groups are called; None where there is none."""
+        table = _parameters(cls)
+        if name in table:
+            return table[name]
+        field, _, rest = name.partition(".")
+        inner = rest.partition(".")[2]
+        if field in (fields := _named_fields(cls)) and inner:
+            found = _parameters(fields[field][0]).get(inner)
+            return None if found is None else dataclasses.replace(found, name=name)
+        return None
+
+    @classmethod
     def of(cls, values: Mapping[str, Value]) -> Self:
         """Defaults, replaced by what is given under full names; every value is checked."""
-        table = _parameters(cls)
+        table = cls.parameters_with(values)
         for name in values:
             if name not in table:
-                raise unknown_parameter(name, table, cls.title())
+                raise cls.unknown(name, values)
         flat = {
             name: p.check(values[name]) if name in values else p.default
             for name, p in table.items()
         }
         return cast("Self", _nested(cls, flat, ""))
+
+    @classmethod
+    def unknown(cls, name: str, values: Mapping[str, Value]) -> UnknownName:
+        """The error for a name that is no parameter with these values."""
+        if cls.parameter(name) is not None:  # the group is not listed
+            field, own = name.split(".")[:2]
+            listed = list(Named.names_in(values, field))
+            what = _named_fields(cls)[field][1]
+            error = UnknownName(what, own, listed)
+            error.args = (f"{name}: {error}; list it in {field}.{NAMES}",)
+            return error
+        return unknown_parameter(name, cls.parameters_with(values), cls.title())
 
     def changed(self, values: Mapping[str, Value]) -> Self:
         """The same with other values, given under full names; every value is checked."""
@@ -199,6 +285,24 @@ def nearest(name: str, known: Iterable[str], likeness: float = 0.6) -> str:
 
 
 _TABLES: dict[type[Group], Mapping[str, Parameter]] = {}
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+
+
+def _named_fields(cls: type[Group]) -> dict[str, tuple[type[Group], str]]:
+    """Fields of a class that hold groups under names, with their class and what they are."""
+    return {
+        field.name: (field.metadata[_NAMED], field.metadata[_WHAT])
+        for field in dataclasses.fields(cls)
+        if _NAMED in field.metadata
+    }
+
+
+def _check_name(name: str, field: str, what: str) -> None:
+    if not _NAME.fullmatch(name) or name == NAMES:
+        raise InvalidValue(
+            f"{field}.{NAMES}: {name!r} cannot be the name of a {what}; names are made of letters, "
+            f"digits and _, begin with a letter, and are not {NAMES!r}"
+        )
 
 
 def _parameters(cls: type[Group]) -> Mapping[str, Parameter]:
@@ -212,6 +316,11 @@ def _read_parameters(cls: type[Group]) -> Mapping[str, Parameter]:
     hints = get_type_hints(cls)
     for field in dataclasses.fields(cls):
         hint = hints[field.name]
+        if _NAMED in field.metadata:
+            full, what = f"{field.name}.{NAMES}", field.metadata[_WHAT]
+            words = f"Names of {what}s, each of which has parameters under {field.name}.<name>"
+            table[full] = Parameter(full, str, True, (), words)
+            continue
         if isinstance(hint, type) and issubclass(hint, Group):
             for name, inner in _parameters(hint).items():
                 full = f"{field.name}.{name}"
@@ -225,10 +334,19 @@ def _read_parameters(cls: type[Group]) -> Mapping[str, Parameter]:
 
 
 def _nested(cls: type[Group], flat: Mapping[str, Value], prefix: str) -> Group:
-    hints, members = get_type_hints(cls), {}
+    hints = get_type_hints(cls)
+    members: dict[str, Any] = {}
     for field in dataclasses.fields(cls):
         hint = hints[field.name]
-        if isinstance(hint, type) and issubclass(hint, Group):
+        if _NAMED in field.metadata:
+            kind, prefixed = field.metadata[_NAMED], prefix + field.name
+            members[field.name] = Named(
+                {
+                    name: _nested(kind, flat, f"{prefixed}.{name}.")
+                    for name in flat[f"{prefixed}.{NAMES}"]
+                }
+            )
+        elif isinstance(hint, type) and issubclass(hint, Group):
             members[field.name] = _nested(hint, flat, f"{prefix}{field.name}.")
         else:
             members[field.name] = flat[prefix + field.name]
@@ -241,6 +359,10 @@ def _flat(group: Group, prefix: str) -> dict[str, Value]:
         value = getattr(group, field.name)
         if isinstance(value, Group):
             values |= _flat(value, f"{prefix}{field.name}.")
+        elif isinstance(value, Named):
+            values[f"{prefix}{field.name}.{NAMES}"] = list(value)
+            for name, inner in value.items():
+                values |= _flat(inner, f"{prefix}{field.name}.{name}.")
         else:
             values[prefix + field.name] = list(value) if isinstance(value, tuple) else value
     return values

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,12 +18,13 @@ from typing import Any, NamedTuple
 import yaml
 
 from projected_control.errors import InvalidValue, UnknownName
-from projected_control.settings.declaration import Value, nearest
-from projected_control.settings.nodes import nodes, parameters_of
+from projected_control.settings.declaration import NAMES, Value, nearest
+from projected_control.settings.nodes import nodes, parameters_of, settings_class
 
 ALL_NODES = "/**"
 PARAMETERS = "ros__parameters"
 DESCRIPTION = "robot_description_file"
+HEIGHTS = "heights_file"
 
 ROS_OWN = ("use_sim_time", "start_type_description_service")
 ROS_OWN_GROUPS = ("qos_overrides.",)
@@ -108,20 +110,23 @@ class ParameterFile:
                     f"{self.path}, line {line}: there is no node {section!r}; did you mean {near}?"
                 )
             for name, entry in entries.items():
-                if known is not None and name not in known and not is_ros_own(name):
+                if known is None or name in known or is_ros_own(name):
+                    continue
+                if not _is_in_named_group(name, section):
                     raise self._unknown(name, entry, known, section)
 
     def _unknown(self, name: str, entry: Entry, known: Iterable[str], section: str) -> UnknownName:
         whose = "our nodes" if section == ALL_NODES else _kind_of(section)
         error = UnknownName(f"parameter of {whose}", name, known)
-        if near := nearest(name, known):
+        if near := nearest(name, [*known, *_names_like(name, section)]):
             error.args = (f"unknown parameter {name!r} of {whose}; did you mean {near!r}?",)
         error.args = (f"{self.place(entry)}: {error}",)
         return error
 
     def _value(self, name: str, entry: Entry) -> Value:
-        """The value; a description that stands beside the file is named by its path."""
-        if name == DESCRIPTION and isinstance(entry.value, str) and entry.value:
+        """The value; a description or heights beside the file are named by their path."""
+        is_file = name == DESCRIPTION or name.rpartition(".")[2] == HEIGHTS
+        if is_file and isinstance(entry.value, str) and entry.value:
             beside = self.path.parent / entry.value
             if not Path(entry.value).is_absolute() and beside.is_file():
                 return str(beside.resolve())
@@ -168,8 +173,8 @@ def from_command_line(items: Iterable[str], flag: str) -> dict[str, Given]:
         name, separator, text = item.partition(":=")
         if not separator:
             raise InvalidValue(f"{flag} must be name:=value, got {item!r}")
-        if name not in known:
-            near = nearest(name, known)
+        if name not in known and not _is_in_named_group(name, ALL_NODES):
+            near = nearest(name, [*known, *_names_like(name, ALL_NODES)])
             raise InvalidValue(
                 f"{flag} {item}: unknown parameter {name!r}"
                 + (f"; did you mean {near!r}?" if near else "")
@@ -246,6 +251,28 @@ def _known_in(section: str) -> Mapping[str, Any] | None:
         return {name: p for node in nodes() for name, p in parameters_of(node).items()}
     kind = _kind_of(section)
     return parameters_of(kind) if kind in nodes() else None
+
+
+def _kinds_in(section: str) -> list[str]:
+    return list(nodes()) if section == ALL_NODES else [_kind_of(section)]
+
+
+def _is_in_named_group(name: str, section: str) -> bool:
+    """Whether it is a parameter of a group under a name of its own (see `declaration.Named`)."""
+    return any(settings_class(node).parameter(name) is not None for node in _kinds_in(section))
+
+
+def _names_like(name: str, section: str) -> list[str]:
+    """The parameters there are in the named group that a name means."""
+    own = name.split(".")
+    if len(own) < 3:
+        return []
+    values = {f"{own[0]}.{NAMES}": [own[1]]}
+    with suppress(InvalidValue):
+        return [
+            n for node in _kinds_in(section) for n in settings_class(node).parameters_with(values)
+        ]
+    return []
 
 
 def is_ros_own(name: str) -> bool:

@@ -6,7 +6,10 @@ from dataclasses import dataclass
 
 from projected_control.control.force_source import SOURCES
 from projected_control.model.constraints import CONSTRAINTS
-from projected_control.settings.declaration import Group, Numbers, Words, parameter
+from projected_control.model.constraints.point_on_surface import SURFACES
+from projected_control.model.constraints.poses import DIRECTIONS
+from projected_control.model.coordinates import OWN_COORDINATES
+from projected_control.settings.declaration import Group, Numbers, Words, group, parameter
 from projected_control.settings.references import REFERENCES
 
 SMALL, LARGE = 1e-9, 1e6
@@ -16,16 +19,70 @@ SMALL, LARGE = 1e-9, 1e6
 
 
 @dataclass(frozen=True)
+class Motion(Group):
+    """How a constraint is driven: Φ(q) = x(t), x(0) = 0, one number per row or one for all."""
+
+    rate: Numbers = parameter((), "Rate at which it travels; empty for none", "m/s or rad/s", minimum=-LARGE, maximum=LARGE)
+    amplitude: Numbers = parameter((), "Amplitude of a sine on top; empty for none", "m or rad", minimum=-LARGE, maximum=LARGE)
+    frequency: Numbers = parameter((), "Frequency of that sine", "Hz", minimum=0.0, maximum=100.0)
+    phase: Numbers = parameter((), "Phase of that sine; empty for zero", "rad", minimum=-LARGE, maximum=LARGE)
+
+
+@dataclass(frozen=True)
 class Constraint(Group):
     """What holds the arm."""
 
-    kind: str = parameter("", "What holds the arm; none for an arm that moves freely", choices=CONSTRAINTS, required=True)
-    frame: str = parameter("", "Link whose origin is held")
-    other_frame: str = parameter("", "Second link of a loop")
-    point: Numbers = parameter((), "A point of the line or plane, or the point itself, in the world", "m", minimum=-LARGE, maximum=LARGE)
-    direction: Numbers = parameter((), "Direction of the line, or normal of the plane, in the world", minimum=-LARGE, maximum=LARGE)
+    kind: str = parameter("", "What holds the arm; none for an arm that moves freely. Where several constraints hold it, they stand under constraints instead", choices=CONSTRAINTS, required=True)
+    frame: str = parameter("", "Link whose origin or axis is held")
+    other_frame: str = parameter("", "Second link of a loop; or the link in whose axes the first is held, empty for the world")
+    point: Numbers = parameter((), "A point of the line or plane, the point itself, the centre of a circle; in the world, or in other_frame", "m", minimum=-LARGE, maximum=LARGE)
+    direction: Numbers = parameter((), "Direction of the line, normal of the plane, axis of circle and hinge; in the world, or in other_frame", minimum=-LARGE, maximum=LARGE)
     plane_normal: Numbers = parameter((), "Normal of the plane in which a planar arm moves; empty for an arm in space", minimum=-LARGE, maximum=LARGE)
+    axis: Numbers = parameter((), "Axis of frame that is held or turned about, in its own axes", minimum=-LARGE, maximum=LARGE)
+    angle: Numbers = parameter((), "Angle between axis and direction, away from 0 and π", "rad", minimum=0.0, maximum=3.15)
+    directions: Words = parameter((), "Some of tx, ty, tz, rx, ry, rz, in which a frame is held", choices=DIRECTIONS)
+    orientation: Numbers = parameter((), "Roll, pitch and yaw in which a frame is held; empty for none", "rad", minimum=-LARGE, maximum=LARGE)
+    length: Numbers = parameter((), "Length of the rod of a distance", "m", minimum=SMALL, maximum=LARGE)
+    radius: Numbers = parameter((), "Radius of circle, sphere or cylinder", "m", minimum=SMALL, maximum=LARGE)
+    surface: str = parameter("", "Which surface a point is on", choices=("", *SURFACES))
+    heights_file: str = parameter("", "Heights of a surface on a grid: a text, .csv or .npy file, one line per place along x")
+    spacing: Numbers = parameter((), "Distance between these heights, one number, or one along x and one along y", "m", minimum=SMALL, maximum=LARGE)
+    joint: str = parameter("", "Joint that is locked, or follows another")
+    other_joint: str = parameter("", "Joint that it follows")
+    ratio: Numbers = parameter((), "How far it goes for each unit of the other", minimum=-LARGE, maximum=LARGE)
+    position: Numbers = parameter((), "Where it is locked, or is while the other is at zero", "rad or m", minimum=-LARGE, maximum=LARGE)
+    motion: Motion = group(Motion)
     arguments: Words = parameter((), "What a kind of another package needs beyond these, each as name:=value")
+
+
+@dataclass(frozen=True)
+class OffsetFrame(Group):
+    """A frame that the description does not name."""
+
+    link: str = parameter("", "Link on which it sits", required=True)
+    position: Numbers = parameter((0.0, 0.0, 0.0), "Its origin in the link's axes", "m", minimum=-LARGE, maximum=LARGE)
+    orientation: Numbers = parameter((0.0, 0.0, 0.0), "Roll, pitch and yaw of its axes in the link's", "rad", minimum=-LARGE, maximum=LARGE)
+
+
+@dataclass(frozen=True)
+class Coordinate(Group):
+    """A coordinate that a bare name does not say."""
+
+    kind: str = parameter("", "What is moved: a position along a direction, the angle of an axis about a direction, the tilt of an axis towards a direction, how far round an axis a point has gone (turns are counted), or the centre of mass along a direction", choices=OWN_COORDINATES, required=True)
+    frame: str = parameter("", "Link whose origin or axis is followed")
+    direction: Numbers = parameter((), "Along or about which, in the world, or in other_frame for a position", minimum=-LARGE, maximum=LARGE)
+    other_frame: str = parameter("", "Link from which a position counts, in its axes; empty for the world")
+    point: Numbers = parameter((), "A point of the axis that a point goes round", "m", minimum=-LARGE, maximum=LARGE)
+    axis: Numbers = parameter((), "Axis of the link that is followed, in its own axes; empty for x", minimum=-LARGE, maximum=LARGE)
+
+
+@dataclass(frozen=True)
+class Payload(Group):
+    """A load that a link carries."""
+
+    link: str = parameter("", "Link that carries a load; empty for none")
+    mass: float = parameter(0.0, "Mass of the load", "kg", minimum=0.0, maximum=1e4, live=True)
+    centre: Numbers = parameter((), "Its centre of mass in the link's axes; empty for the link's origin", "m", minimum=-10.0, maximum=10.0, live=True)
 
 
 @dataclass(frozen=True)
@@ -34,6 +91,7 @@ class ControllerConstraint(Constraint):
 
     wrench_frame: str = parameter("", "Link in whose axes the wrench is measured, whatever its messages say; empty for what they say: constraint.frame, else the world's axes")
     singular_value: float = parameter(1e-4, "Singular values of A up to this count as zero", minimum=1e-12, maximum=1e-3)
+    row_length: float = parameter(1.0, "Length by which rows that are angles compare with rows that are lengths, in singular values and where λ is not unique", "m", minimum=1e-3, maximum=1e3)
     residual_tolerance: float = parameter(0.005, "‖Φ‖ up to which the controller agrees to start", "m", minimum=SMALL, maximum=1.0)
 
 
@@ -66,7 +124,8 @@ class Force(Group):
     integral_limit: float = parameter(100.0, "Largest share of the integral", "N", minimum=SMALL, maximum=1e6, live=True)
     anti_windup: str = parameter("conditional", "What the integral does while efforts are limited", choices=("none", "conditional", "back_calculation"), live=True)
     tracking_time: float = parameter(0.1, "Time constant of back-calculation", "s", minimum=1e-4, maximum=100.0, live=True)
-    reference: Numbers = parameter((0.0,), "λ_d, one number per constraint row", "N", minimum=-1e6, maximum=1e6, live=True)
+    rows: Words = parameter((), "Rows of the constraint whose force is controlled, as constraint.row or row (see docs/constraints.md); empty for all")
+    reference: Numbers = parameter((0.0,), "λ_d, one number per row that is controlled, or one for all", "N or N·m", minimum=-1e6, maximum=1e6, live=True)
     source: str = parameter("sensor", "Where λ comes from: the wrench topic, the model (32), or a momentum observer", choices=SOURCES)
     observer_bandwidth: float = parameter(50.0, "Bandwidth of the momentum observer", "Hz", minimum=SMALL, maximum=1e4)
     tare: Numbers = parameter((), "Wrench that the sensor shows without contact and without tool, force then moment, in its own axes; subtracted. The service ~/tare measures it; empty for none", "N and N·m", minimum=-1e6, maximum=1e6, live=True)

@@ -20,7 +20,7 @@ from projected_control.settings.nodes import (
     NodeSettings,
     SimulatedArmSettings,
     checked,
-    parameters_of,
+    settings_class,
 )
 
 DEFAULT = "default"
@@ -59,10 +59,10 @@ class Layers:
 
     def given(self, node: str) -> dict[str, Given]:
         """What is given to a node, and where."""
-        table = parameters_of(node)
+        kind = settings_class(node)
         layers = [file.given(node) for file in self.files]
         everything = combined([*layers, self.more])
-        return {name: given for name, given in everything.items() if name in table}
+        return {name: g for name, g in everything.items() if kind.parameter(name) is not None}
 
     def values(self, node: str) -> dict[str, Value]:
         """What is given to a node."""
@@ -70,9 +70,13 @@ class Layers:
 
     def settings(self, node: str) -> NodeSettings:
         """The complete settings of a node; raises where a value is wrong, with its place."""
-        table, values = parameters_of(node), {}
-        for name, given in self.given(node).items():
+        kind, everything, values = settings_class(node), self.given(node), {}
+        plain = {name: given.value for name, given in everything.items()}
+        for name, given in everything.items():
             try:
+                table = kind.parameters_with(plain)
+                if name not in table:
+                    raise kind.unknown(name, plain)
                 values[name] = table[name].check(given.value)
             except ProjectedControlError as error:
                 raise InvalidValue(f"{given.origin}: {error}") from None
@@ -94,9 +98,8 @@ class Layers:
     def origins(self, node: str) -> dict[str, str]:
         """Where each value of a node comes from."""
         given = self.given(node)
-        return {
-            name: given[name].origin if name in given else DEFAULT for name in parameters_of(node)
-        }
+        table = settings_class(node).parameters_with(self.values(node))
+        return {name: given[name].origin if name in given else DEFAULT for name in table}
 
     def table(self, node: str) -> list[str]:
         """Every value of a node and where it came from, one line each."""

@@ -12,12 +12,14 @@ from projected_control.ports.kinds import PORTS
 from projected_control.registry import Registry
 from projected_control.settings import groups
 from projected_control.settings.declaration import (
+    Named,
     Numbers,
     Parameter,
     Settings,
     Value,
     Words,
     group,
+    named,
     parameter,
 )
 
@@ -39,7 +41,12 @@ class ConstrainedArmSettings(Settings):
     robot_description_arguments: Words = parameter((), "xacro arguments, each as name:=value")
     joints: Words = parameter((), "Joints that move; empty for all of the description. The rest is locked")
     gravity: float = parameter(9.81, "Acceleration of gravity along −z", "m/s²", minimum=-100.0, maximum=100.0)
+    armature: Numbers = parameter((), "Inertia of the rotors as the joints feel it, one number or one per joint; empty for none", "kg·m² or kg", minimum=0.0, maximum=1e3)
+    payload: groups.Payload = group(groups.Payload)
+    frames: Named[groups.OffsetFrame] = named(groups.OffsetFrame, "frame")
     constraint: groups.Constraint = group(groups.Constraint)
+    constraints: Named[groups.Constraint] = named(groups.Constraint, "constraint")
+    coordinate: Named[groups.Coordinate] = named(groups.Coordinate, "coordinate")
 
 
 @dataclass(frozen=True)
@@ -81,7 +88,7 @@ class MovedArmSettings(ConstrainedArmSettings):
     constraint: groups.ControllerConstraint = group(groups.ControllerConstraint)
     joint_offsets: Numbers = parameter((), "Added to the positions that the arm reports, one number per joint, where its zero is not the description's; empty for none", "rad or m", minimum=-groups.LARGE, maximum=groups.LARGE)
     effort_includes_gravity: bool = parameter(True, "Efforts carry the arm's weight; false for arms whose firmware does (UR, Franka)")
-    coordinates: Words = parameter((), "Independent coordinates: link.x, link.y, link.z, link.angle (in the plane of motion), or a joint's name", required=True)
+    coordinates: Words = parameter((), "Independent coordinates: link.x, link.y, link.z, link.angle (in the plane of motion), centre_of_mass.x, .y or .z, a joint's name, or a name of coordinate.names", required=True)
     gains: groups.Gains = group(groups.Gains)
     metric: groups.Metric = group(groups.Metric)
     limits: groups.Limits = group(groups.Limits)
@@ -93,6 +100,7 @@ class ControllerSettings(NodeSettings, TimedSettings, HardwareSettings, MovedArm
     """What every controller has."""
 
     ros2_control: groups.ControllerRos2Control = group(groups.ControllerRos2Control)
+    engine: str = parameter("", "What makes the ticks: numba, the exported library (native), or that one wherever it can be had (auto); empty for what PROJECTED_CONTROL_ENGINE says, else numba", choices=("", "numba", "native", "auto"))
     watchdog: str = parameter("", "Name of the watchdog without which the controller does not run; empty for none")
     state_rate: float = parameter(100.0, "Rate of the topic ~/state; 0 for never", "Hz", minimum=0.0, maximum=1e4)
     markers_rate: float = parameter(0.0, "Rate of the topic ~/markers, for RViz; 0 for never", "Hz", minimum=0.0, maximum=100.0)
@@ -261,6 +269,19 @@ CONTROLLERS.add(
     )
 )
 
+TASKS: dict[str, DemoCase] = {
+    case.name: case
+    for case in (
+        DemoCase("slider", FORCE, "three_link_slider", "A tip on a slider, its force held"),
+        DemoCase("crank", PASSIVE, "slider_crank", "A crank with one motor"),
+        DemoCase("five_bar", PASSIVE, "five_bar", "A five-bar with two motors"),
+        DemoCase("four_bar_3d", PASSIVE, "four_bar_3d", "A four-bar in space, rows that repeat"),
+        DemoCase("hitch", PASSIVE, "hitch", "A tractor's hitch with two cylinders"),
+        DemoCase("two_arms", FORCE, "two_arms", "Two arms carry a bar, internal force held"),
+    )
+}
+"""Mechanisms that the demo and the launch files show, each with the controller that fits it."""
+
 _OTHERS: dict[str, type[NodeSettings]] = {ARM: SimulatedArmSettings, WATCHDOG: WatchdogSettings}
 
 
@@ -303,5 +324,5 @@ def checked_controller(node: str, values: Mapping[str, Value]) -> ControllerSett
 
 def own_values(node: str, values: Mapping[str, Value]) -> dict[str, Value]:
     """Those of the values for all nodes that this node has."""
-    table = parameters_of(node)
-    return {name: value for name, value in values.items() if name in table}
+    kind = settings_class(node)
+    return {name: value for name, value in values.items() if kind.parameter(name) is not None}

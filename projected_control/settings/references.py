@@ -23,6 +23,7 @@ from projected_control.control.references import (
     Sines,
 )
 from projected_control.errors import InvalidValue
+from projected_control.model.motion_tables import MotionTable
 from projected_control.registry import Registry
 
 if TYPE_CHECKING:
@@ -87,6 +88,11 @@ class Approach(Reference):
         self._way = SetPoint(start, value, limits, begin, arrival=rate)
         self._then = Shifted(then, self._way.end)
         self.size, self.end = then.size, self._then.end
+
+    @property
+    def table(self) -> MotionTable | None:
+        then = self._then.table
+        return None if then is None else self._way.table.followed_by(then, self._way.end)
 
     def at(self, time: float) -> ReferencePoint:
         return (self._way if time < self._way.end else self._then).at(time)

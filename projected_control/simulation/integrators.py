@@ -1,19 +1,14 @@
-"""Fixed-step explicit Runge–Kutta integration, from the coefficients of any tableau."""
+"""Fixed-step explicit Runge–Kutta methods, as the coefficients of a tableau."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.integrate import RK45
 
-from projected_control.compiled import compiled
-
 Array = NDArray[np.float64]
-Derivative = Callable[[float, Array, Array], None]
-"""A function of time and state that writes the slope into its third argument."""
 
 
 class Tableau(NamedTuple):
@@ -31,6 +26,16 @@ class Tableau(NamedTuple):
     stages: Array
     weights: Array
 
+    @property
+    def following(self) -> Array:
+        """Line s weighs the slopes up to stage s in what follows it: a stage, or the result."""
+        count = self.weights.size
+        lines = np.zeros((count, count))
+        for s in range(1, count):
+            lines[s - 1, :s] = self.stages[s, :s]
+        lines[-1] = self.weights
+        return lines
+
 
 RK4 = Tableau(
     4,
@@ -44,25 +49,3 @@ DORMAND_PRINCE = Tableau(5, RK45.C, RK45.A, RK45.B)
 """Order five, with SciPy's coefficients."""
 
 TABLEAUX = {"rk4": RK4, "dormand-prince": DORMAND_PRINCE}
-
-
-@compiled
-def _along(y: Array, step: float, weights: Array, slopes: Array, result: Array) -> None:
-    """y + step Σ weight_s slope_s, over as many slopes as there are weights."""
-    for i in range(y.size):
-        total = 0.0
-        for s in range(weights.size):
-            total += weights[s] * slopes[s, i]
-        result[i] = y[i] + step * total
-
-
-def integrate_step(
-    tableau: Tableau, derivative: Derivative, time: float, y: Array, step: float
-) -> Array:
-    """y one step later, for ẏ = derivative(t, y)."""
-    slopes, stage = np.empty((tableau.weights.size, y.size)), np.empty_like(y)
-    for s in range(tableau.weights.size):
-        _along(y, step, tableau.stages[s, :s], slopes, stage)
-        derivative(time + tableau.nodes[s] * step, stage, slopes[s])
-    _along(y, step, tableau.weights, slopes, stage)
-    return stage

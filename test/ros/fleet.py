@@ -241,16 +241,20 @@ class Fleet:
         return self.processes[-1]
 
     def close(self) -> None:
-        """End all processes and leave."""
+        """Leave, and end all processes.
+
+        In this order: a participant that is destroyed while it hears others end has crashed in Fast
+        DDS, once in some hundred times.
+        """
+        self._executor.shutdown()
+        self._ear.destroy_node()
+        self.node.destroy_node()
+        self._context.try_shutdown()
         for process in self.processes:
             if process.alive:
                 process.signal(signal.SIGINT)
         for process in self.processes:
             process.end()
-        self._executor.shutdown()
-        self._ear.destroy_node()
-        self.node.destroy_node()
-        self._context.try_shutdown()
         self._lock.close()
 
     # Waiting

@@ -14,6 +14,8 @@ from typing import Any
 from fleet import Fleet
 
 from projected_control.apps.demo.case import DemoSettings, run_in_process, settings_for
+from projected_control.native.library import kernels
+from projected_control.native.toolchain import ExportFailed, NoCompiler
 from projected_control.settings.nodes import ARM, FORCE, MOTION, PASSIVE
 
 SECONDS = 1.5
@@ -92,3 +94,19 @@ def test_with_a_passive_joint(fleet: Fleet) -> None:
     for node in (PASSIVE, ARM):
         assert fleet.change(node, "configure")
     compare_twice(fleet, PASSIVE, settings, "passive")
+
+
+def test_by_the_exported_library(fleet: Fleet) -> None:
+    """The node of a robot, with the very binary: the same numbers to the last bit of M and h."""
+    try:
+        kernels()  # built here: a node that builds it would take a minute to configure
+    except (NoCompiler, ExportFailed) as error:
+        pytest.skip(str(error))
+    settings = settings_of("force")
+    fleet.start(FORCE, {**settings.controller.values(), "engine": "native"})
+    fleet.start(ARM, settings.arm.values())
+    for node in (FORCE, ARM):
+        assert fleet.change(node, "configure")
+    numbers = run(fleet, FORCE, ARM)
+    compare(numbers, GOLDEN["force"])
+    assert numbers["engine"] == "native"

@@ -12,26 +12,29 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-MEASUREMENTS = ("tick", "faults")
+MEASUREMENTS = ("tick", "simulation", "realtime", "peers", "faults")
 """Modules of this package that are measurements, as they stand in the help."""
 
 EXIT_MISSED = 1
 
 
-def add_bound(parser: argparse.ArgumentParser, default: float, what: str) -> None:
+def add_bound(
+    parser: argparse.ArgumentParser, default: float, what: str, wrong: str = "more"
+) -> None:
     """Declare the option ``--bound``.
 
     Args:
         parser: Parser of the measurement.
         default: What the documentation promises.
-        what: What must not be larger, for the help.
+        what: What is bounded, for the help.
+        wrong: ``more`` or ``less``, whichever it must not be.
     """
     parser.add_argument(
         "--bound",
         type=float,
         default=default,
         metavar="B",
-        help=f"exit with status {EXIT_MISSED} where {what} is more (default: %(default)g)",
+        help=f"exit with status {EXIT_MISSED} where {what} is {wrong} (default: %(default)g)",
     )
 
 

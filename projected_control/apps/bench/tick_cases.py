@@ -1,12 +1,14 @@
-"""What is timed: two arms, two laws, each on its simulated arm."""
+"""What is timed: three arms, two laws, each on its simulated arm."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import qr
 
 from projected_control.control import (
     Controller,
@@ -20,7 +22,7 @@ from projected_control.control.loop import ControlLoop
 from projected_control.control.references import Constant
 from projected_control.model.arm import Arm
 from projected_control.model.constrained_arm import ConstrainedArm
-from projected_control.model.constraints import Constraint, PointAtPoint, PointOnLine
+from projected_control.model.constraints import Constraint, PointAtPoint, PointOnLine, Stack
 from projected_control.model.coordinates import Coordinates
 from projected_control.ports import SimulatedArm
 from projected_control.resources import share_file
@@ -42,17 +44,26 @@ class Setup:
 
     Attributes:
         load: Reads the arm, given the names of its passive joints.
-        constraint: Built at the arm's start.
+        constraint: Built where the arm is at its start.
         start: Joint positions [rad].
-        followed: Joints that are coordinates: as many as there are free directions.
+        followed: Joints that are coordinates: as many as there are free directions; those that are
+            the most independent at the start where none are named.
         passive: Joints without a motor, as many as the constraint carries.
     """
 
     load: Callable[[tuple[str, ...]], Arm]
-    constraint: Callable[[Array], Constraint]
+    constraint: Callable[[Arm], Constraint]
     start: tuple[float, ...]
-    followed: tuple[str, ...]
-    passive: tuple[str, ...]
+    followed: tuple[str, ...] = ()
+    passive: tuple[str, ...] = ()
+
+    def coordinates(self, arm: Arm, constraint: Constraint) -> Coordinates:
+        """What is followed."""
+        if self.followed:
+            return Coordinates.of_joints(self.followed)
+        model = ConstrainedArm(arm, constraint).evaluate(np.array(self.start), np.zeros(arm.n))
+        order = qr(model.P, mode="r", pivoting=True)[-1][: model.free_directions]
+        return Coordinates.of_joints([arm.joint_names[i] for i in sorted(order)])
 
 
 def planar_arm(passive: tuple[str, ...]) -> Arm:
@@ -87,22 +98,57 @@ def spatial_urdf(joints: int = 7, length: float = 0.25, mass: float = 2.0) -> st
     return "".join(parts)
 
 
+FAR_FRAMES = ("link_8", "link_16", "link_24", "tip")
+"""What the arm of thirty joints is held at: three rows each."""
+
+
+def bent(joints: int) -> tuple[float, ...]:
+    """A pose away from every singular one [rad]."""
+    return tuple(0.8 * np.sin(1.7 * i + 0.4) for i in range(joints))
+
+
 SETUPS = {
     3: Setup(
         planar_arm,
-        lambda tip: PointOnLine("tip", tip, [1.0, 0.0, 0.0], plane_normal=[0.0, 0.0, 1.0]),
+        lambda arm: PointOnLine(
+            "tip", arm.frame("tip").position, [1.0, 0.0, 0.0], plane_normal=[0.0, 0.0, 1.0]
+        ),
         (-3.0, 2.0, 1.0),
         ("joint_1", "joint_2"),
         ("joint_3",),
     ),
     7: Setup(
         spatial_arm,
-        lambda tip: PointAtPoint("tip", tip),
+        lambda arm: PointAtPoint("tip", arm.frame("tip").position),
         (0.8, 0.8, -0.5, 0.8, -0.7, -0.4, -0.2),
         ("joint_3", "joint_5", "joint_6", "joint_7"),
         ("joint_1", "joint_2", "joint_4"),
     ),
+    30: Setup(
+        lambda passive: Arm.from_urdf(spatial_urdf(30, 0.1, 0.2), passive=passive),
+        lambda arm: Stack([PointAtPoint(name, arm.frame(name).position) for name in FAR_FRAMES]),
+        bent(30),
+    ),
 }
+
+
+class Case(Protocol):
+    """What is timed: an arm and a law on it."""
+
+    @property
+    def joints(self) -> int:
+        """How many."""
+
+    @property
+    def rows(self) -> int:
+        """Of the constraint."""
+
+    @property
+    def law(self) -> str:
+        """For the table."""
+
+    def build(self) -> tuple[ControlLoop, SimulatedArm]:
+        """The loop and an arm for it."""
 
 
 @dataclass(frozen=True)
@@ -124,8 +170,8 @@ class TickCase:
         setup = SETUPS[self.joints]
         arm = setup.load(setup.passive if self.law == PASSIVE else ())
         q0 = np.array(setup.start)
-        constraint = setup.constraint(arm.update(q0, np.zeros(arm.n)).frame("tip").position)
-        model = ConstrainedArm(arm, constraint, Coordinates.of_joints(setup.followed))
+        constraint = setup.constraint(arm.update(q0, np.zeros(arm.n)))
+        model = ConstrainedArm(arm, constraint, setup.coordinates(arm.twin(), constraint))
         reference = Constant(model.evaluate(q0, np.zeros(arm.n)).theta + DISTANCE)
         gains = MotionGains.from_bandwidth(2.0)
         controller: Controller
@@ -141,3 +187,5 @@ class TickCase:
 CASES = tuple(
     TickCase(joints, rows, law) for joints, rows in ((3, 1), (7, 3)) for law in (HYBRID, PASSIVE)
 )
+LARGE = TickCase(30, 12, HYBRID)
+"""Measured beside the others; no bound is promised for it."""

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import ctypes
 from dataclasses import dataclass
 from time import perf_counter, perf_counter_ns
 from typing import Any
 
 import numpy as np
 import pinocchio
+from numpy.typing import NDArray
 
-from projected_control.apps.bench.tick_cases import TickCase
+from projected_control.apps.bench.tick_cases import Case
 from projected_control.apps.experiments.progress import Progress, silent
+from projected_control.compiled import COMPILED
 from projected_control.control.loop import ControlLoop
+from projected_control.errors import SimulationFailed
+from projected_control.native.arm import NativeArm
+from projected_control.native.engine import NATIVE, NUMBA
+from projected_control.native.simulation import NativeLoop
 from projected_control.ports import RawState, SimulatedArm, run
+
+Array = NDArray[np.float64]
 
 TICKS = 500
 """States that are simulated once and then replayed; they also warm everything up."""
@@ -24,12 +33,14 @@ class Timing:
 
     Attributes:
         case: What was measured.
+        engine: What made the ticks: ``numba`` (or ``numpy`` where there is none), or ``native``.
         p50_us, p99_us: Median and 99th percentile of a tick [µs].
         pinocchio_us: Median of Pinocchio's computeAllTerms alone [µs].
         samples: How many ticks were measured.
     """
 
-    case: TickCase
+    case: Case
+    engine: str
     p50_us: float
     p99_us: float
     pinocchio_us: float
@@ -47,6 +58,8 @@ class Timing:
             "joints": self.case.joints,
             "rows": self.case.rows,
             "law": self.case.law,
+            "engine": self.engine,
+            "pinocchio": f"{pinocchio.__version__} {'C++' if self.engine == NATIVE else 'Python'}",
             "p50_us": round(self.p50_us, 3),
             "p99_us": round(self.p99_us, 3),
             "pinocchio_us": round(self.pinocchio_us, 3),
@@ -55,7 +68,7 @@ class Timing:
         }
 
 
-def time_ticks(case: TickCase, seconds: float, progress: Progress = silent) -> Timing:
+def time_ticks(case: Case, seconds: float, progress: Progress = silent) -> Timing:
     """Measure a case for so many seconds, at least once through all its states.
 
     The states come from a simulation of the same loop, so that a replay gives the same efforts and
@@ -86,11 +99,55 @@ def time_ticks(case: TickCase, seconds: float, progress: Progress = silent) -> T
     tick_us, alone_us = ((np.array(column) - timer) / 1e3 for column in (ticks, alone))
     return Timing(
         case,
+        NUMBA if COMPILED else "numpy",
         float(np.median(tick_us)),
         float(np.quantile(tick_us, 0.99)),
         float(np.median(alone_us)),
         len(ticks),
     )
+
+
+def time_native(case: Case, seconds: float, progress: Progress = silent) -> Timing:
+    """Measure a case in C++: the native loop, in turns with Pinocchio's pass on an arm of its own.
+
+    Raises:
+        NoCompiler, ExportFailed, LibraryMismatch: Where there is no native loop.
+    """
+    title = f"{case.joints} joints, {case.rows} rows, {case.law}, native"
+    progress(title, 0.0)
+    loop, hardware = case.build()
+    states = record(loop, hardware)
+    native, alone = NativeLoop(loop), NativeArm(loop.controller.model.arm)
+    rows = np.array([_row(state) for state in states])
+    ticks = np.zeros((0, len(rows)), dtype=np.int64)
+    alones, times = ticks.copy(), np.zeros((2, len(rows)), dtype=np.int64)
+    library, begin = native.library, perf_counter()
+    while not len(ticks) or perf_counter() - begin < seconds:
+        loop.begin(states[0])
+        native.connect()
+        status = library.projected_control_time_ticks(
+            *(ctypes.c_void_p(address) for address in (native.address, alone.address)),
+            ctypes.c_void_p(rows.ctypes.data),
+            ctypes.c_int64(len(rows)),
+            *(ctypes.c_void_p(line.ctypes.data) for line in times),
+        )
+        if status:
+            raise SimulationFailed(f"an exported kernel failed with status {status}")
+        ticks, alones = np.vstack([ticks, times[:1]]), np.vstack([alones, times[1:]])
+        progress(title, min((perf_counter() - begin) / seconds, 1.0))
+    progress(title, 1.0)
+    library.projected_control_clock_cost.restype = ctypes.c_int64
+    clock = library.projected_control_clock_cost()
+    tick_us, alone_us = ((column.ravel() - clock) / 1e3 for column in (ticks, alones))
+    p50, p99 = np.quantile(tick_us, [0.5, 0.99])
+    return Timing(case, NATIVE, float(p50), float(p99), float(np.median(alone_us)), tick_us.size)
+
+
+def _row(state: RawState) -> Array:
+    """A state as ``projected_control_time_ticks`` reads it."""
+    wrench = np.full(6, np.nan) if state.wrench is None else state.wrench
+    age = np.inf if state.wrench is None else state.wrench_age
+    return np.concatenate([[state.stamp, age], state.q, state.v, wrench])
 
 
 def record(loop: ControlLoop, hardware: SimulatedArm) -> list[RawState]:

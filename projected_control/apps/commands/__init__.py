@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Protocol, cast
 if TYPE_CHECKING:
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
 
-ORDER = ("demo", "reproduce", "check", "doctor", "bench")
+ORDER = ("demo", "reproduce", "check", "doctor", "bench", "export")
 """As they stand in the help; others follow by name."""
 
 

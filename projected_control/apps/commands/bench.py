@@ -17,6 +17,8 @@ examples:
       one tick of the control loop, measured on this computer
   projected-control bench tick --seconds 10 --json
       longer, and only the numbers
+  projected-control bench simulation --json
+      how many times real time a closed loop in process runs
   projected-control bench faults --repeats 3
       kills processes of the demonstration and times what follows
 

@@ -30,6 +30,10 @@ paper's trajectory, shows how it goes, and writes a report.
   force     the same, and the constraint force held at zero
   passive   a crank with one motor and one passive joint
   idc       inverse dynamics, the baseline
+
+Or a mechanism, with --task: slider, crank, five_bar (two motors, passive elbows), four_bar_3d (a
+planar loop in space, rows that repeat), hitch (prismatic cylinders), two_arms (fourteen joints
+carry one bar, the internal force is held).
 """
 
 
@@ -43,6 +47,13 @@ def add_parser(subparsers: Subparsers) -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--controller", metavar="NAME", default="force", help="default: %(default)s"
+    )
+    parser.add_argument(
+        "--task",
+        metavar="NAME",
+        default="",
+        help="a mechanism, with the controller that fits it: slider, crank, five_bar, four_bar_3d, "
+        "hitch, two_arms",
     )
     parser.add_argument(
         "--seconds", type=float, default=10.0, help="of simulated time (default: %(default)g)"
@@ -67,7 +78,9 @@ def add_parser(subparsers: Subparsers) -> argparse.ArgumentParser:
 
 def run(args: argparse.Namespace) -> int:
     """Run the nodes, watch them, report."""
+    from projected_control import validate
     from projected_control.errors import InvalidValue
+    from projected_control.settings.nodes import TASKS
 
     if not 0.0 < args.seconds <= 86400.0:
         raise InvalidValue(f"--seconds must be between 0 and a day, got {args.seconds:g}")
@@ -83,7 +96,10 @@ def run(args: argparse.Namespace) -> int:
         from projected_control.apps.launch.choices import FRICTION
 
         overrides = dict(FRICTION)
-    settings = settings_for(args.controller, args.seconds, args.preset, args.lockstep, overrides)
+    choice = args.task or args.controller
+    if args.task:
+        validate.one_of("task", args.task, list(TASKS))
+    settings = settings_for(choice, args.seconds, args.preset, args.lockstep, overrides)
     say = (lambda text: None) if args.json else (lambda text: print(text, file=sys.stderr))
     with output_folder(args.out) as folder:
         parameters = settings.parameter_file().encode()
@@ -94,7 +110,8 @@ def run(args: argparse.Namespace) -> int:
         if not args.lockstep and interrupted:
             expected = None
         numbers = {
-            "controller": args.controller,
+            "controller": settings.case.node if args.task else args.controller,
+            "task": args.task,
             "lockstep": args.lockstep,
             **summary,
             "in_process": expected,

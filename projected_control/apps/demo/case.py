@@ -18,6 +18,7 @@ from projected_control.settings.files import read_parameter_file
 from projected_control.settings.layers import preset_file
 from projected_control.settings.nodes import (
     ARM,
+    TASKS,
     WATCHDOG,
     ControllerSettings,
     DemoCase,
@@ -75,9 +76,9 @@ def settings_for(
 
     The arm starts on its trajectory, so that the run has no approach.
     """
-    cases = demo_cases()
+    cases = {**TASKS, **demo_cases()}
     if choice not in cases:
-        raise UnknownName("controller", choice, cases)
+        raise UnknownName("controller or task", choice, cases)
     case = cases[choice]
     values = read_parameter_file(preset_file(preset))
     values |= read_parameter_file(share_file("config", f"{case.arm}.yaml"))

@@ -26,6 +26,7 @@ from projected_control.model.arm import Arm
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.constraints import Constraint
 from projected_control.model.coordinates import Coordinates
+from projected_control.native.engine import use_engine
 from projected_control.ports import Port, Runner
 
 Array = NDArray[np.float64]
@@ -70,9 +71,9 @@ class Control:
 
     def bind(self, port: Port, arm: Arm, constraint: Constraint, period: float) -> Step:
         """See `case.Drive`."""
-        model = ConstrainedArm(arm, self.assumed_constraint or constraint, self.coordinates)
-        controller = self._controller(model, period)
-        runner = Runner(ControlLoop(controller, self.reference, limits=wide_limits(arm)), port)
+        loop = self.loop(arm, constraint, period)
+        use_engine(loop)
+        runner = Runner(loop, port)
 
         def step() -> Sent:
             tick = runner.step()
@@ -82,6 +83,12 @@ class Control:
 
         runner.open()
         return step
+
+    def loop(self, arm: Arm, constraint: Constraint, period: float) -> ControlLoop:
+        """The control loop, on an arm of its own."""
+        model = ConstrainedArm(arm, self.assumed_constraint or constraint, self.coordinates)
+        controller = self._controller(model, period)
+        return ControlLoop(controller, self.reference, limits=wide_limits(arm))
 
     def _controller(self, model: ConstrainedArm, period: float) -> Controller:
         if self.law in (Law.PASSIVE, Law.PASSIVE_FORCE):

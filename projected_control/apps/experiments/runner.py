@@ -8,8 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projected_control.apps.experiments.case import Case, Sent
+from projected_control.apps.experiments.native_run import Run, run_natively
 from projected_control.apps.experiments.progress import Progress, silent
 from projected_control.errors import SimulationFailed
+from projected_control.model.arm import Arm
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.dynamics import Problem, projected
 from projected_control.ports import SimulatedArm
@@ -99,20 +101,9 @@ def attempt(case: Case, progress: Progress = silent) -> Recording:
         correct_velocity=case.correct_velocity,
     )
     hardware = SimulatedArm(plant, case.q0, case.v0, period=case.sample)
-    step = case.drive.bind(hardware, arm.twin(), case.constraint, case.sample)
     progress(case.name, 0.0)
-    states: list[PlantState] = []
-    sent: list[Sent] = []
-    failure = None
-    for k in range(case.samples + 1):
-        try:
-            sent.append(step())
-        except SimulationFailed as error:
-            failure = f"{case.name}: {error}"
-            break
-        states.append(hardware.truth)
-        if k % PROGRESS_SAMPLES == 0:
-            progress(case.name, k / case.samples)
+    run = run_natively(case, hardware, arm.twin()) or _run(case, hardware, arm.twin(), progress)
+    states, sent, failure = run
     hardware.close()
     progress(case.name, 1.0)
     if not states:
@@ -120,6 +111,22 @@ def attempt(case: Case, progress: Progress = silent) -> Recording:
     plant.reset(case.q0, case.v0)
     states[0] = _under(plant, states[0], sent[0].effort)
     return _recording(case, states, sent, failure)
+
+
+def _run(case: Case, hardware: SimulatedArm, arm: Arm, progress: Progress) -> Run:
+    """Run a case tick by tick."""
+    step = case.drive.bind(hardware, arm, case.constraint, case.sample)
+    states: list[PlantState] = []
+    sent: list[Sent] = []
+    for k in range(case.samples + 1):
+        try:
+            sent.append(step())
+        except SimulationFailed as error:
+            return Run(states, sent, f"{case.name}: {error}")
+        states.append(hardware.truth)
+        if k % PROGRESS_SAMPLES == 0:
+            progress(case.name, k / case.samples)
+    return Run(states, sent, None)
 
 
 def _under(plant: Plant, state: PlantState, effort: Array) -> PlantState:

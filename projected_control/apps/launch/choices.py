@@ -10,12 +10,13 @@ from typing import Any
 
 import yaml
 
-from projected_control.errors import InvalidValue, ProjectedControlError
+from projected_control.errors import InvalidValue, ProjectedControlError, UnknownName
 from projected_control.resources import share_file
 from projected_control.settings import build, inspection
 from projected_control.settings.layers import Layers
 from projected_control.settings.nodes import (
     CONTROLLERS,
+    TASKS,
     ControllerSettings,
     DemoCase,
     NodeSettings,
@@ -103,7 +104,10 @@ class Choice:
 
 def choose(given: Mapping[str, str]) -> Choice:
     """Read the files that the arguments name; raises where something is wrong with them."""
-    case = demo_cases()[given["controller"]]
+    task = given.get("task", "")
+    if task and task not in TASKS:
+        raise UnknownName("task", task, TASKS)
+    case = TASKS[task] if task else demo_cases()[given["controller"]]
     file = arm_file(given["arm"], case.arm)
     layers = Layers.read([file], given["preset"])
     layers = layers.on_top(case.own, f"controller:={case.name}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from projected_control.model.arm import Arm
 from projected_control.model.constraints.shapes import Shape
 from projected_control.model.constraints.wrenches import moved_reference
+from projected_control.model.motion_tables import MotionTable
 
 Array = NDArray[np.float64]
 
@@ -36,10 +38,23 @@ class Constraint(ABC):
         rows: m, the number of scalar equations. They may depend on each other.
         frame: Name of the frame at which the constraint's force is measured unless another is
             given; None where there is no such frame.
+        row_names: What the rows are called in parameter files, each once; their numbers from one
+            on unless a kind has names.
+        row_units: ``m`` or ``rad`` per row: of Φ, so that λ is in N or N·m.
     """
 
     rows: int
     frame: str | None = None
+
+    @cached_property
+    def row_names(self) -> tuple[str, ...]:
+        """What the rows are called."""
+        return tuple(str(row + 1) for row in range(self.rows))
+
+    @cached_property
+    def row_units(self) -> tuple[str, ...]:
+        """Unit of Φ per row."""
+        return ("m",) * self.rows
 
     @abstractmethod
     def residual(self, arm: Arm) -> Array:
@@ -62,6 +77,14 @@ class Constraint(ABC):
 
     def target(self, time: float) -> Target | None:
         """x(t), ẋ and ẍ of a moving constraint; None for one that stands still."""
+        return None
+
+    @property
+    def target_table(self) -> MotionTable | None:
+        """x(t) as numbers that a compiled tick evaluates by itself; None where there are none.
+
+        A constraint that moves without a table asks Python for its target in every tick.
+        """
         return None
 
     # Force
@@ -100,6 +123,8 @@ class Constraint(ABC):
         W = self.wrench_basis(arm, frame)
         if not np.isfinite(W).all():
             return np.full((self.rows, 6), np.nan)
+        if np.abs(W).max(initial=0.0) < RANK_TOLERANCE:  # nothing is felt here, but for rounding
+            return np.zeros((self.rows, 6))
         X = moved_reference(arm, frame, self.frame or frame)
         result: Array = np.linalg.pinv(X @ W, rcond=RANK_TOLERANCE) @ X
         return result

@@ -11,12 +11,8 @@ from projected_control.errors import InvalidValue
 from projected_control.model.arm import Arm
 from projected_control.model.constraints.base import Constraint
 from projected_control.model.constraints.wrenches import ends_felt, function_wrench
-from projected_control.model.scalar_functions import (
-    FunctionTable,
-    JointPosition,
-    PositionAlong,
-    ScalarFunction,
-)
+from projected_control.model.function_kinds import PositionAlong, ScalarFunction, frame_names
+from projected_control.model.scalar_functions import FunctionTable
 
 Array = NDArray[np.float64]
 
@@ -26,22 +22,28 @@ class FunctionConstraint(Constraint):
 
     Args:
         functions: One per row; each is held at zero.
+        row_names: What the rows are called, where they are more than numbers.
 
     Attributes:
         functions: As given.
     """
 
-    def __init__(self, functions: Sequence[ScalarFunction]) -> None:
+    def __init__(
+        self, functions: Sequence[ScalarFunction], row_names: Sequence[str] | None = None
+    ) -> None:
         if not functions:
             raise InvalidValue(
                 "a constraint needs at least one equation; leave it out for a free arm"
             )
         self.functions = tuple(functions)
         self.rows = len(self.functions)
-        frames = [f.frame for f in self.functions if not isinstance(f, JointPosition)]
+        if row_names is not None:
+            self.row_names = tuple(row_names)
+        frames = frame_names(self.functions)
         self.frame = frames[0] if frames else None
+        self.row_units = tuple(f.unit for f in self.functions)
         self._table: tuple[Arm, FunctionTable] | None = None
-        self._ends: tuple[Arm, str, list[list[tuple[str, float]]]] | None = None
+        self._ends: tuple[Arm, str, list[list[str]]] | None = None
 
     @property
     def is_its_functions(self) -> bool:
@@ -75,7 +77,7 @@ class FunctionConstraint(Constraint):
         rows = zip(self.functions, ends, strict=True)
         return np.array([function_wrench(arm, f, frame, felt) for f, felt in rows]).T
 
-    def _ends_felt(self, arm: Arm, frame: str) -> list[list[tuple[str, float]]]:
+    def _ends_felt(self, arm: Arm, frame: str) -> list[list[str]]:
         if self._ends is None or self._ends[:2] != (arm, frame):
             self._ends = arm, frame, [ends_felt(arm, f, frame) for f in self.functions]
         return self._ends[2]
@@ -83,5 +85,6 @@ class FunctionConstraint(Constraint):
     def basis_is_constant(self, frame: str) -> bool:
         """True for points that are held at this very frame: their directions stand in the world."""
         return self.is_its_functions and all(
-            isinstance(f, PositionAlong) and frame in (f.frame, f.other) for f in self.functions
+            isinstance(f, PositionAlong) and f.axes is None and frame in (f.frame, f.other)
+            for f in self.functions
         )

@@ -47,9 +47,65 @@ class ConstraintSettings(Protocol):
     def plane_normal(self) -> Sequence[float]:
         """Normal of the plane a planar arm moves in; empty for an arm in space."""
 
+    @property
+    def axis(self) -> Sequence[float]:
+        """An axis of the frame, in its own axes."""
 
-OUR_SETTINGS = ("frame", "other_frame", "point", "direction", "plane_normal")
+    @property
+    def angle(self) -> float:
+        """An angle [rad]."""
+
+    @property
+    def directions(self) -> Sequence[str]:
+        """Some of tx, ty, tz, rx, ry, rz."""
+
+    @property
+    def orientation(self) -> Sequence[float]:
+        """Roll, pitch and yaw [rad]."""
+
+    @property
+    def length(self) -> float:
+        """A length [m]."""
+
+    @property
+    def radius(self) -> float:
+        """A radius [m]."""
+
+    @property
+    def surface(self) -> str:
+        """Name of a surface."""
+
+    @property
+    def heights_file(self) -> str:
+        """File with the heights of a surface."""
+
+    @property
+    def spacing(self) -> Sequence[float]:
+        """Distance between these heights [m]."""
+
+    @property
+    def joint(self) -> str:
+        """Name of a joint."""
+
+    @property
+    def other_joint(self) -> str:
+        """Name of a second joint."""
+
+    @property
+    def ratio(self) -> float:
+        """Ratio of a gear."""
+
+    @property
+    def position(self) -> float:
+        """Position of a joint [rad or m]."""
+
+
+OUR_SETTINGS = tuple(n for n in vars(ConstraintSettings) if not n.startswith("_"))
 """Names of `ConstraintSettings`; a kind's other settings are arguments."""
+
+
+SINGLE = ("angle", "length", "radius", "ratio", "position")
+"""Those that are one number; a parameter file says that there is none by an empty list."""
 
 
 @dataclass(frozen=True)
@@ -68,9 +124,13 @@ class Setting:
     unit: str = ""
 
     def __str__(self) -> str:
+        return self.within("constraint")
+
+    def within(self, group: str) -> str:
+        """The setting of a group, in words."""
         unit = f" [{self.unit}]" if self.unit else ""
         where = self.name if self.name in OUR_SETTINGS else f"arguments {self.name}:=…"
-        return f"constraint.{where}{unit} ({self.meaning})"
+        return f"{group}.{where}{unit} ({self.meaning})"
 
 
 @dataclass(frozen=True)
@@ -91,36 +151,38 @@ class ConstraintKind:
     needs: tuple[Setting, ...] = ()
     takes: tuple[Setting, ...] = ()
 
-    def build(self, settings: Any) -> Constraint | None:
+    def build(self, settings: Any, group: str = "constraint") -> Constraint | None:
         """The constraint of these settings.
 
         Args:
-            settings: Settings of the group ``constraint``, as attributes: `ConstraintSettings`, and
-                ``arguments``, a list of texts ``name:=value``, where the kind needs more.
+            settings: Settings of a group, as attributes: `ConstraintSettings`, and ``arguments``, a
+                list of texts ``name:=value``, where the kind needs more.
+            group: Name of the group, for messages.
 
         Raises:
             InvalidValue: If a setting that the kind needs is missing.
             UnknownName: If there is an argument that the kind does not take.
         """
-        given = _Given(settings, self._arguments(getattr(settings, "arguments", ())))
-        missing = [need for need in self.needs if _is_empty(getattr(given, need.name, None))]
+        given = _Given(settings, self._arguments(getattr(settings, "arguments", ()), group))
+        missing = [need for need in self.needs if is_empty(getattr(given, need.name, None))]
         if missing:
             raise InvalidValue(
-                f"constraint.kind {self.name!r} ({self.title}) needs "
-                f"{' and '.join(map(str, missing))}, which the settings do not give"
+                f"{group}.kind {self.name!r} ({self.title}) needs "
+                f"{' and '.join(need.within(group) for need in missing)}, which the settings do "
+                "not give"
             )
         return self.make(given)
 
-    def _arguments(self, items: Sequence[str]) -> dict[str, Any]:
+    def _arguments(self, items: Sequence[str], group: str) -> dict[str, Any]:
         """Arguments by name: numbers, tuples of numbers where there are commas, or texts."""
-        known = [s.name for s in (*self.needs, *self.takes) if s.name not in OUR_SETTINGS]
+        known = [setting.name for setting in (*self.needs, *self.takes)]
         arguments = {}
         for item in items:
             name, separator, value = item.partition(":=")
             if not separator:
-                raise InvalidValue(f"constraint.arguments must be name:=value, got {item!r}")
+                raise InvalidValue(f"{group}.arguments must be name:=value, got {item!r}")
             if name not in known:
-                raise UnknownName(f"argument of constraint.kind {self.name!r}", name, known)
+                raise UnknownName(f"argument of {group}.kind {self.name!r}", name, known)
             arguments[name] = _value_of(value)
         return arguments
 
@@ -133,7 +195,12 @@ class _Given:
         self.__dict__.update(arguments)
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._settings, name)
+        value = getattr(self._settings, name)
+        if name not in SINGLE or not isinstance(value, Sequence):
+            return value
+        if len(value) > 1:
+            raise InvalidValue(f"{name} must be one number, got {list(value)}")
+        return value[0] if value else None
 
 
 def _value_of(text: str) -> float | tuple[float, ...] | str:
@@ -144,7 +211,8 @@ def _value_of(text: str) -> float | tuple[float, ...] | str:
     return numbers[0] if len(numbers) == 1 else numbers
 
 
-def _is_empty(value: Any) -> bool:
+def is_empty(value: Any) -> bool:
+    """Whether a setting was not given."""
     return value is None or (hasattr(value, "__len__") and len(value) == 0)
 
 
@@ -152,6 +220,7 @@ CONSTRAINTS: Registry[ConstraintKind] = Registry("constraint", "projected_contro
 """Every kind that can be named, ours and other packages'."""
 
 FRAME = Setting("frame", "link whose origin is held")
+AXIS = Setting("axis", "the axis, in the link's own axes")
 PLANE_NORMAL = Setting(
     "plane_normal", "normal of the plane a planar arm moves in; empty for an arm in space"
 )

@@ -16,7 +16,7 @@ from projected_control.model.constraints.kinds import (
     Setting,
 )
 from projected_control.model.constraints.shapes import Point, Shape
-from projected_control.model.scalar_functions import PositionAlong
+from projected_control.model.function_kinds import PositionAlong
 
 Array = NDArray[np.float64]
 
@@ -45,7 +45,7 @@ def _make(settings: ConstraintSettings) -> PointAtPoint:
 
 
 RECORD = ConstraintKind(
-    "point",
+    "point_at_point",
     "a point at a point",
     _make,
     needs=(FRAME, Setting("point", "where it is held, in the world", "m")),

@@ -17,7 +17,7 @@ from projected_control.model.constraints.kinds import (
     Setting,
 )
 from projected_control.model.constraints.shapes import Line, Shape
-from projected_control.model.scalar_functions import PositionAlong
+from projected_control.model.function_kinds import PositionAlong
 
 Array = NDArray[np.float64]
 
@@ -67,7 +67,7 @@ def _make(settings: ConstraintSettings) -> PointOnLine:
 
 
 RECORD = ConstraintKind(
-    "line",
+    "point_on_line",
     "a point on a line",
     _make,
     needs=(

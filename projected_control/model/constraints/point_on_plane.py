@@ -14,7 +14,7 @@ from projected_control.model.constraints.kinds import (
     Setting,
 )
 from projected_control.model.constraints.shapes import Plane, Shape
-from projected_control.model.scalar_functions import PositionAlong
+from projected_control.model.function_kinds import PositionAlong
 
 Array = NDArray[np.float64]
 
@@ -31,7 +31,8 @@ class PointOnPlane(FunctionConstraint):
     def __init__(self, frame: str, point: ArrayLike, normal: ArrayLike) -> None:
         self._normal = validate.direction("normal of the plane", normal)
         self._point = validate.finite_array("point of the plane", point, (3,))
-        super().__init__([PositionAlong(frame, self._normal, float(self._normal @ self._point))])
+        row = PositionAlong(frame, self._normal, float(self._normal @ self._point))
+        super().__init__([row], ["normal"])
 
     def shapes_at(self, x: Array) -> list[Shape]:
         return [Plane(self._point + x[0] * self._normal, self._normal)]
@@ -42,7 +43,7 @@ def _make(settings: ConstraintSettings) -> PointOnPlane:
 
 
 RECORD = ConstraintKind(
-    "plane",
+    "point_on_plane",
     "a point on a plane",
     _make,
     needs=(

@@ -1,0 +1,231 @@
+"""What others take for the same robots, measured in turns with us."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from time import perf_counter, perf_counter_ns
+from typing import Any
+
+import numpy as np
+import pinocchio
+from numpy.typing import NDArray
+
+from projected_control.apps.bench.five_bar import (
+    ACTUATED,
+    ENDS,
+    PASSIVE,
+    assembled,
+    five_bar_loop,
+    five_bar_urdf,
+)
+from projected_control.apps.bench.timing import Timing, time_native, time_ticks
+from projected_control.apps.experiments.progress import Progress, silent
+from projected_control.control.loop import ControlLoop
+from projected_control.native.library import reason_against
+from projected_control.native.toolchain import ExportFailed, cache_folder, run
+from projected_control.ports import SimulatedArm
+
+Array = NDArray[np.float64]
+
+PLACO = "placo==0.10.2"
+"""What the environment for placo is made of; it pins a Pinocchio of its own."""
+
+ROBOT = "five-bar, 4 joints, 2 rows"
+
+
+class FiveBarCase:
+    """The five-bar as a case of `timing`."""
+
+    joints, rows, law = 4, 2, "passive"
+
+    def build(self) -> tuple[ControlLoop, SimulatedArm]:
+        """See `TickCase.build`."""
+        return five_bar_loop()
+
+
+class Unavailable(Exception):
+    """A peer cannot be measured here."""
+
+
+def measure(
+    seconds: float, progress: Progress = silent
+) -> tuple[list[dict[str, Any]], dict[str, str], str]:
+    """All peers, the reasons why some are missing, and the engine of our own ticks."""
+    reason = reason_against()
+    timer: Callable[..., Timing] = time_ticks if reason else time_native
+    ours = timer(FiveBarCase(), seconds)
+    where = "Python" if reason else "C++"
+    pass_us = {f"Pinocchio {pinocchio.__version__} computeAllTerms, {where}": ours.pinocchio_us}
+    peers, missing = [_peer(name, us, ours) for name, us in pass_us.items()], {}
+    functions = {
+        "placo DynamicsSolver": placo_us,
+        "Pinocchio constraintDynamics, from Python": constraint_dynamics_us,
+        "MuJoCo mj_step": mujoco_us,
+        "TSID": tsid_us,
+    }
+    for i, (name, function) in enumerate(functions.items()):
+        progress(name, i / len(functions))
+        try:
+            detail, microseconds = function(seconds)
+            again = timer(FiveBarCase(), seconds)  # beside this peer, in the same mood
+            peers.append(_peer(f"{name}{detail}", microseconds, again))
+        except (Unavailable, ImportError, ExportFailed) as error:
+            missing[name] = str(error)
+    progress("done", 1.0)
+    return peers, missing, ours.engine
+
+
+def _peer(name: str, microseconds: float, ours: Timing) -> dict[str, Any]:
+    return {
+        "name": name,
+        "robot": ROBOT,
+        "p50_us": round(microseconds, 3),
+        "ours_p50_us": round(ours.p50_us, 3),
+        "ratio": round(ours.p50_us / microseconds, 3),
+    }
+
+
+def placo_us(seconds: float) -> tuple[str, float]:
+    """placo, in an environment of its own."""
+    python = _placo_python()
+    script = Path(__file__).with_name("placo_peer.py")
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "robot.urdf").write_text(five_bar_urdf(), encoding="utf-8")
+        problem = {
+            "urdf": folder,
+            "positions": assembled(),
+            "ends": ENDS,
+            "passive": PASSIVE,
+            "actuated": ACTUATED,
+            "seconds": seconds,
+        }
+        done = subprocess.run(
+            [str(python), "-I", str(script)],
+            input=json.dumps(problem),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    if done.returncode:
+        raise Unavailable(f"placo did not run: {done.stderr.strip()[-300:]}")
+    result = json.loads(done.stdout.strip().splitlines()[-1])
+    if result["failed"]:
+        raise Unavailable(f"placo failed in {result['failed']} of {result['solves']} solves")
+    return " 0.10.2, from Python", float(result["p50_us"])
+
+
+def _placo_python() -> Path:
+    folder = cache_folder() / "peers-placo"
+    if not (folder / "complete").exists():
+        print(f"projected-control: an environment for placo is made in {folder}", file=sys.stderr)
+        run([sys.executable, "-m", "venv", str(folder)], "making an environment")
+        pip = [str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet", PLACO]
+        run(pip, f"installing {PLACO}")
+        (folder / "complete").touch()
+    return folder / "bin" / "python"
+
+
+def constraint_dynamics_us(seconds: float) -> tuple[str, float]:
+    """Pinocchio's forward dynamics with the loop closed by a three-dimensional constraint."""
+    model = pinocchio.buildModelFromXML(five_bar_urdf())
+    data = model.createData()
+    frames = [model.frames[model.getFrameId(name)] for name in ENDS]
+    try:
+        contact = pinocchio.RigidConstraintModel(
+            pinocchio.ContactType.CONTACT_3D,
+            model,
+            frames[0].parentJoint,
+            frames[0].placement,
+            frames[1].parentJoint,
+            frames[1].placement,
+            pinocchio.ReferenceFrame.LOCAL,
+        )
+        models = pinocchio.StdVec_RigidConstraintModel()
+        datas = pinocchio.StdVec_RigidConstraintData()
+        models.append(contact)
+        datas.append(contact.createData())
+        if pinocchio.__version__.startswith("3"):
+            pinocchio.initConstraintDynamics(model, data, models)
+        else:
+            pinocchio.initConstraintDynamics(model, data, models, datas)
+    except (AttributeError, TypeError) as error:
+        raise Unavailable(f"this Pinocchio has another interface ({error})") from None
+    settings = pinocchio.ProximalSettings(1e-10, 1e-10, 10)
+    q = np.array([assembled()[name] for name in list(model.names)[1:]])
+    v, effort = np.zeros(model.nv), np.zeros(model.nv)
+
+    def solve() -> None:
+        pinocchio.constraintDynamics(model, data, q, v, effort, models, datas, settings)
+
+    return "", _median_us(solve, seconds)
+
+
+def mujoco_us(seconds: float) -> tuple[str, float]:
+    """One step of MuJoCo's simulation, the loop closed by an equality; a hundred steps per call."""
+    try:
+        import mujoco
+    except ImportError as error:
+        raise Unavailable(f"{error}: pip install mujoco") from None
+    spec = mujoco.MjSpec.from_string(five_bar_urdf())
+    spec.compiler.fusestatic = False
+    model = spec.compile()
+    names = [model.joint(i).name for i in range(model.njnt)]
+    spec.add_equality(
+        type=mujoco.mjtEq.mjEQ_CONNECT,
+        objtype=mujoco.mjtObj.mjOBJ_BODY,
+        name1=ENDS[0],
+        name2=ENDS[1],
+    )
+    model = spec.compile()
+    model.opt.timestep = 1e-3
+    data, steps = mujoco.MjData(model), 100
+
+    def solve() -> None:
+        data.qpos[:] = [assembled()[name] for name in names]
+        data.qvel[:] = 0.0
+        mujoco.mj_step(model, data, steps)
+
+    return f" {mujoco.__version__}, C", _median_us(solve, seconds) / steps
+
+
+def tsid_us(seconds: float) -> tuple[str, float]:
+    """TSID's inverse dynamics with a joint posture task; it knows no loop of one robot's frames."""
+    try:
+        import tsid
+    except ImportError as error:
+        raise Unavailable(f"{error}: pip install tsid") from None
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "robot.urdf"
+        path.write_text(five_bar_urdf(), encoding="utf-8")
+        robot = tsid.RobotWrapper(str(path), [folder], False)
+    formulation = tsid.InverseDynamicsFormulationAccForce("five_bar", robot, False)
+    q = np.array([assembled()[name] for name in list(robot.model().names)[1:]])
+    v = np.zeros(robot.nv)
+    formulation.computeProblemData(0.0, q, v)
+    posture = tsid.TaskJointPosture("posture", robot)
+    posture.setKp(10.0 * np.ones(robot.nv))
+    posture.setKd(6.0 * np.ones(robot.nv))
+    formulation.addMotionTask(posture, 1.0, 1, 0.0)
+    posture.setReference(tsid.TrajectoryEuclidianConstant("rest", q).computeNext())
+    solver = tsid.SolverHQuadProgFast("solver")
+    solver.resize(formulation.nVar, formulation.nEq, formulation.nIn)
+
+    def solve() -> None:
+        solver.solve(formulation.computeProblemData(0.0, q, v))
+
+    return ", loop left open, from Python", _median_us(solve, seconds)
+
+
+def _median_us(function: Callable[[], Any], seconds: float) -> float:
+    times: list[int] = []
+    end = perf_counter() + seconds
+    while len(times) < 10 or perf_counter() < end:
+        begin = perf_counter_ns()
+        function()
+        times.append(perf_counter_ns() - begin)
+    return float(np.median(times)) / 1e3

@@ -1,0 +1,86 @@
+"""``projected-control bench peers``: one tick beside what others take for the same robot."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+from projected_control import validate
+from projected_control.apps import bench
+
+if TYPE_CHECKING:
+    from projected_control.apps.commands import Subparsers
+
+BOUND = 0.6
+"""A native tick against placo's, medians."""
+
+PLACO = "placo"
+
+DESCRIPTION = f"""\
+Times our tick (in C++ where the native loop can be built) and, in the same run, what others take:
+placo's DynamicsSolver and TSID on a planar five-bar of our own description, Pinocchio's
+computeAllTerms and constrained dynamics, and MuJoCo's step. placo needs another Pinocchio than ours
+and runs in an environment of its own, which is made once. Our tick takes at most {BOUND:g} times
+placo's. Whatever is not installed is left out, with the reason.
+"""
+
+
+def add_parser(subparsers: Subparsers) -> argparse.ArgumentParser:
+    """Declare the measurement."""
+    parser = subparsers.add_parser(
+        "peers", help="one tick beside those of other libraries", description=DESCRIPTION
+    )
+    parser.add_argument(
+        "--seconds",
+        type=float,
+        default=2.0,
+        metavar="S",
+        help="measure each for this long (default: %(default)g)",
+    )
+    bench.add_bound(parser, BOUND, "our native tick against placo's, medians,")
+    parser.add_argument(
+        "--json", action="store_true", help="print one JSON object of the numbers, nothing else"
+    )
+    return parser
+
+
+def run(args: argparse.Namespace) -> int:
+    """Measure and report. The exit status is 1 where the bound is missed."""
+    bound = validate.positive("bound", args.bound)
+    seconds = validate.positive("seconds", args.seconds)
+    from projected_control.apps.bench.peer_timing import measure
+    from projected_control.apps.experiments.progress import terminal_progress
+
+    with terminal_progress(sys.stderr) as progress:
+        peers, missing, engine = measure(seconds, progress)
+    late = missed(peers, engine, bound)
+    if args.json:
+        numbers = {"peers": peers, "missing": missing, "engine": engine, "within_bound": not late}
+        print(json.dumps(numbers, indent=2))
+    else:
+        print(table(peers, missing, engine))
+    return bench.exit_status(late)
+
+
+def missed(peers: list[dict[str, Any]], engine: str, bound: float) -> list[str]:
+    """Where a native tick took too much of placo's."""
+    return [
+        f"our tick took {peer['ratio']:.2f} times {peer['name']}'s on the {peer['robot']}; it may "
+        f"take {bound:g} times that"
+        for peer in peers
+        if engine == "native" and peer["name"].startswith(PLACO) and peer["ratio"] > bound
+    ]
+
+
+def table(peers: list[dict[str, Any]], missing: dict[str, str], engine: str) -> str:
+    """For people."""
+    lines = [f"{'what':44}{'robot':28}{'median':>10}{'ours':>10}{'ours / it':>11}"]
+    lines += [
+        f"{peer['name']:44}{peer['robot']:28}{peer['p50_us']:7.2f} µs{peer['ours_p50_us']:7.2f} µs"
+        f"{peer['ratio']:11.2f}"
+        for peer in peers
+    ]
+    lines += [f"{name}: not measured: {reason}" for name, reason in missing.items()]
+    return "\n".join([*lines, f"Our tick: {engine}, constraint, law and guard included."])

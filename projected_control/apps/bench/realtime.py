@@ -1,0 +1,121 @@
+"""``projected-control bench realtime``: how late a loop wakes up, and how long its cycle takes."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+from projected_control import validate
+from projected_control.apps import bench
+from projected_control.errors import InvalidValue
+
+if TYPE_CHECKING:
+    from projected_control.apps.commands import Subparsers
+
+BOUND = 1.2
+"""Lateness of the native loop against a bare thread's with a busy interpreter thread, p99."""
+
+CHILD = "PROJECTED_CONTROL_COUNTED"
+"""Set in the process that counts allocations."""
+
+DESCRIPTION = f"""\
+Runs a control loop at 1 kHz on a simulated arm, in C++ and in Python, and a bare thread that does
+nothing but wake up, by turns: on an idle computer, beside a busy thread of the same interpreter,
+and beside one busy process per core; with and without SCHED_FIFO. Reports how late each woke up,
+how long its cycle took from a state to an effort, page faults and allocations. With a busy
+interpreter thread the native loop is at most {BOUND:g} times as late as the bare thread (p99).
+Needs a compiler.
+"""
+
+
+def add_parser(subparsers: Subparsers) -> argparse.ArgumentParser:
+    """Declare the measurement."""
+    parser = subparsers.add_parser(
+        "realtime", help="wake-ups and cycles at 1 kHz, native and Python", description=DESCRIPTION
+    )
+    parser.add_argument(
+        "--seconds",
+        type=float,
+        default=4.0,
+        metavar="S",
+        help="of each loop under each condition (default: %(default)g)",
+    )
+    parser.add_argument(
+        "--priority",
+        type=int,
+        default=80,
+        metavar="P",
+        help="of SCHED_FIFO; 0 measures ordinary threads alone (default: %(default)s)",
+    )
+    bench.add_bound(parser, BOUND, "the native loop's lateness against a bare thread's")
+    parser.add_argument(
+        "--json", action="store_true", help="print one JSON object of the numbers, nothing else"
+    )
+    return parser
+
+
+def run(args: argparse.Namespace) -> int:
+    """Measure and report. The exit status is 1 where the bound is missed."""
+    from projected_control.native.build import COUNTER, loop_folder
+
+    bound = validate.positive("bound", args.bound)
+    if not 0.5 <= args.seconds <= 3600.0:
+        raise InvalidValue(f"seconds must be 0.5 to 3600, got {args.seconds:g}")
+    if not 0 <= args.priority <= 99:
+        raise InvalidValue(f"priority must be 0 to 99, got {args.priority}")
+    if CHILD not in os.environ:
+        counter = loop_folder() / COUNTER
+        preload = " ".join(filter(None, [str(counter), os.environ.get("LD_PRELOAD", "")]))
+        options = ["--seconds", str(args.seconds), "--priority", str(args.priority)]
+        options += ["--bound", str(bound), *(["--json"] if args.json else [])]
+        command = [sys.executable, "-m", "projected_control.apps.cli", "bench", "realtime"]
+        environment = {**os.environ, CHILD: "1", "LD_PRELOAD": preload}
+        return subprocess.run([*command, *options], env=environment, check=False).returncode
+
+    from projected_control.apps.bench.deadlines import measure
+    from projected_control.apps.experiments.progress import terminal_progress
+
+    os.environ.pop("LD_PRELOAD", None)
+    with terminal_progress(sys.stderr) as progress:
+        rows = measure(args.seconds, args.priority, progress)
+    late = missed(rows, bound)
+    if args.json:
+        print(json.dumps({"rows": rows, "bound": bound, "within_bound": not late}, indent=2))
+    else:
+        print(table(rows))
+    return bench.exit_status(late)
+
+
+def missed(rows: list[dict[str, Any]], bound: float) -> list[str]:
+    """Where the native loop was later than a bare thread beside a busy interpreter thread."""
+    busy = [row for row in rows if row["condition"] == "busy interpreter thread"]
+    by_loop = {(row["loop"], row["fifo"]): row["late_us"]["p99"] for row in busy}
+    highest = any(row["fifo"] for row in busy)
+    native, bare = by_loop["native", highest], by_loop["bare", highest]
+    if native <= bound * bare:
+        return []
+    return [
+        f"beside a busy interpreter thread the native loop woke up {native:.1f} µs late (p99), a "
+        f"bare thread {bare:.1f} µs; it may be {bound:g} times that"
+    ]
+
+
+def table(rows: list[dict[str, Any]]) -> str:
+    """For people."""
+    lines = [
+        f"{'condition':26}{'loop':8}{'FIFO':6}{'late p50':>9}{'p99':>9}{'p99.9':>9}{'max':>10}"
+        f"{'cycle p50':>11}{'p99':>8}{'max':>9}  faults  allocations"
+    ]
+    for row in rows:
+        late, cycle = row["late_us"], row["cycle_us"]
+        lines.append(
+            f"{row['condition']:26}{row['loop']:8}{'yes' if row['fifo'] else 'no':6}"
+            f"{late['p50']:9.1f}{late['p99']:9.1f}{late['p99.9']:9.1f}{late['max']:10.1f}"
+            f"{cycle['p50']:11.1f}{cycle['p99']:8.1f}{cycle['max']:9.1f}"
+            f"{row['page_faults']:8d}{row['allocations']:13d}"
+        )
+    return "\n".join([*lines, "", "Times in µs; a bare thread has no cycle."])

@@ -1,0 +1,333 @@
+"""The mailbox between the side that decides and the side that acts.
+
+New gains, limits and references are checked and written down on one side, at leisure, in a draft.
+`publish` copies the draft into the mailbox; a tick takes the mailbox whole at its beginning, or not
+at all. Each array has one writer: the deciding side writes draft and mailbox, the tick writes what
+it has taken. Between the two stands a sequence number, odd while the mailbox is being written: a
+tick that finds it odd, or changed when it has finished copying, leaves the mail to the next tick.
+Neither side ever waits for the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from enum import IntEnum
+from threading import RLock
+from typing import Annotated, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from projected_control.compiled import compiled, memory_fence
+from projected_control.control.gains import advance_blend, begin_blend
+from projected_control.control.guard import GUARD_LIMITS
+from projected_control.control.terms import ControlTerms
+from projected_control.model.linalg import copy
+from projected_control.model.motion_tables import MotionTable, move_table, new_table
+from projected_control.workspace import Layout, Part
+
+Array = NDArray[np.float64]
+
+BY_HAND = -1.0
+"""In the place of a table's number of pieces: Python writes the live table in every tick."""
+
+PIECES, SINES_PER_NUMBER = 64, 4
+"""Room that a table of a reference has at first."""
+
+_PIECES = 3
+_KEPT = (
+    "versions",
+    "gains",
+    "gains_seconds",
+    "force_gains",
+    "anti_windup",
+    "force_seconds",
+    "limits",
+    "sensor",
+)
+
+SENSOR_NUMBERS = 20
+"""Axes, offset, tool and joint of a force sensor, see `SourceTerms.sensor`."""
+
+
+class Section(IntEnum):
+    """What a letter may change."""
+
+    GAINS = 0
+    FORCE_GAINS = 1
+    LIMITS = 2
+    SENSOR = 3
+    REFERENCE = 4
+    FORCE_REFERENCE = 5
+
+
+_GAINS, _FORCE_GAINS, _LIMITS, _SENSOR, _REFERENCE, _FORCE_REFERENCE = (int(s) for s in Section)
+_SECTIONS = len(Section)
+
+
+class LetterTerms(NamedTuple):
+    """A letter to the tick; n joints, k coordinates, and tables of so many numbers."""
+
+    sequence: Annotated[Array, Part("1", "Number of the letter; odd while it is being written.")]
+    applied: Annotated[
+        Array, Part(f"{_SECTIONS}", "Versions of the sections in force; the tick's alone.")
+    ]
+    lengths: Annotated[Array, Part("2", "Numbers in the two tables below.")]
+    versions: Annotated[Array, Part(f"{_SECTIONS}", "Version of each `Section`.")]
+    gains: Annotated[Array, Part("3 * k", "See `MotionGains.array`.")]
+    gains_seconds: Annotated[Array, Part("1", "Time over which they come into force [s].")]
+    force_gains: Annotated[Array, Part("4", "See `ForceGains.array`.")]
+    anti_windup: Annotated[Array, Part("3", "See `ForceGains.anti_windup_array`.")]
+    force_seconds: Annotated[Array, Part("1", "Time over which the force gains come in [s].")]
+    limits: Annotated[Array, Part(GUARD_LIMITS, "See `GuardTerms.limits`.")]
+    sensor: Annotated[Array, Part(f"{SENSOR_NUMBERS}", "See `SourceTerms.sensor`.")]
+    reference: Annotated[Array, Part("motion", "An array of `MotionTerms`.")]
+    force_reference: Annotated[Array, Part("force", "An array of `MotionTerms`.")]
+
+
+LETTER = Layout(LetterTerms, "n", "k", "motion", "force")
+_unpack = LETTER.unpack
+_LENGTHS = 1 + _SECTIONS
+_CONTENT = _LENGTHS + 2
+"""Where what is taken begins: after the sequence number, the tick's own part and the lengths."""
+
+
+@compiled
+def unpack_letter(letter: Array, n: int, k: int) -> LetterTerms:
+    """The parts of a letter for so many joints and coordinates."""
+    return _unpack(letter, n, k, int(letter[_LENGTHS]), int(letter[_LENGTHS + 1]))
+
+
+@compiled
+def publish(draft: Array, mailbox: Array) -> None:
+    """Copy a draft into the mailbox, for the tick to take whole."""
+    mailbox[0] += 1.0
+    memory_fence()
+    for i in range(_CONTENT, draft.size):
+        mailbox[i] = draft[i]
+    memory_fence()
+    mailbox[0] += 1.0
+
+
+@compiled
+def take(mailbox: Array, taken: Array) -> bool:
+    """Copy the mailbox where it holds a new letter; whether what was taken last is whole.
+
+    A letter that was being written meanwhile is not, and is taken again by the next tick.
+    """
+    sequence = mailbox[0]
+    if sequence != taken[0] and sequence % 2.0 == 0.0:
+        memory_fence()
+        for i in range(_CONTENT, taken.size):
+            taken[i] = mailbox[i]
+        memory_fence()
+        taken[0] = sequence if mailbox[0] == sequence else np.nan
+    return not np.isnan(taken[0])
+
+
+@compiled
+def is_new(section: int, letter: LetterTerms) -> bool:
+    """Whether a section has changed since it was last in force; from now on it is."""
+    new = letter.versions[section] != letter.applied[section]
+    letter.applied[section] = letter.versions[section]
+    return new
+
+
+@compiled
+def take_gains(letter: LetterTerms, c: ControlTerms) -> None:
+    """New gains begin to come into force."""
+    if is_new(_GAINS, letter):
+        begin_blend(letter.gains, letter.gains_seconds[0], c.all_gains, c.gains_blend)
+    if is_new(_FORCE_GAINS, letter):
+        begin_blend(letter.force_gains, letter.force_seconds[0], c.force_gains, c.force_blend)
+        copy(letter.anti_windup, c.anti_windup)
+
+
+@compiled
+def advance_gains(mailbox: Array, taken: Array, n: int, c: ControlTerms) -> None:
+    """Take new gains, and blend those that are coming into force one tick on.
+
+    Args:
+        mailbox, taken: Arrays of `LetterTerms`.
+        n: Number of joints.
+        c: Whose gains they are.
+    """
+    if take(mailbox, taken):
+        take_gains(unpack_letter(taken, n, c.error.shape[1]), c)
+    blend_gains(c)
+
+
+@compiled
+def blend_gains(c: ControlTerms) -> None:
+    """Blend all gains one tick on."""
+    advance_blend(c.period[0], c.all_gains, c.gains_blend)
+    advance_blend(c.period[0], c.force_gains, c.force_blend)
+
+
+@compiled
+def take_reference(section: int, new: Array, letter: LetterTerms, live: Array) -> bool:
+    """A new reference takes the place of the live one, unless Python writes that.
+
+    Args:
+        section: REFERENCE or FORCE_REFERENCE.
+        new: The letter's table.
+        letter: All of it.
+        live: The table in force.
+
+    Returns:
+        Whether the reference is new.
+    """
+    if not is_new(section, letter):
+        return False
+    if new[_PIECES] != BY_HAND:
+        copy(new, live)
+    return True
+
+
+class Mailbox:
+    """Letters to the tick of one controller, from any thread.
+
+    Args:
+        n: Number of joints.
+        m: Number of constraint rows.
+        k: Number of coordinates.
+
+    Attributes:
+        box: What a tick takes; an array of `LetterTerms`, written here alone.
+        taken: What it took; likewise, written by the tick alone.
+        reference, force_reference: The tables in force; written by the tick, which has room there
+            for whatever `reserve` was told of.
+    """
+
+    def __init__(self, n: int, m: int, k: int) -> None:
+        self._n, self._m, self._k = n, m, k
+        self._lock, self._depth = RLock(), 0
+        self._allocate([PIECES, PIECES], [SINES_PER_NUMBER * k, SINES_PER_NUMBER * m])
+
+    def _allocate(self, pieces: Sequence[int], sines: Sequence[int]) -> None:
+        self.reference = new_table(self._k, pieces[0], sines[0])
+        self.force_reference = new_table(self._m, pieces[1], sines[1])
+        lengths = {"motion": self.reference.size, "force": self.force_reference.size}
+        sizes = {"n": self._n, "k": self._k, **lengths}
+        arrays = [LETTER.new(**sizes) for _ in range(3)]
+        self._draft, self.box, self.taken = arrays
+        for array in arrays:
+            letter = LETTER.view(array, **sizes)
+            letter.lengths[:] = self.reference.size, self.force_reference.size
+            letter.reference[:], letter.force_reference[:] = self.reference, self.force_reference
+        self._letter = LETTER.view(self._draft, **sizes)
+        self._applied = LETTER.view(self.taken, **sizes).applied
+
+    def reserve(self, motion: MotionTable | None, force: MotionTable | None) -> bool:
+        """Make room for longer references; whether the arrays are other ones from now on.
+
+        Only between two ticks: call it from the thread that ticks, or before it does.
+        """
+        with self._lock:
+            wanted = ((motion, self.reference), (force, self.force_reference))
+            if all(table is None or table.fits(array) for table, array in wanted):
+                return False
+            pieces = [max(int(a[1]), 2 * t.pieces if t else 0) for t, a in wanted]
+            sines = [max(int(a[2]), 2 * t.sine_count if t else 0) for t, a in wanted]
+            before, live = self._letter, [self.reference, self.force_reference]
+            sequence, taken, applied = self.box[0], self.taken[0], self._applied
+            self._allocate(pieces, sines)
+            for name in _KEPT:
+                getattr(self._letter, name)[:] = getattr(before, name)
+            self._applied[:] = applied
+            for new, old in ((self.reference, live[0]), (self.force_reference, live[1])):
+                move_table(old, new)
+            move_table(before.reference, self._letter.reference)
+            move_table(before.force_reference, self._letter.force_reference)
+            self.box[_CONTENT:] = self._draft[_CONTENT:]
+            self.taken[_CONTENT:] = self._draft[_CONTENT:]
+            self.box[0], self.taken[0] = sequence, taken
+            return True
+
+    @property
+    def pending(self) -> bool:
+        """Whether there is a letter that no tick has taken."""
+        return bool(self.box[0] != self.taken[0])
+
+    @property
+    def blend_pending(self) -> bool:
+        """Whether gains wait that will come into force by and by."""
+        letter, applied = self._letter, self._applied
+        waits = [
+            (Section.GAINS, letter.gains_seconds[0]),
+            (Section.FORCE_GAINS, letter.force_seconds[0]),
+        ]
+        return any(
+            seconds > 0.0 and letter.versions[section] != applied[section]
+            for section, seconds in waits
+        )
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """All that is posted within this block comes into force in one tick.
+
+        Nothing of it does where the block raises.
+        """
+        with self._lock:
+            before = self._letter.versions.copy()
+            self._depth += 1
+            try:
+                yield
+            except BaseException:
+                self._letter.versions[:] = before
+                raise
+            finally:
+                self._depth -= 1
+            if self._depth == 0:
+                publish(self._draft, self.box)
+
+    def post_gains(self, gains: Array, seconds: float) -> None:
+        """New gains on the coordinates, over this time [s]; see `MotionGains.array`."""
+        with self._changing(Section.GAINS) as letter:
+            letter.gains[:], letter.gains_seconds[0] = gains.reshape(-1), seconds
+
+    def post_force_gains(self, gains: Array, anti_windup: Array, seconds: float) -> None:
+        """New gains on λ, over this time [s]; see `ForceGains`."""
+        with self._changing(Section.FORCE_GAINS) as letter:
+            letter.force_gains[:], letter.force_seconds[0] = gains, seconds
+            letter.anti_windup[:] = anti_windup
+
+    def post_limits(self, limits: Array) -> None:
+        """New limits; see `GuardTerms.limits`."""
+        with self._changing(Section.LIMITS) as letter:
+            letter.limits[:] = limits
+
+    def post_sensor(self, sensor: Array) -> None:
+        """What is known of the force sensor; see `SourceTerms.sensor`."""
+        with self._changing(Section.SENSOR) as letter:
+            letter.sensor[:] = sensor
+
+    def post_reference(self, table: MotionTable | None) -> None:
+        """Another reference; None for one that Python writes into the live table."""
+        with self._changing(Section.REFERENCE) as letter:
+            _write(table, letter.reference)
+
+    def post_force_reference(self, table: MotionTable | None) -> None:
+        """Another reference for λ; None for one that Python writes into the live table."""
+        with self._changing(Section.FORCE_REFERENCE) as letter:
+            _write(table, letter.force_reference)
+
+    def clear_force_reference(self) -> None:
+        """λ_d becomes zero, and is then left to whoever writes it."""
+        with self._changing(Section.FORCE_REFERENCE) as letter:
+            letter.force_reference[_PIECES] = 0.0
+
+    @contextmanager
+    def _changing(self, section: Section) -> Iterator[LetterTerms]:
+        """The draft, to be changed in one section and then posted."""
+        with self.together():
+            yield self._letter
+            self._letter.versions[section] += 1.0
+
+
+def _write(table: MotionTable | None, array: Array) -> None:
+    if table is None:
+        array[_PIECES] = BY_HAND
+    else:
+        table.write(array)

@@ -1,0 +1,248 @@
+"""One tick as one compiled function: from a state and Pinocchio's pass to a guarded effort.
+
+Everything it needs lies in plain arrays, declared by `TickArguments`, so that it can be called from
+Python, exported, and called from elsewhere. In order: mail is taken, references are evaluated at
+the state's time, the model is completed, λ is found, the guard looks at state and reference, the
+law acts, the guard releases what may be sent, everything is counted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from projected_control.compiled import compiled
+from projected_control.control.counters import COUNTERS, count_tick, unpack_counters
+from projected_control.control.force import find_shortfall, lead_integral
+from projected_control.control.force_source import (
+    SOURCE,
+    SourceKind,
+    SourceTerms,
+    find_force,
+    sensor_disagrees,
+    unpack_source,
+)
+from projected_control.control.guard import (
+    GUARD,
+    Action,
+    Event,
+    GuardTerms,
+    accept_replaced,
+    inspect_tick,
+    release_effort,
+    severity,
+    unpack_guard,
+)
+from projected_control.control.law import apply_law
+from projected_control.control.mailbox import (
+    LETTER,
+    Section,
+    blend_gains,
+    is_new,
+    take,
+    take_gains,
+    take_reference,
+    unpack_letter,
+)
+from projected_control.control.passive import CONTROLLABILITY_TOLERANCE
+from projected_control.control.terms import CONTROL, ControlTerms, unpack_control
+from projected_control.model.constrained_arm import TERMS, evaluate_model
+from projected_control.model.linalg import copy, dot, fill
+from projected_control.model.motion_tables import MOTION, evaluate_motion
+from projected_control.model.scalar_functions import TABLE
+from projected_control.workspace import Layout
+
+Array = NDArray[np.float64]
+Whole = NDArray[np.int64]
+
+_LIMITED = int(Event.EFFORT_LIMITED | Event.RATE_LIMITED)
+_RANK_CHANGED, _CONTROL_LOST = int(Event.RANK_CHANGED), int(Event.CONTROL_LOST)
+_LEFT_CONSTRAINT, _FORCE_STALE = int(Event.LEFT_CONSTRAINT), int(Event.FORCE_STALE)
+_FORCE_DISAGREES = int(Event.FORCE_DISAGREES)
+_ACTION_FOLLOW, _ACTION_STOP, _ACTION_HOLD = (
+    int(Action.FOLLOW),
+    int(Action.STOP),
+    int(Action.HOLD),
+)
+_NONE, _SENSOR = int(SourceKind.NONE), int(SourceKind.SENSOR)
+_LIMITS, _SENSOR_SECTION = int(Section.LIMITS), int(Section.SENSOR)
+_REFERENCE, _FORCE_REFERENCE = int(Section.REFERENCE), int(Section.FORCE_REFERENCE)
+_TABLE_PIECES = 3
+
+
+@dataclass(frozen=True)
+class Argument:
+    """One argument of `tick`.
+
+    Attributes:
+        meaning: What it holds, with its unit.
+        shape: Its extents, as expressions in n (joints), m (constraint rows), p (passive joints)
+            and joints (n and the world); empty where a layout says it.
+        layout: The declaration of what lies in it, for an array that is a workspace.
+        order: ``C``, or ``F`` for a matrix that stands column by column.
+        whole: Whether it holds whole numbers (64 bits) rather than doubles.
+        written: Whether a tick writes there.
+    """
+
+    meaning: str
+    shape: str = ""
+    layout: Layout[Any] | None = None
+    order: str = "C"
+    whole: bool = False
+    written: bool = False
+
+
+class TickArguments(NamedTuple):
+    """What `tick` takes after stamp, age of the wrench, q, q̇ and wrench, in this order.
+
+    The arrays stay where they are from tick to tick.
+    """
+
+    M: Annotated[Array, Argument("Pinocchio's M, both triangles.", "n, n", order="F")]
+    h: Annotated[Array, Argument("Pinocchio's nle.", "n")]
+    spatial_jacobian: Annotated[Array, Argument("Pinocchio's J.", "6, n", order="F")]
+    placements: Annotated[Array, Argument("Pinocchio's oMi, see `Arm.placements`.", "joints, 12")]
+    state: Annotated[Array, Argument("The arm's own q and q̇.", "2, n", written=True)]
+    sizes: Annotated[
+        Whole,
+        Argument("First compiled row, m, k, frames (see `ModelArguments`).", "4", whole=True),
+    ]
+    functions: Annotated[Array, Argument("Constraint and coordinates.", layout=TABLE)]
+    target: Annotated[Array, Argument("x(t) of a moving constraint.", layout=MOTION)]
+    model_work: Annotated[Array, Argument("The model.", layout=TERMS, written=True)]
+    coriolis: Annotated[
+        Array, Argument("Pinocchio's C; read for the momentum source alone.", "n, n", order="F")
+    ]
+    choices: Annotated[
+        Whole,
+        Argument(
+            "Number of the `Law`; of the `SourceKind`; 1 where the law needs a wrench; 1 where "
+            "Python advances the gains.",
+            "4",
+            whole=True,
+        ),
+    ]
+    passive: Annotated[Whole, Argument("Joints without a motor.", "p", whole=True)]
+    control_work: Annotated[Array, Argument("The controller.", layout=CONTROL, written=True)]
+    source_work: Annotated[Array, Argument("The source of λ.", layout=SOURCE, written=True)]
+    guard_work: Annotated[Array, Argument("The guard.", layout=GUARD, written=True)]
+    counters: Annotated[Array, Argument("Counters.", layout=COUNTERS, written=True)]
+    reference: Annotated[Array, Argument("θ_d(t) in force.", layout=MOTION, written=True)]
+    force_reference: Annotated[Array, Argument("λ_d(t) in force.", layout=MOTION, written=True)]
+    mailbox: Annotated[Array, Argument("Letters from the deciding side.", layout=LETTER)]
+    taken: Annotated[Array, Argument("The letter last taken.", layout=LETTER, written=True)]
+
+
+@compiled
+def take_mail(
+    mailbox: Array,
+    taken: Array,
+    reference: Array,
+    force_reference: Array,
+    c: ControlTerms,
+    s: SourceTerms,
+    g: GuardTerms,
+) -> None:
+    """Put what the deciding side has written into force: all of a letter, or nothing."""
+    if not take(mailbox, taken):
+        return
+    letter = unpack_letter(taken, g.q.size, g.theta.size)
+    take_gains(letter, c)
+    if is_new(_LIMITS, letter):
+        copy(letter.limits, g.limits)
+    if is_new(_SENSOR_SECTION, letter):
+        copy(letter.sensor, s.sensor)
+    if take_reference(_REFERENCE, letter.reference, letter, reference):
+        g.replaced[0] = 1.0
+    new = take_reference(_FORCE_REFERENCE, letter.force_reference, letter, force_reference)
+    if new and force_reference[_TABLE_PIECES] == 0.0:
+        fill(c.lambda_desired, 0.0)
+
+
+@compiled
+def tick(
+    stamp: float,
+    wrench_age: float,
+    q: Array,
+    v: Array,
+    wrench: Array,
+    M: Array,
+    h: Array,
+    spatial_jacobian: Array,
+    placements: Array,
+    state: Array,
+    sizes: Whole,
+    functions: Array,
+    target: Array,
+    model_work: Array,
+    coriolis: Array,
+    choices: Whole,
+    passive: Whole,
+    control_work: Array,
+    source_work: Array,
+    guard_work: Array,
+    counters: Array,
+    reference: Array,
+    force_reference: Array,
+    mailbox: Array,
+    taken: Array,
+) -> tuple[int, int]:
+    """One turn from Pinocchio's pass to a guarded effort.
+
+    Args:
+        stamp: Time of the state [s].
+        wrench_age: Age of the wrench [s]; infinite where there is none.
+        q, v: The state, n each.
+        wrench: The measured wrench, 6; NaN where none was measured.
+        M, …, taken: See `TickArguments`.
+
+    Returns:
+        The guard's action and events; the effort is left in the guard's workspace.
+    """
+    law, source, needs_wrench, by_hand = choices[0], choices[1], choices[2], choices[3]
+    t = evaluate_model(
+        stamp, q, v, M, h, spatial_jacobian, placements, state, sizes, functions, target, model_work
+    )
+    c = unpack_control(control_work, t, passive.size)
+    g = unpack_guard(guard_work, q.size, t.theta.size)
+    s = unpack_source(source_work, q.size, t.b.size)
+    take_mail(mailbox, taken, reference, force_reference, c, s, g)
+    if not by_hand:
+        blend_gains(c)
+    evaluate_motion(stamp, reference, c.motion)
+    if force_reference[_TABLE_PIECES] > 0.0:
+        evaluate_motion(stamp, force_reference, c.lambda_motion)
+        copy(c.lambda_motion[0], c.lambda_desired)
+    events = 0
+    if source == _SENSOR and not wrench_age <= g.force_time[0]:
+        if needs_wrench:
+            events |= _FORCE_STALE
+        else:
+            source = _NONE
+    find_force(source, wrench, v, h, placements, coriolis, g.sent, t, s, c.lambda_measured)
+    bound = g.force_difference[0]
+    if source == _SENSOR and sensor_disagrees(c.lambda_measured, g.sent, bound, t, s):
+        events |= _FORCE_DISAGREES
+    if dot(t.residual, t.residual) > g.residual[0] * g.residual[0]:
+        events |= _LEFT_CONSTRAINT
+    accept_replaced(c.motion, t.theta, c.periodic, g)
+    events |= inspect_tick(q, v, stamp, c.motion, g, events)
+    answer = severity(events)
+    if answer < _ACTION_HOLD:
+        apply_law(law, answer == _ACTION_STOP, passive, t, c)
+        if t.rank[0] != g.rank[0]:
+            if not np.isnan(g.rank[0]):
+                events |= _RANK_CHANGED
+            g.rank[0] = t.rank[0]
+        if passive.size and c.margins[1] <= CONTROLLABILITY_TOLERANCE:
+            events |= _CONTROL_LOST
+    action, events = release_effort(c.effort[2], events, g)
+    limited = action == _ACTION_FOLLOW and events & _LIMITED != 0
+    if limited:
+        find_shortfall(g.sent, t, c)
+    lead_integral(limited, c)
+    count_tick(action, events, g.sent, t.sqrt_metric, c, unpack_counters(counters, t.theta.size))
+    return action, events

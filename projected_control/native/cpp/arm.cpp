@@ -1,0 +1,152 @@
+// Pinocchio's pass behind a C interface.
+//
+// Built against the very library that is loaded already: a process must not have two Pinocchios.
+// Never with -march=native: that changes the alignment in Eigen, and with it sizeof(Data).
+
+#include "native_loop.h"
+
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <memory>
+#include <new>
+
+#include <pinocchio/algorithm/compute-all-terms.hpp>
+#include <pinocchio/algorithm/rnea.hpp>
+
+using pinocchio::Data;
+using pinocchio::JointIndex;
+using pinocchio::JointModel;
+using pinocchio::Model;
+using pinocchio::SE3;
+
+namespace {
+
+using RowMatrix3 = Eigen::Matrix<double, 3, 3, Eigen::RowMajor>;
+using State = Eigen::Map<const Eigen::VectorXd>;
+
+constexpr size_t margin = 1 << 16;
+constexpr unsigned char untouched = 0xA5;
+
+JointModel joint_model(int64_t kind, const Eigen::Vector3d &axis) {
+  switch (kind) {
+    case PROJECTED_CONTROL_REVOLUTE_X: return pinocchio::JointModelRX();
+    case PROJECTED_CONTROL_REVOLUTE_Y: return pinocchio::JointModelRY();
+    case PROJECTED_CONTROL_REVOLUTE_Z: return pinocchio::JointModelRZ();
+    case PROJECTED_CONTROL_REVOLUTE: return pinocchio::JointModelRevoluteUnaligned(axis);
+    case PROJECTED_CONTROL_PRISMATIC_X: return pinocchio::JointModelPX();
+    case PROJECTED_CONTROL_PRISMATIC_Y: return pinocchio::JointModelPY();
+    case PROJECTED_CONTROL_PRISMATIC_Z: return pinocchio::JointModelPZ();
+    case PROJECTED_CONTROL_PRISMATIC: return pinocchio::JointModelPrismaticUnaligned(axis);
+    default: throw std::invalid_argument("a joint is of no known kind");
+  }
+}
+
+pinocchio::Inertia inertia(const projected_control_description &d, int64_t line) {
+  const Eigen::Matrix3d about_centre = Eigen::Map<const RowMatrix3>(d.inertias + 9 * line);
+  return pinocchio::Inertia(
+      d.masses[line], Eigen::Map<const Eigen::Vector3d>(d.centres + 3 * line),
+      pinocchio::Symmetric3(about_centre));
+}
+
+void fill_model(Model &model, const projected_control_description &d) {
+  for (int64_t i = 0; i < d.joints; ++i) {
+    const SE3 placement(
+        Eigen::Matrix3d(Eigen::Map<const RowMatrix3>(d.rotations + 9 * i)),
+        Eigen::Vector3d(Eigen::Map<const Eigen::Vector3d>(d.positions + 3 * i)));
+    const Eigen::Vector3d axis = Eigen::Map<const Eigen::Vector3d>(d.axes + 3 * i);
+    if (d.parents[i] < 0 || d.parents[i] > i)
+      throw std::invalid_argument("a joint is carried by one that comes after it");
+    const JointIndex joint = model.addJoint(
+        static_cast<JointIndex>(d.parents[i]), joint_model(d.kinds[i], axis), placement,
+        "joint_" + std::to_string(i));
+    model.inertias[joint] = inertia(d, i + 1);
+  }
+  model.inertias[0] = inertia(d, 0);
+  model.armature = Eigen::Map<const Eigen::VectorXd>(d.armature, d.joints);
+  model.gravity.linear() = Eigen::Map<const Eigen::Vector3d>(d.gravity);
+}
+
+// What the library's own constructor makes of memory that is larger than ours says it needs: where
+// it writes beyond, headers and library were compiled differently.
+template <typename Thing, typename... Arguments>
+bool fits_its_size(const Arguments &...arguments) {
+  const size_t size = sizeof(Thing), whole = size + margin;
+  std::unique_ptr<unsigned char[]> memory(new unsigned char[whole + 64]);
+  unsigned char *start = memory.get() + 64 - reinterpret_cast<uintptr_t>(memory.get()) % 64;
+  std::memset(start, untouched, whole);
+  Thing *thing = new (start) Thing(arguments...);
+  bool good = true;
+  for (size_t i = size; i < whole; ++i) good = good && start[i] == untouched;
+  if (good) thing->~Thing();
+  else memory.release();  // whatever lies there, nobody can take it down
+  return good;
+}
+
+}  // namespace
+
+struct projected_control_arm {
+  Model model;
+  std::unique_ptr<Data> data, coriolis;
+};
+
+extern "C" {
+
+projected_control_arm *projected_control_arm_create(
+    const projected_control_description *description, char *message, int64_t size) {
+  try {
+    auto arm = std::make_unique<projected_control_arm>();
+    fill_model(arm->model, *description);
+    if (arm->model.nq != description->joints || arm->model.nv != description->joints)
+      throw std::invalid_argument("a joint takes more than one number");
+    arm->data = std::make_unique<Data>(arm->model);
+    arm->coriolis = std::make_unique<Data>(arm->model);
+    return arm.release();
+  } catch (const std::exception &error) {
+    std::snprintf(message, static_cast<size_t>(size), "%s", error.what());
+    return nullptr;
+  }
+}
+
+void projected_control_arm_destroy(projected_control_arm *arm) { delete arm; }
+
+void projected_control_arm_compute(projected_control_arm *arm, const double *q, const double *v) {
+  const Eigen::Index n = arm->model.nv;
+  Data &data = *arm->data;
+  pinocchio::computeAllTerms(arm->model, data, State(q, n), State(v, n));
+  // Pinocchio fills the upper triangle; its Python bindings mirror it, and so do we.
+  for (Eigen::Index column = 0; column < n; ++column)
+    for (Eigen::Index row = column + 1; row < n; ++row) data.M(row, column) = data.M(column, row);
+}
+
+void projected_control_arm_compute_coriolis(
+    projected_control_arm *arm, const double *q, const double *v) {
+  const Eigen::Index n = arm->model.nv;
+  pinocchio::computeCoriolisMatrix(arm->model, *arm->coriolis, State(q, n), State(v, n));
+}
+
+projected_control_pass projected_control_arm_pass(projected_control_arm *arm) {
+  Data &data = *arm->data;
+  static_assert(sizeof(SE3) % sizeof(double) == 0, "placements are numbers");
+  return {data.M.data(),
+          data.nle.data(),
+          data.J.data(),
+          data.oMi[0].rotation().data(),
+          static_cast<int64_t>(sizeof(SE3) / sizeof(double)),
+          &data.kinetic_energy,
+          &data.potential_energy,
+          arm->coriolis->C.data()};
+}
+
+const char *projected_control_pinocchio_version(void) { return PINOCCHIO_VERSION; }
+
+const char *projected_control_native_mismatch(void) {
+  if (const char *kernels = projected_control_mismatch()) return kernels;
+  Model model;
+  model.addJoint(0, pinocchio::JointModelRZ(), SE3::Identity(), "joint");
+  if (!fits_its_size<Model>()) return "Pinocchio's Model is larger than its headers say";
+  if (!fits_its_size<Data>(model)) return "Pinocchio's Data is larger than its headers say";
+  return nullptr;
+}
+
+}  // extern "C"

@@ -1,0 +1,138 @@
+// A tick, and many of them on a simulated arm. Kernels and Pinocchio compute; here they are called.
+
+#include "native_loop.h"
+
+#include <cstring>
+#include <time.h>
+
+namespace {
+
+void copy(const double *from, double *to, int64_t count) {
+  std::memcpy(to, from, static_cast<size_t>(count) * sizeof(double));
+}
+
+void keep(const projected_control_simulation &s, double *row) {
+  const int64_t n = s.joints, m = s.rows, k = s.coordinates;
+  const auto r = projected_control_record_terms_view(row, n, m, k);
+  const auto pass = projected_control_arm_pass(s.arm);
+  *r.time = *s.plant.time;
+  copy(s.plant.y, r.q, n);
+  copy(s.plant.y + n, r.v, n);
+  copy(s.plant.slope + n, r.acceleration, n);
+  copy(s.plant.multipliers, r.multipliers, m);
+  copy(s.plant.force, r.constraint_force, n);
+  *r.residual = *s.plant.residual;
+  *r.energy = *pass.kinetic_energy + *pass.potential_energy;
+  *r.work_done = s.plant.y[2 * n];
+  *r.rank = *s.plant_model.rank;
+  copy(s.loop.effort, r.effort, n);
+  *r.action = static_cast<double>(s.loop.tick->action);
+  *r.events = static_cast<double>(s.loop.tick->events);
+  copy(s.model.theta, r.theta, k);
+  copy(s.control.error, r.error, 2 * k);
+}
+
+}  // namespace
+
+extern "C" {
+
+int32_t projected_control_answer(projected_control_loop *loop) {
+  auto &tick = *loop->tick;
+  projected_control_arm_compute(loop->arm, tick.q, tick.v);
+  if (loop->needs_coriolis) projected_control_arm_compute_coriolis(loop->arm, tick.q, tick.v);
+  const int32_t status = projected_control_tick(&tick);
+  if (status != 0) {
+    for (int64_t i = 0; i < tick.q_shape[0]; ++i) loop->effort[i] = 0.0;
+    tick.action = PROJECTED_CONTROL_ACTION_ZERO;
+  }
+  return status;
+}
+
+int32_t projected_control_observe(projected_control_simulation *s) {
+  const int64_t n = s->joints;
+  auto &tick = *s->loop.tick;
+  projected_control_arm_compute(s->arm, s->plant.y, s->plant.y + n);
+  if (projected_control_observe_plant(s->observe) != 0) return PROJECTED_CONTROL_KERNEL_FAILED;
+  copy(s->plant.y, tick.q, n);
+  copy(s->plant.y + n, tick.v, n);
+  tick.stamp = *s->plant.time;
+  if (s->sense) {
+    if (projected_control_sense_force(s->sense) != 0) return PROJECTED_CONTROL_KERNEL_FAILED;
+    copy(s->plant.wrench, tick.wrench, 6);
+  }
+  return PROJECTED_CONTROL_SIMULATED;
+}
+
+int32_t projected_control_move(projected_control_simulation *s) {
+  const int64_t n = s->joints;
+  copy(s->loop.effort, s->plant.effort, n);
+  for (int64_t step = 0; step < s->substeps; ++step) {
+    s->begin->observed = step == 0;
+    if (projected_control_begin_step(s->begin) != 0) return PROJECTED_CONTROL_KERNEL_FAILED;
+    int64_t status = s->begin->status;
+    while (status == PROJECTED_CONTROL_STEP_GOES_ON) {
+      projected_control_arm_compute(s->arm, s->plant.at, s->plant.at + n);
+      if (projected_control_advance_step(s->advance) != 0) return PROJECTED_CONTROL_KERNEL_FAILED;
+      status = s->advance->status;
+    }
+    if (status != PROJECTED_CONTROL_STEP_DONE) return static_cast<int32_t>(status);
+  }
+  return PROJECTED_CONTROL_SIMULATED;
+}
+
+int32_t projected_control_simulate(projected_control_simulation *s, int64_t ticks) {
+  const int64_t width = projected_control_record_terms_size(s->joints, s->rows, s->coordinates);
+  for (s->done = 0; s->done < ticks; ++s->done) {
+    if (s->noise) copy(s->noise + s->done * s->rows, s->plant.noise, s->rows);
+    if (const int32_t status = projected_control_observe(s)) return status;
+    if (projected_control_answer(&s->loop) != 0) return PROJECTED_CONTROL_KERNEL_FAILED;
+    if (s->record) keep(*s, s->record + s->done * width);
+    if (const int32_t status = projected_control_move(s)) return status;
+    if (s->loop.tick->events & s->final_events) {
+      ++s->done;
+      break;
+    }
+  }
+  return PROJECTED_CONTROL_SIMULATED;
+}
+
+int64_t projected_control_nanoseconds(void) {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<int64_t>(now.tv_sec) * 1000000000 + now.tv_nsec;
+}
+
+int64_t projected_control_clock_cost(void) {
+  int64_t least = INT64_MAX;
+  for (int i = 0; i < 10000; ++i) {
+    const int64_t begin = projected_control_nanoseconds();
+    const int64_t cost = projected_control_nanoseconds() - begin;
+    if (cost < least) least = cost;
+  }
+  return least;
+}
+
+int32_t projected_control_time_ticks(
+    projected_control_loop *loop, projected_control_arm *alone, const double *states, int64_t count,
+    int64_t *tick_ns, int64_t *pass_ns) {
+  auto &tick = *loop->tick;
+  const int64_t n = tick.q_shape[0], width = 2 + 2 * n + 6;
+  for (int64_t i = 0; i < count; ++i) {
+    const double *row = states + i * width;
+    tick.stamp = row[0];
+    tick.wrench_age = row[1];
+    copy(row + 2, tick.q, n);
+    copy(row + 2 + n, tick.v, n);
+    copy(row + 2 + 2 * n, tick.wrench, 6);
+    const int64_t begin = projected_control_nanoseconds();
+    const int32_t status = projected_control_answer(loop);
+    const int64_t middle = projected_control_nanoseconds();
+    projected_control_arm_compute(alone, row + 2, row + 2 + n);
+    pass_ns[i] = projected_control_nanoseconds() - middle;
+    tick_ns[i] = middle - begin;
+    if (status != 0) return status;
+  }
+  return 0;
+}
+
+}  // extern "C"

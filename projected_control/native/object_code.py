@@ -1,0 +1,238 @@
+"""Kernels as an object file without Python, numba or LLVM in it.
+
+This is the one module that knows numba's insides (see `toolchain` for the versions). A kernel is
+compiled for the types of its frame. Around its native function, ``int32 f(result*, exception**,
+arguments…)``, goes a function that takes a frame: it loads pointers, shapes and numbers, makes the
+arrays as numba has them, calls, and stores the results. Everything else becomes internal, what is
+dead is dropped, and the rest is optimised once more as one piece.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import llvmlite.binding as llvm
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.core.types.containers import BaseTuple
+from numba.np import arrayobj
+
+from projected_control.errors import InvalidValue
+from projected_control.native.frames import (
+    BYTES_PER_FIELD,
+    DENSE,
+    DENSE_BY_COLUMNS,
+    INTEGER,
+    REAL,
+    STRIDED,
+    TRUTH,
+    Frame,
+    Leaf,
+    Tree,
+)
+from projected_control.native.toolchain import PROCESSOR, ExportFailed
+
+_NUMBERS = {INTEGER: types.int64, REAL: types.float64, TRUTH: types.boolean}
+_FIELD = ir.IntType(8 * BYTES_PER_FIELD)
+
+LIBM = {"atan2", "ceil", "cos", "exp", "fabs", "floor", "fmod", "log", "pow", "rint", "sin", "sqrt"}
+LIBM |= {"tan", "tanh"}
+LIBC = {"memset", "memcpy", "memmove"}
+"""What an object may leave to the C library."""
+
+
+def numba_type(tree: Tree) -> Any:
+    """The type of an argument, as numba has it."""
+    if not isinstance(tree, Leaf):
+        return BaseTuple.from_types([numba_type(branch) for branch in tree])
+    number: Any = _NUMBERS[tree.number]
+    order: Any = tree.order
+    return types.Array(number, tree.dimensions, order) if tree.dimensions else number
+
+
+def object_code(frames: Sequence[Frame], constants: Mapping[str, Any]) -> bytes:
+    """An object file with one function per frame, and constants beside them.
+
+    Args:
+        frames: What to export.
+        constants: By symbol: text, or a list of integers.
+    """
+    module = llvm.parse_assembly(str(_constants_module(constants)))
+    for frame in frames:
+        for part in _kernel_modules(frame):
+            module.link_in(part)
+    keep = {frame.symbol for frame in frames} | set(constants)
+    machine = _target_machine(module)
+    _internalise(module, keep)
+    _optimise(module, machine)
+    module.verify()
+    _refuse_dependencies(module)
+    return bytes(machine.emit_object(module))
+
+
+def _kernel_modules(frame: Frame) -> list[Any]:
+    """The compiled kernel, and the function that takes a frame and calls it."""
+    signature = tuple(numba_type(tree) for tree in frame.arguments)
+    kernel: Any = frame.kernel
+    kernel.compile(signature)
+    compiled = kernel.overloads[signature]
+    around = _around(frame, compiled)
+    return [
+        llvm.parse_bitcode(compiled.library._final_module.as_bitcode()),
+        llvm.parse_assembly(str(around)),
+    ]
+
+
+def _around(frame: Frame, compiled: Any) -> ir.Module:
+    """``int32_t projected_control_<name>(struct projected_control_<name> *)``."""
+    context, signature = compiled.target_context, compiled.signature
+    module = ir.Module(frame.symbol)
+    function = ir.Function(
+        module, ir.FunctionType(ir.IntType(32), [_FIELD.as_pointer()]), frame.symbol
+    )
+    builder = ir.IRBuilder(function.append_basic_block())
+    reader = _Reader(context, builder, function.args[0])
+    values = [reader.argument(tree) for tree in frame.arguments]
+    native = ir.Function(
+        module,
+        context.call_conv.get_function_type(signature.return_type, signature.args),
+        compiled.fndesc.llvm_func_name,
+    )
+    status, result = context.call_conv.call_function(
+        builder, native, signature.return_type, signature.args, values
+    )
+    with builder.if_then(status.is_ok):
+        returned = _returned(frame, signature.return_type, result, builder)
+        for leaf, value in zip(frame.results, returned, strict=True):
+            reader.store(leaf, value)
+    builder.ret(status.code)
+    return module
+
+
+def _returned(frame: Frame, kind: Any, result: Any, builder: ir.IRBuilder) -> list[Any]:
+    """What the kernel returned, one value per result."""
+    if isinstance(kind, BaseTuple):
+        values = cgutils.unpack_tuple(builder, result, len(kind))
+        kinds = list(kind)
+    else:
+        values = [] if kind == types.none else [result]
+        kinds = [] if kind == types.none else [kind]
+    if [_NUMBERS[leaf.number] for leaf in frame.results] != kinds:
+        raise InvalidValue(
+            f"{frame.name} returns {kinds}, its frame says "
+            f"{[leaf.number for leaf in frame.results]}"
+        )
+    return list(values)
+
+
+class _Reader:
+    """Loads arguments from a frame, one after the other, and stores results."""
+
+    def __init__(self, context: Any, builder: ir.IRBuilder, frame: Any) -> None:
+        self._context, self._builder, self._frame = context, builder, frame
+        self._next = 0
+
+    def argument(self, tree: Tree) -> Any:
+        """The next argument, as numba has it."""
+        if isinstance(tree, Leaf):
+            return self._array(tree) if tree.dimensions else self._number(tree)
+        parts = [self.argument(branch) for branch in tree]
+        return self._context.make_tuple(self._builder, numba_type(tree), parts)
+
+    def store(self, leaf: Leaf, value: Any) -> None:
+        """The next result."""
+        place = self._place()
+        if leaf.number == REAL:
+            place = self._builder.bitcast(place, ir.DoubleType().as_pointer())
+        elif leaf.number == TRUTH:
+            value = self._builder.zext(value, _FIELD)
+        self._builder.store(value, place)
+
+    def _place(self) -> Any:
+        place = self._builder.gep(self._frame, [ir.Constant(_FIELD, self._next)])
+        self._next += 1
+        return place
+
+    def _integers(self, count: int) -> list[Any]:
+        return [self._builder.load(self._place()) for _ in range(count)]
+
+    def _number(self, leaf: Leaf) -> Any:
+        builder, place = self._builder, self._place()
+        if leaf.number == REAL:
+            return builder.load(builder.bitcast(place, ir.DoubleType().as_pointer()))
+        value = builder.load(place)
+        if leaf.number == TRUTH:
+            return builder.icmp_signed("!=", value, ir.Constant(_FIELD, 0))
+        return value
+
+    def _array(self, leaf: Leaf) -> Any:
+        builder, kind = self._builder, numba_type(leaf)
+        array = arrayobj.make_array(kind)(self._context, builder)
+        data = builder.inttoptr(builder.load(self._place()), array.data.type)
+        shape = self._integers(leaf.dimensions)
+        item = ir.Constant(_FIELD, 8)
+        if leaf.order == STRIDED:
+            strides = self._integers(leaf.dimensions)
+        else:
+            strides = self._dense_strides(shape, leaf.order, item)
+        arrayobj.populate_array(
+            array, data=data, shape=shape, strides=strides, itemsize=item, meminfo=None
+        )
+        return array._getvalue()
+
+    def _dense_strides(self, shape: list[Any], order: str, item: Any) -> list[Any]:
+        assert order in (DENSE, DENSE_BY_COLUMNS)
+        inner_first = shape[::-1] if order == DENSE else shape
+        strides = [item]
+        for extent in inner_first[:-1]:
+            strides.append(self._builder.mul(strides[-1], extent))
+        return strides[::-1] if order == DENSE else strides
+
+
+def _constants_module(constants: Mapping[str, Any]) -> ir.Module:
+    module = ir.Module("projected_control_constants")
+    module.triple = llvm.get_process_triple()
+    for symbol, value in constants.items():
+        if isinstance(value, str):
+            data = bytearray(value.encode() + b"\0")
+            constant = ir.Constant(ir.ArrayType(ir.IntType(8), len(data)), data)
+        else:
+            kind = ir.ArrayType(_FIELD, len(value))
+            constant = ir.Constant(kind, [ir.Constant(_FIELD, int(number)) for number in value])
+        place = ir.GlobalVariable(module, constant.type, symbol)
+        place.global_constant = True
+        place.initializer = constant
+    return module
+
+
+def _target_machine(module: Any) -> Any:
+    target = llvm.Target.from_triple(module.triple)
+    return target.create_target_machine(
+        cpu=PROCESSOR, features="", opt=3, reloc="pic", codemodel="default"
+    )
+
+
+def _internalise(module: Any, keep: set[str]) -> None:
+    for thing in (*module.functions, *module.global_variables):
+        if not thing.is_declaration and thing.name not in keep:
+            thing.linkage = "internal"
+
+
+def _optimise(module: Any, machine: Any) -> None:
+    options = llvm.create_pipeline_tuning_options(speed_level=3)
+    builder = llvm.create_pass_builder(machine, options)
+    passes = builder.getModulePassManager()
+    passes.run(module, builder)
+
+
+def _refuse_dependencies(module: Any) -> None:
+    """Nothing but the C library may be missing from the object."""
+    used = [f.name for f in module.functions if f.is_declaration and not f.name.startswith("llvm.")]
+    used += [v.name for v in module.global_variables if v.is_declaration]
+    strange = sorted(set(used) - LIBM - LIBC)
+    if strange:
+        raise ExportFailed(
+            f"the exported kernels would need {', '.join(strange)} at run time: a kernel "
+            "allocates, raises or makes objects; see CONTRIBUTING.md, Kernels"
+        )

@@ -1,0 +1,264 @@
+"""Closed-loop runs in process at native speed: plant and loop in C++, many ticks per call."""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from projected_control.control.controllers import Controller
+from projected_control.control.force_source import SourceKind
+from projected_control.control.guard import Action, GuardReport
+from projected_control.control.loop import ControlLoop
+from projected_control.control.terms import CONTROL, ControlTerms
+from projected_control.errors import InvalidValue, SimulationFailed
+from projected_control.model.constrained_arm import TERMS, ConstrainedArm
+from projected_control.native import exports
+from projected_control.native.arm import NativeArm
+from projected_control.native.frames import Call
+from projected_control.native.library import native_loop
+from projected_control.ports.simulated import SimulatedArm
+from projected_control.simulation.plant_kernels import PLANT
+from projected_control.simulation.record import RECORD, RecordTerms
+
+Array = NDArray[np.float64]
+
+_PINOCCHIO = ("M", "h", "spatial_jacobian", "placements", "coriolis")
+"""Arguments that the native arm has in place of the Python one."""
+
+
+class _Loop(ctypes.Structure):
+    """``struct projected_control_loop``."""
+
+    _fields_ = [
+        ("arm", ctypes.c_void_p),
+        ("tick", ctypes.c_void_p),
+        ("effort", ctypes.c_void_p),
+        ("needs_coriolis", ctypes.c_int64),
+    ]
+
+
+class _Simulation(ctypes.Structure):
+    """``struct projected_control_simulation``."""
+
+    _fields_ = [
+        ("loop", _Loop),
+        *((name, ctypes.c_void_p) for name in ("arm", "observe", "sense", "begin", "advance")),
+        ("plant", ctypes.c_void_p * len(PLANT.declared)),
+        ("control", ctypes.c_void_p * len(CONTROL.declared)),
+        ("model", ctypes.c_void_p * len(TERMS.declared)),
+        ("plant_model", ctypes.c_void_p * len(TERMS.declared)),
+        *((name, ctypes.c_int64) for name in ("joints", "rows", "coordinates", "substeps")),
+        ("final_events", ctypes.c_int64),
+        ("noise", ctypes.c_void_p),
+        ("record", ctypes.c_void_p),
+        ("done", ctypes.c_int64),
+    ]
+
+
+@dataclass(frozen=True)
+class Record:
+    """What a run gave, one line per tick.
+
+    Attributes:
+        rows: Arrays of `RecordTerms`, N × their size.
+        n, m, k: Numbers of joints, of the plant's constraint rows, of the controller's coordinates.
+        failure: Why the plant failed; empty if it did not. The last line is then that of the tick
+            from which on it failed.
+    """
+
+    rows: Array
+    n: int
+    m: int
+    k: int
+    failure: str = ""
+
+    @property
+    def columns(self) -> RecordTerms:
+        """The parts, each with one more dimension in front: the ticks."""
+        sizes = {"n": self.n, "m": self.m, "k": self.k}
+        offsets, shapes = RECORD.offsets(**sizes), RECORD.shapes(**sizes)
+        parts = []
+        for name, begin in offsets.items():
+            shape = shapes[name]
+            count = int(np.prod(shape))
+            part = self.rows[:, begin : begin + count].reshape((-1, *shape))
+            single = RECORD.declared[name].shape == "1"  # rather than one row of one
+            parts.append(part[:, 0] if single else part)
+        return RecordTerms(*parts)
+
+
+class NativeLoop:
+    """A control loop in C++, on the workspaces of one in Python.
+
+    Args:
+        loop: Whose workspaces; it must need nothing from Python in a tick.
+
+    Attributes:
+        address: Of ``struct projected_control_loop``.
+        call: The tick's frame.
+    """
+
+    def __init__(self, loop: ControlLoop) -> None:
+        refuse_python_parts(loop)
+        self.library, self.loop = native_loop(), loop
+        self.arm = NativeArm(loop.controller.model.arm)
+        n = loop.controller.model.n
+        self.q, self.v, self.wrench = np.zeros(n), np.zeros(n), np.full(6, np.nan)
+        self.struct = _Loop()
+        self.address = ctypes.addressof(self.struct)
+        self.connect()
+
+    def connect(self) -> None:
+        """Take up the loop's present arrays: references may have got longer ones."""
+        loop, arm = self.loop, self.arm
+        arguments = loop.arguments._replace(**{name: getattr(arm, name) for name in _PINOCCHIO})
+        state = (0.0, np.inf, self.q, self.v, self.wrench)
+        self.call = Call(_frame("tick"), (*state, *arguments))
+        loop.arguments.choices[1] = loop.force_source.number
+        self.struct.arm, self.struct.tick = arm.address, self.call.address
+        self.struct.effort = loop.guard.sent.ctypes.data
+        self.struct.needs_coriolis = loop.force_source.number == SourceKind.MOMENTUM
+
+    def answer(self) -> int:
+        """From the state in `q`, `v`, `wrench` and the frame's stamp to an effort; the status."""
+        return int(self.library.projected_control_answer(ctypes.c_void_p(self.address)))
+
+
+class NativeSimulation:
+    """A loop on a simulated arm, in C++.
+
+    Args:
+        loop: What answers; opened already (see `Runner.open`).
+        hardware: The simulated arm.
+
+    Raises:
+        InvalidValue: Where something of it has to be computed in Python.
+    """
+
+    def __init__(self, loop: ControlLoop, hardware: SimulatedArm) -> None:
+        plant = hardware.plant
+        _refuse_hardware(hardware)
+        self.loop, self.hardware, self.plant = NativeLoop(loop), hardware, plant
+        self.arm = NativeArm(plant.model.arm)
+        self._measures = hardware.measures
+        plant.make_room(hardware.sensor.delay if hardware.sensor is not None else 0)
+        if hardware.basis is not None:
+            plant.terms.basis[:] = hardware.basis
+        self.struct = _Simulation()
+        self.address = ctypes.addressof(self.struct)
+        self._connect()
+
+    @property
+    def library(self) -> Any:
+        """The native loop's library."""
+        return self.loop.library
+
+    def _connect(self) -> None:
+        plant, model, s = self.plant, self.plant.model, self.struct
+        own = {name: getattr(self.arm, name) for name in _PINOCCHIO[:4]}
+        arguments = model.arguments._replace(**own)
+        work = (plant.sizes, plant.work)
+        state, sizes = arguments.state, arguments.sizes
+        self._calls = {
+            "observe": Call(_frame("observe_plant"), (*work, *arguments)),
+            "sense": Call(_frame("sense_force"), (*work, state, sizes)),
+            "begin": Call(_frame("begin_step"), (True, *work, state, sizes, arguments.work)),
+            "advance": Call(_frame("advance_step"), (*work, *arguments)),
+        }
+        for name, call in self._calls.items():
+            setattr(s, name, call.address)
+        if not self._measures:
+            s.sense = None
+        self.loop.call.set("wrench_age", 0.0 if self._measures else np.inf)
+        controller = self.loop.loop.controller
+        s.loop, s.arm = self.loop.struct, self.arm.address
+        s.plant, s.plant_model = _pointers(plant.terms), _pointers(model.terms)
+        s.control = _pointers(_control_terms(controller))
+        s.model = _pointers(controller.model.terms)
+        s.joints, s.rows, s.coordinates = model.n, model.m, controller.model.k
+        s.substeps = self.hardware.substeps
+
+    def run(self, ticks: int, *, record: bool = True, final_events: int = 0) -> Record:
+        """Make so many ticks.
+
+        Args:
+            ticks: How many.
+            record: Whether to keep them.
+            final_events: A tick with any of these `Event`s is the last.
+        """
+        s, plant = self.struct, self.plant
+        n, m, k = int(s.joints), int(s.rows), int(s.coordinates)
+        rows = np.zeros((ticks if record else 0, RECORD.size(n=n, m=m, k=k)))
+        noise = self._noise(ticks)
+        s.record = rows.ctypes.data if record else None
+        s.noise = noise.ctypes.data if noise is not None else None
+        s.final_events = final_events
+        status = self.library.projected_control_simulate(
+            ctypes.c_void_p(self.address), ctypes.c_int64(ticks)
+        )
+        self._hand_back()
+        if status < 0:
+            raise SimulationFailed("an exported kernel failed: nothing was sent")
+        failure = plant.failure(status) if status else ""
+        kept = min(int(s.done) + bool(status), ticks)
+        return Record(rows[:kept] if record else rows, n, m, k, failure)
+
+    def _noise(self, ticks: int) -> Array | None:
+        sensor = self.hardware.sensor
+        if not self._measures or sensor is None or sensor.noise == 0.0:
+            return None
+        return sensor.draw(ticks, self.plant.model.m)
+
+    def _hand_back(self) -> None:
+        """Let the objects in Python know where the run ended."""
+        loop, call = self.loop.loop, self.loop.call
+        action, events = int(call.get("action")), int(call.get("events"))
+        loop.report = GuardReport(loop.guard.sent, Action(action), events)
+        for model in (loop.controller.model, self.plant.model):
+            model.arm.compute(model.arm.q, model.arm.v)
+        loop.controller.model.time = float(call.get("stamp"))
+        self.plant.model.time = self.plant.time
+
+
+def refuse_python_parts(loop: ControlLoop) -> None:
+    """Refuse a loop that needs Python in a tick."""
+    if loop.python_parts:
+        raise InvalidValue(
+            f"this loop cannot run without Python: {'; '.join(loop.python_parts)}; or use the "
+            "engine numba"
+        )
+
+
+def _refuse_hardware(hardware: SimulatedArm) -> None:
+    model: ConstrainedArm = hardware.plant.model
+    found = []
+    if model.by_hand:
+        found.append("its constraint is computed in Python: make it of scalar functions")
+    if model.target_by_hand:
+        found.append("its constraint's motion is a function: give a reference, such as Sines")
+    if hardware.measures and hardware.basis is None:
+        found.append("its wrench changes with the configuration and is computed in Python")
+    if found:
+        raise InvalidValue(
+            f"this arm cannot be simulated without Python: {'; '.join(found)}; or use the engine "
+            "numba"
+        )
+
+
+def _control_terms(controller: Controller) -> ControlTerms:
+    model = controller.model
+    sizes = {"n": model.n, "m": model.m, "k": model.k, "p": controller.passive.size}
+    return CONTROL.view(controller.work, **sizes)
+
+
+def _pointers(terms: tuple[Array, ...]) -> Any:
+    """Where the parts of a workspace lie, as the struct of pointers that C has."""
+    return (ctypes.c_void_p * len(terms))(*(part.ctypes.data for part in terms))
+
+
+def _frame(name: str) -> Any:
+    return next(frame for frame in exports.exported_frames() if frame.name == name)

@@ -1,0 +1,306 @@
+"""The mailbox: a letter is taken whole or not at all, whoever writes meanwhile."""
+
+import threading
+import time
+
+import numpy as np
+import pytest
+from arms import raw_state, slider_model, state_on
+
+from projected_control.compiled import COMPILED
+from projected_control.control import (
+    AntiWindup,
+    ForceController,
+    ForceGains,
+    MotionController,
+    MotionGains,
+)
+from projected_control.control.limits import Limits
+from projected_control.control.loop import ControlLoop
+from projected_control.control.mailbox import Mailbox, publish, take
+from projected_control.control.references import (
+    Constant,
+    Reference,
+    ReferencePoint,
+    Sine,
+    Sines,
+    Waypoints,
+)
+from projected_control.errors import InvalidValue
+from projected_control.model.constrained_arm import ConstrainedArm
+from projected_control.model.constraints import Moving, PointOnLine, Stack, Target
+
+T = 1e-3
+NEAR = np.array([-3.8, 2.4, 1.4])
+FIRST = 9
+"""Where the content of a letter begins."""
+
+
+def test_letters_are_never_torn():
+    """A writer and a reader in threads of their own, neither of which holds the interpreter."""
+    if not COMPILED:
+        pytest.skip("without a compiler the interpreter itself keeps the threads apart")
+    import numba
+
+    letters, size = 200_000, 2_000
+
+    @numba.njit(nogil=True)
+    def write(draft, box, count):
+        for number in range(1, count + 1):
+            for i in range(FIRST, draft.size):
+                draft[i] = number
+            publish(draft, box)
+
+    @numba.njit(nogil=True)
+    def read(box, taken, last):
+        torn, missed, seen, newest = 0, 0, 0, 0.0
+        while newest < last:
+            if not take(box, taken):
+                missed += 1
+                continue
+            if taken[FIRST] != newest:
+                seen += 1
+            if taken[FIRST] < newest:
+                torn += 1
+            newest = taken[FIRST]
+            for i in range(FIRST, taken.size):
+                if taken[i] != newest:
+                    torn += 1
+        return torn, missed, seen
+
+    draft, box, taken = np.zeros((3, size))
+    write(np.zeros(size), np.zeros(size), 1)
+    read(np.full(size, 0.0), np.zeros(size), 0)
+    found = []
+    reader = threading.Thread(target=lambda: found.append(read(box, taken, letters)), daemon=True)
+    reader.start()
+    write(draft, box, letters)
+    reader.join(60.0)
+    assert found, "the reader has not seen the last letter"
+    torn, _, seen = found[0]
+    assert torn == 0
+    assert seen >= 2
+
+
+def test_a_letter_that_is_being_written_is_left_to_the_next_tick():
+    draft, box, taken = np.zeros((3, 20))
+    draft[FIRST:] = 1.0
+    publish(draft, box)
+    assert take(box, taken)
+    np.testing.assert_array_equal(taken[FIRST:], 1.0)
+    box[0] += 1.0  # a writer is in the midst of it
+    box[FIRST] = 2.0
+    assert take(box, taken)
+    np.testing.assert_array_equal(taken[FIRST:], 1.0)
+    box[0] += 1.0
+    take(box, taken)
+    assert taken[FIRST] == 2.0
+
+
+def make_loop(**settings):
+    model = slider_model()
+    q, v = state_on(model, 1, NEAR, 0.05)
+    place = model.evaluate(q, v).theta.copy()
+    controller = ForceController(model, MotionGains(480.0, 45.0), ForceGains())
+    loop = ControlLoop(controller, Constant(place), **settings)
+    return loop, place, raw_state(model, q, 0.0 * v, 3.0, 0.0)
+
+
+def tick_on(loop, state, k):
+    return loop.update(state._replace(stamp=k * T, q=state.q + 1e-9 * k))
+
+
+def test_what_is_posted_together_comes_into_force_in_one_tick():
+    loop, place, state = make_loop()
+    tick_on(loop, state, 0)
+    limits = Limits.of(loop.controller.model.arm, effort=0.5)
+    with loop.mailbox.together():
+        loop.controller.set_gains(MotionGains(100.0, 20.0), 0.0)
+        loop.guard.set_limits(limits)
+        loop.set_reference(Constant(place + 0.01))
+        loop.set_force_reference(Constant([7.0]))
+        loop.force_source.set_offset(np.array([0.0, 1.0, 0.0, 0.0, 0.0, 0.0]))
+        tick_on(loop, state, 1)
+        assert loop.controller.motion[0, 0] == place[0]
+        assert loop.controller._terms.gains[0, 0] == 480.0
+        assert loop.controller.force.desired[0] == 0.0
+        before = loop.multipliers.copy()
+    tick_on(loop, state, 2)
+    assert not loop.mailbox.pending
+    assert loop.controller._terms.gains[0, 0] == 100.0
+    assert loop.controller.motion[0, 0] == place[0] + 0.01
+    assert loop.controller.force.desired[0] == 7.0
+    np.testing.assert_array_equal(loop.guard._terms.effort, 0.5)
+    assert abs(loop.multipliers[0] - before[0]) == pytest.approx(1.0)
+
+
+def test_nothing_of_a_change_is_seen_halfway_while_another_thread_makes_it():
+    """Gains, reference and λ_d carry the same number in each letter; every tick sees one number."""
+    loop, place, state = make_loop()
+    stop, numbers = threading.Event(), []
+
+    def decide():
+        number = 0
+        while not stop.is_set():
+            number += 1
+            with loop.mailbox.together():
+                loop.controller.set_gains(MotionGains(480.0 + number, 45.0), 0.0)
+                loop.set_reference(Constant(place + 1e-6 * number))
+                loop.set_force_reference(Constant([float(number)]))
+
+    writer = threading.Thread(target=decide)
+    writer.start()
+    try:
+        until = time.monotonic() + 60.0
+        k = 0
+        while len(set(numbers)) < 20 and time.monotonic() < until:
+            k += 1
+            tick_on(loop, state, k)
+            controller = loop.controller
+            number = round(float(controller.force.desired[0]))
+            assert controller._terms.gains[0, 0] == 480.0 + number
+            assert controller.motion[0, 0] == place[0] + 1e-6 * number
+            numbers.append(number)
+            time.sleep(0.0)
+    finally:
+        stop.set()
+        writer.join()
+    assert len(set(numbers)) >= 20
+    assert numbers == sorted(numbers)
+
+
+def test_a_longer_reference_finds_room():
+    loop, place, state = make_loop()
+    tick_on(loop, state, 0)
+    loop.controller.set_gains(MotionGains(100.0, 20.0), 0.2)
+    tick_on(loop, state, 1)
+    times = np.arange(300) * 0.01
+    path = place + 0.01 * np.sin(3.0 * times)[:, None]
+    reference = Waypoints(times, path)
+    loop.set_reference(reference)
+    for k in range(2, 50):
+        report = tick_on(loop, state, k)
+        np.testing.assert_array_equal(loop.controller.motion, np.array(reference.at(k * T)))
+    assert report.events & 512 == 0
+    assert loop.controller.blending
+    while loop.controller.blending:
+        k += 1
+        tick_on(loop, state, k)
+    assert k == pytest.approx(201, abs=2)
+    np.testing.assert_array_equal(loop.controller._terms.gains[0], 100.0)
+
+
+class Ramp(Reference):
+    """A reference of one's own, in Python."""
+
+    def __init__(self, place, rate):
+        self.size, self.place, self.rate = len(place), np.array(place), rate
+
+    def at(self, time):
+        value = self.place + self.rate * time
+        return ReferencePoint(value, np.full(self.size, self.rate), np.zeros(self.size))
+
+
+def test_references_in_python_are_followed_and_named():
+    loop, place, state = make_loop()
+    assert loop.python_parts == []
+    loop.set_reference(Ramp(place, 0.1))
+    loop.set_force_reference(Ramp([2.0], 1.0))
+    assert [part.split(" has")[0] for part in loop.python_parts] == [
+        "the reference",
+        "the force reference",
+    ]
+    for k in range(5):
+        tick_on(loop, state, k)
+        np.testing.assert_array_equal(loop.controller.motion[0], place + 0.1 * k * T)
+        assert loop.controller.force.desired[0] == 2.0 + k * T
+    loop.set_reference(Constant(place))
+    loop.set_force_reference(None)
+    tick_on(loop, state, 6)
+    assert loop.python_parts == []
+    np.testing.assert_array_equal(loop.controller.motion, [place, [0, 0], [0, 0]])
+    assert loop.controller.force.desired[0] == 0.0
+
+
+def wave(t):
+    return Target(
+        *(np.array([0.01 * x]) for x in (np.sin(4 * t), 4 * np.cos(4 * t), -16 * np.sin(4 * t)))
+    )
+
+
+@pytest.mark.parametrize("stacked", [False, True])
+def test_a_moving_constraint_from_a_table_is_the_one_from_a_function(stacked):
+    line = PointOnLine("tip", [0.0, -0.27, 0.0], [1.0, 0.0, 0.0], plane_normal=[0.0, 0.0, 1.0])
+    motions = wave, Sines([0.0], [[Sine(0.01, 4.0 / (2.0 * np.pi))]])
+    models = []
+    for motion in motions:
+        constraint = Moving(line, motion)
+        if stacked:
+            constraint = Stack([line, constraint])
+        models.append(ConstrainedArm(slider_model().arm, constraint, slider_model().coordinates))
+    by_hand, tabulated = models
+    assert by_hand.target_by_hand
+    assert not tabulated.target_by_hand
+    for time_ in np.linspace(0.0, 2.0, 30):
+        for model in models:
+            model.evaluate(NEAR, np.array([0.1, 0.2, -0.3]), time_)
+        np.testing.assert_allclose(tabulated.terms.target, by_hand.terms.target, atol=1e-15)
+        np.testing.assert_allclose(tabulated.b, by_hand.b, atol=1e-13)
+        np.testing.assert_allclose(tabulated.residual, by_hand.residual, atol=1e-15)
+    controller = MotionController(by_hand, MotionGains(100.0, 20.0))
+    parts = ControlLoop(controller, Constant([0.0, 0.0])).python_parts
+    assert len(parts) == 1
+    assert "motion is a function" in parts[0]
+
+
+@pytest.mark.parametrize("strategy", AntiWindup)
+def test_the_tick_leads_the_integral_as_the_strategy_says(strategy):
+    """Compared with the strategy written out in NumPy, over ticks with a clipped effort."""
+    model = slider_model()
+    q, v = state_on(model, 1, NEAR, 0.05)
+    place = model.evaluate(q, v).theta.copy()
+    gains = ForceGains(integral=5.0, anti_windup=strategy, tracking_time=0.02)
+    controller = ForceController(model, MotionGains(480.0, 45.0), gains)
+    limits = Limits.of(model.arm, effort=1.0, effort_rate=1e5)
+    loop = ControlLoop(controller, Constant(place), limits=limits, force_reference=Constant([50.0]))
+    state, integral, waits = raw_state(model, q, 0.0 * v, 3.0, 0.0), np.zeros(1), False
+    for k in range(30):
+        report = tick_on(loop, state, k)
+        assert "effort limited" in report.reasons
+        if not waits:
+            integral = integral + 5.0 * T * controller.force.error
+        if strategy is AntiWindup.BACK_CALCULATION:
+            lost = report.effort - controller.effort.total
+            integral = np.clip(integral + T / 0.02 * (model.A_pinv.T @ lost), -100.0, 100.0)
+        waits = strategy is AntiWindup.CONDITIONAL
+        np.testing.assert_allclose(controller.force.integral, integral, rtol=1e-12, atol=1e-12)
+
+
+def test_a_change_that_fails_halfway_is_not_made_at_all():
+    loop, place, state = make_loop()
+    tick_on(loop, state, 0)
+
+    def change():
+        with loop.mailbox.together():
+            loop.set_reference(Constant(place + 0.01))
+            loop.set_force_reference(Constant([1.0, 2.0]))
+
+    with pytest.raises(InvalidValue, match="has 2 numbers, the constraint has 1 rows"):
+        change()
+    tick_on(loop, state, 1)
+    loop.controller.set_gains(MotionGains(100.0, 20.0), 0.0)
+    tick_on(loop, state, 2)
+    np.testing.assert_array_equal(loop.controller.motion[0], place)
+    assert loop.controller._terms.gains[0, 0] == 100.0
+
+
+def test_bad_settings_reach_no_mailbox():
+    mailbox = Mailbox(3, 1, 2)
+    loop, _, _ = make_loop()
+    before = loop.mailbox.box.copy()
+    with pytest.raises(InvalidValue, match="blend time"):
+        loop.controller.set_gains(MotionGains(1.0, 1.0), -1.0)
+    with pytest.raises(InvalidValue, match="has 3 coordinates"):
+        loop.set_reference(Constant([0.0, 0.0, 0.0]))
+    np.testing.assert_array_equal(loop.mailbox.box, before)
+    assert not mailbox.pending

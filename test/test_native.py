@@ -1,0 +1,436 @@
+"""The exported library: the same bits as numba, what it refuses, and no memory that grows."""
+
+import ctypes
+import re
+import subprocess
+
+import numpy as np
+import pytest
+from arms import planar_chain_model, random_state, slider_model, spatial_model, state_on
+from golden_runs import RUNS
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from kinds import ARMS, KINDS
+
+from projected_control.apps.bench.tick_cases import CASES
+from projected_control.apps.experiments import table1
+from projected_control.apps.experiments.registry import Options
+from projected_control.apps.experiments.runner import attempt
+from projected_control.compiled import COMPILED
+from projected_control.control import (
+    ForceController,
+    ForceGains,
+    Law,
+    MotionController,
+    MotionGains,
+    PassiveJointController,
+)
+from projected_control.control.force_source import SOURCES
+from projected_control.control.guard import Action
+from projected_control.control.loop import ControlLoop
+from projected_control.control.references import Sine, Sines
+from projected_control.control.state import RawState
+from projected_control.errors import InvalidValue, UnknownName
+from projected_control.model.constrained_arm import ConstrainedArm
+from projected_control.model.coordinates import Coordinates
+from projected_control.native import build, exports, library
+from projected_control.native.arm import NativeArm
+from projected_control.native.engine import NATIVE, NUMBA, NativeTick, use_engine
+from projected_control.native.frames import Call, frame_of
+from projected_control.native.header import header, library_sizes
+from projected_control.native.simulation import NativeLoop, NativeSimulation
+from projected_control.ports import Runner, SimulatedArm
+from projected_control.simulation import ForceSensor, JointFriction, Plant
+
+REASON = library.reason_against() if COMPILED else "the kernels are not compiled"
+native = pytest.mark.skipif(bool(REASON), reason=f"no native loop: {REASON}")
+
+T = 1e-3
+
+
+def controller(law, model):
+    gains = MotionGains.from_bandwidth(2.0)
+    if law is Law.HYBRID:
+        return ForceController(model, gains, ForceGains(), T)
+    if law is Law.PASSIVE:
+        return PassiveJointController(model, gains, None, T)
+    if law is Law.PASSIVE_FORCE:
+        return PassiveJointController(model, gains, ForceGains(), T)
+    return MotionController(model, gains, law, T)
+
+
+def loop_of(law, model, source="sensor"):
+    waves = [[Sine(0.1, 0.5 + i, 0.3 * i)] for i in range(model.k)]
+    reference = Sines(np.zeros(model.k), waves)
+    return ControlLoop(controller(law, model), reference, force_source=source)
+
+
+def model_of(law):
+    if law in (Law.PASSIVE, Law.PASSIVE_FORCE):
+        return planar_chain_model(passive=("joint_4",))
+    return spatial_model()
+
+
+def states(arm, seed, count):
+    """Random states; some not finite, some late, some without a wrench, one from the past."""
+    random, stamp, result = np.random.default_rng(seed), 0.0, []
+    for i in range(count):
+        q, v = random.uniform(-2.0, 2.0, arm.n), random.uniform(-1.0, 1.0, arm.n)
+        stamp += T
+        wrench, age = random.normal(0.0, 5.0, 6), 0.0
+        match i % 23:
+            case 7:
+                q[random.integers(arm.n)] = np.nan
+            case 11:
+                v[random.integers(arm.n)] = np.inf
+            case 13:
+                stamp -= 5.0 * T
+            case 17:
+                wrench = None
+            case 19:
+                age = 1.0
+        result.append(RawState(q, v, stamp, wrench, age))
+    return result
+
+
+def everything(loop):
+    """All that a tick writes, bit for bit."""
+    written = [a for a in loop.arguments if a.dtype == np.float64]
+    return [a.copy().view(np.int64) for a in map(np.ascontiguousarray, written)]
+
+
+def assert_same_bits(make, seed=0, count=69):
+    """Two loops, one by numba and one by the library, answer the same states the same way."""
+    first, second = make(), make()
+    use_engine(second, NATIVE)
+    assert isinstance(second.tick, NativeTick)
+    for loop in (first, second):
+        loop.guard.set_limits(loop.guard.limits)
+    for state in states(first.controller.model.arm, seed, count):
+        one, other = first.update(state), second.update(state)
+        assert second.tick.status == 0
+        assert (one.action, one.events) == (other.action, other.events)
+        np.testing.assert_array_equal(one.effort.view(np.int64), other.effort.view(np.int64))
+    for a, b in zip(everything(first), everything(second), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+@native
+@pytest.mark.parametrize("law", Law, ids=lambda law: law.name)
+@pytest.mark.parametrize("source", SOURCES)
+def test_every_law_and_source_gives_the_same_bits(law, source):
+    assert_same_bits(lambda: loop_of(law, model_of(law), source))
+
+
+@native
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 2**31), st.sampled_from(list(Law)))
+def test_random_states_give_the_same_bits(seed, law):
+    assert_same_bits(lambda: loop_of(law, model_of(law)), seed)
+
+
+@native
+@pytest.mark.parametrize("arm", ARMS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_of_constraint_gives_the_same_bits(arm, kind):
+    """Those made by hand too: Python computes them, the library completes them."""
+    load, tip, other = ARMS[arm]
+
+    def make():
+        robot = load()
+        constraint = KINDS[kind](tip, other)
+        model = ConstrainedArm(robot, constraint, Coordinates.of_joints(robot.joint_names[:1]))
+        return loop_of(Law.PIDC, model)
+
+    assert_same_bits(make, count=46)
+
+
+@native
+def test_a_constraint_that_loses_rank_gives_the_same_bits():
+    """The stretched arm on its slider, and on the way through."""
+    one, other = slider_model(), slider_model()
+    loops = [loop_of(Law.HYBRID, one), loop_of(Law.HYBRID, other)]
+    use_engine(loops[1], NATIVE)
+    ranks = set()
+    for i in range(200):
+        q = np.array([-np.pi / 2 + 1e-5 * (i - 100), 0.0, 0.0])
+        state = RawState(q, np.full(3, 0.01), i * T, np.zeros(6))
+        efforts = [loop.update(state).effort.copy() for loop in loops]
+        np.testing.assert_array_equal(*efforts)
+        ranks.add(one.rank)
+    assert ranks == {0, 1}
+
+
+def truth_parts(truth):
+    """A state of the plant in the order of a record."""
+    names = ("time", "q", "v", "acceleration", "multipliers", "constraint_force")
+    return [getattr(truth, name) for name in (*names, "residual", "energy", "work", "rank")]
+
+
+@native
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_a_native_run_is_the_python_run(case):
+    """2,000 ticks of plant and loop in C++: every number of every tick, bit for bit."""
+    ticks, rows = 2000, []
+    loop, hardware = case.build()
+    runner = Runner(loop, hardware)
+    runner.open()
+    for _ in range(ticks):
+        tick, truth = runner.step(), hardware.truth
+        rows.append(
+            np.concatenate([np.ravel(part) for part in (*truth_parts(truth), *tick.report)])
+        )
+    loop, hardware = case.build()
+    Runner(loop, hardware).open()
+    record = NativeSimulation(loop, hardware).run(ticks)
+    width = len(rows[0])
+    assert record.failure == ""
+    np.testing.assert_array_equal(record.rows[:, :width], np.array(rows))
+    assert loop.counters.ticks[0] == ticks
+    assert loop.report.action is Action.FOLLOW
+
+
+@native
+def test_noise_delay_friction_and_substeps_are_the_same_in_a_native_run():
+    def build():
+        model = slider_model()
+        q, v = state_on(model, 0)
+        plant = Plant(
+            ConstrainedArm(model.arm.twin(), model.constraint),
+            T / 4,
+            friction=JointFriction(0.1, 0.2),
+        )
+        sensor = ForceSensor(noise=0.3, delay=3, seed=5)
+        hardware = SimulatedArm(plant, q, v, period=T, sensor=sensor)
+        return loop_of(Law.HYBRID, model), hardware
+
+    loop, hardware = build()
+    runner = Runner(loop, hardware)
+    runner.open()
+    efforts = [runner.step().report.effort.copy() for _ in range(500)]
+    loop, hardware = build()
+    Runner(loop, hardware).open()
+    simulation = NativeSimulation(loop, hardware)
+    halves = [simulation.run(250).columns.effort.copy() for _ in range(2)]
+    np.testing.assert_array_equal(np.concatenate(halves), efforts)
+
+
+@native
+@pytest.mark.parametrize("name", RUNS)
+def test_golden_runs_by_the_library(name, monkeypatch):
+    """What a robot runs gives what the golden runs give with numba, to the last bit."""
+    expected = RUNS[name]()
+    plain = ControlLoop.__init__
+
+    def by_library(self, *arguments, **more):
+        plain(self, *arguments, **more)
+        use_engine(self, NATIVE)
+
+    monkeypatch.setattr(ControlLoop, "__init__", by_library)
+    found = RUNS[name]()
+    assert found.keys() == expected.keys()
+    for column, numbers in found.items():
+        np.testing.assert_array_equal(numbers, expected[column], err_msg=column)
+
+
+# Pinocchio's pass
+
+
+@native
+@pytest.mark.parametrize("arm", ARMS)
+def test_the_pass_in_cpp_is_pythons(arm):
+    robot = ARMS[arm][0]()
+    other = NativeArm(robot)
+    for seed in range(50):
+        q, v = random_state(robot, seed)
+        robot.update(q, v)
+        other.compute(q, v)
+        for name in ("M", "h", "spatial_jacobian", "placements"):
+            np.testing.assert_array_equal(getattr(other, name), getattr(robot, name))
+        assert other.energy == robot.energy
+        np.testing.assert_array_equal(other.M, other.M.T)
+
+
+# What is refused
+
+
+@native
+def test_another_version_other_sources_other_sizes_are_refused(monkeypatch):
+    folder = build.kernels_folder()
+    monkeypatch.setattr(exports, "VERSION", "9.9")
+    with pytest.raises(library.LibraryMismatch, match=r"is of version .*, this package of 9.9"):
+        library.Kernels(folder)
+    monkeypatch.undo()
+    monkeypatch.setattr(exports, "digest", lambda: "0" * 64)
+    with pytest.raises(library.LibraryMismatch, match=r"from other sources.*export it again"):
+        library.Kernels(folder)
+    monkeypatch.undo()
+    monkeypatch.setattr(library, "library_sizes", lambda *_: [1, 2, 3])
+    with pytest.raises(library.LibraryMismatch, match="other sizes"):
+        library.Kernels(folder)
+
+
+def test_a_folder_without_a_library_is_refused(tmp_path):
+    with pytest.raises(library.LibraryMismatch, match="cannot be loaded"):
+        library.Kernels(tmp_path)
+
+
+@native
+def test_a_status_other_than_zero_means_zero_effort():
+    loop = loop_of(Law.PIDC, spatial_model())
+    use_engine(loop, NATIVE)
+    loop.guard.sent[:] = 3.0
+    loop.tick._run = lambda address: 1
+    arm = loop.controller.model.arm
+    report = loop.update(RawState(np.zeros(arm.n), np.zeros(arm.n), 0.0))
+    assert report.action is Action.ZERO
+    assert report.effort.tolist() == [0.0] * arm.n
+
+
+@native
+def test_a_constraint_by_hand_is_refused_with_a_message():
+    robot = ARMS["3R"][0]()
+    model = ConstrainedArm(robot, KINDS["own"]("tip", "link_2"), Coordinates.of_joints(["joint_1"]))
+    with pytest.raises(InvalidValue, match=r"cannot run without Python: the constraint is comp"):
+        NativeLoop(loop_of(Law.PIDC, model))
+
+
+def test_without_a_compiler_everything_runs_on_numba(monkeypatch, tmp_path, capsys):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.delenv("CXX", raising=False)
+    library.kernels.cache_clear()
+    loop = loop_of(Law.PIDC, spatial_model())
+    try:
+        assert use_engine(loop, "auto") == NUMBA
+        assert "no C++ compiler was found" in capsys.readouterr().err
+        with pytest.raises(build.NoCompiler, match="everything runs on numba as before"):
+            use_engine(loop, NATIVE)
+    finally:
+        library.kernels.cache_clear()
+
+
+def test_an_engine_that_nobody_has():
+    with pytest.raises(UnknownName, match="unknown engine 'fortran'; there are: auto, native"):
+        use_engine(loop_of(Law.PIDC, spatial_model()), "fortran")
+
+
+# Frames and header
+
+
+def kernel(x, count, flag):
+    """Add up."""
+    return x.sum() + count if flag else 0.0
+
+
+def test_a_frame_follows_from_signature_and_example():
+    strided = np.zeros((4, 3))[::2]
+    frame = frame_of("kernel", kernel, (strided, 3, True), results={"total": "double"})
+    assert frame.places == {
+        "x": 0, "x_shape": 1, "x_strides": 3, "count": 5, "flag": 6, "total": 7,
+    }  # fmt: skip
+    call = Call(frame, (strided, 3, True))
+    assert call.fields[1:7].tolist() == [2, 3, 48, 8, 3, 1]
+    assert call.fields[0] == strided.ctypes.data
+
+
+def test_a_call_refuses_what_does_not_fit():
+    frame = frame_of("kernel", kernel, (np.zeros((2, 2)), 3, True))
+    with pytest.raises(InvalidValue, match="x of kernel must be an array of 2 dimensions"):
+        Call(frame, (np.zeros(3), 3, True))
+    with pytest.raises(InvalidValue, match="not dense by rows"):
+        Call(frame, (np.zeros((4, 4))[:, ::2], 3, True))
+    with pytest.raises(InvalidValue, match="float32"):
+        Call(frame, (np.zeros((2, 2), dtype=np.float32), 3, True))
+
+
+@native
+def test_the_header_has_the_offsets_of_the_layouts(tmp_path):
+    """A C program prints where parts begin; Python says the same."""
+    frames, layouts = exports.exported_frames(), exports.exported_layouts()
+    text = header(frames, layouts, exports.ENUMERATIONS, version="1", digest="d", processor="any")
+    (tmp_path / "kernels.h").write_text(text)
+    layout = next(x for x in layouts if x.parts.__name__ == "Terms")
+    sizes = {"n": 7, "m": 3, "k": 4, "frames": 2}
+    prints = "".join(
+        f'printf("%ld\\n", (long)(v.{part} - (double *)0));' for part in layout.declared
+    )
+    numbers = ", ".join(str(size) for size in sizes.values())
+    (tmp_path / "main.c").write_text(
+        '#include <stdio.h>\n#include "kernels.h"\nint main(void) {'
+        f"struct projected_control_terms v = projected_control_terms_view(0, {numbers}); {prints}"
+        f'printf("%ld\\n", (long)projected_control_terms_size({numbers})); return 0; }}'
+    )
+    program = tmp_path / "main"
+    command = ["cc", "-std=c99", "-Wall", "-Werror", "-o", str(program), str(tmp_path / "main.c")]
+    subprocess.run(command, check=True, timeout=60)
+    out = subprocess.run([str(program)], check=True, capture_output=True, text=True, timeout=60)
+    expected = [*layout.offsets(**sizes).values(), layout.size(**sizes)]
+    assert [int(line) for line in out.stdout.split()] == expected
+    assert len(library_sizes(frames, layouts)) == len(frames) + len(layouts)
+
+
+@native
+def test_the_library_needs_nothing_but_the_c_library():
+    path = build.kernels_folder() / "libprojected_control_kernels.so"
+    needed = subprocess.run(
+        ["readelf", "-d", str(path)], capture_output=True, text=True, check=True, timeout=60
+    ).stdout
+    libraries = set(re.findall(r"NEEDED.*\[(.*)\]", needed))
+    assert libraries <= {"libm.so.6", "libc.so.6", "libgcc_s.so.1", "libstdc++.so.6"}
+    assert path.stat().st_size < 400_000
+
+
+# Memory
+
+
+def resident():
+    """Pages of this process in memory."""
+    with open("/proc/self/statm", encoding="ascii") as file:
+        return int(file.read().split()[1])
+
+
+def make_ticks(count):
+    loop, hardware = CASES[0].build()
+    Runner(loop, hardware).open()
+    simulation = NativeSimulation(loop, hardware)
+    simulation.run(10_000, record=False)
+    before = resident()
+    simulation.run(count, record=False)
+    return resident() - before
+
+
+@native
+def test_memory_does_not_grow():
+    assert make_ticks(100_000) <= 2
+
+
+@native
+@pytest.mark.long
+def test_memory_does_not_grow_over_ten_million_ticks():
+    assert make_ticks(10_000_000) <= 2
+
+
+@native
+def test_the_address_of_a_call_stays():
+    """C keeps it: the frame must not move when arguments change."""
+    loop = loop_of(Law.PIDC, spatial_model())
+    use_engine(loop, NATIVE)
+    address = loop.tick._call.address
+    arm = loop.controller.model.arm
+    for i in range(3):
+        loop.update(RawState(np.zeros(arm.n), np.zeros(arm.n), i * T))
+    assert loop.tick._call.address == address
+    assert ctypes.c_double.from_address(address).value == 2 * T
+
+
+@native
+@pytest.mark.parametrize("name", ["two_active", "one_active", "hybrid"])
+def test_reproduce_at_native_speed_gives_the_same_recording(name, monkeypatch):
+    case = table1.describe(Options(seconds=0.5))[name]
+    slow = attempt(case)
+    monkeypatch.setenv("PROJECTED_CONTROL_ENGINE", "native")
+    fast = attempt(case)
+    for name in ("time", "q", "v", "acceleration", "effort", "multipliers", "energy", "events"):
+        np.testing.assert_array_equal(getattr(fast, name), getattr(slow, name), err_msg=name)
+    assert fast.failure is slow.failure is None

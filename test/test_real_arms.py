@@ -1,0 +1,128 @@
+"""Descriptions as they are in the wild: every URDF of example-robot-data (the extra ``arms``)."""
+
+import os
+import sys
+from pathlib import Path
+
+import numpy as np
+import pinocchio
+import pytest
+
+from projected_control.control import MotionController, MotionGains, PassiveJointController
+from projected_control.control.limits import Limits
+from projected_control.control.loop import ControlLoop
+from projected_control.control.references import Constant
+from projected_control.errors import InvalidDescription
+from projected_control.model.arm import Arm
+from projected_control.model.constrained_arm import ConstrainedArm
+from projected_control.model.constraints import PointOnPlane, with_mimics
+from projected_control.model.coordinates import Coordinate, Coordinates
+from projected_control.ports import SimulatedArm, run
+from projected_control.simulation import Plant, assemble
+
+
+def folder():
+    """Where the descriptions are: of the package, or of another environment that is named."""
+    given = os.environ.get("PROJECTED_CONTROL_ARMS")
+    roots = [Path(given)] if given else [Path(path) for path in sys.path]
+    for root in roots:
+        for place in (root, root / "cmeel.prefix/share/example-robot-data/robots"):
+            if place.name == "robots" and place.is_dir():
+                return place
+    return None
+
+
+ROBOTS = folder()
+FILES = sorted(ROBOTS.rglob("*.urdf")) if ROBOTS else []
+FIXED = (
+    "allegro_hand",
+    "asr_twodof",
+    "baxter",
+    "double_pendulum",
+    "finger_edu",
+    "kinova",
+    "panda",
+    "so_arm",
+    "ur_",
+    "xarm",
+    "z1",
+)
+MASSLESS = {"romeo.urdf", "romeo_laas_small.urdf"}
+
+pytestmark = pytest.mark.skipif(
+    ROBOTS is None,
+    reason="example-robot-data is missing: pip install 'projected_control[arms]', or name its "
+    "folder robots in PROJECTED_CONTROL_ARMS",
+)
+
+
+def is_loaded_by_pinocchio(path):
+    try:
+        return pinocchio.buildModelFromUrdf(str(path)).nv > 0
+    except (ValueError, RuntimeError):
+        return False
+
+
+def identify(path):
+    return f"{path.parts[-3]}/{path.name}"
+
+
+@pytest.mark.parametrize("path", FILES, ids=identify)
+def test_what_pinocchio_loads_is_loaded(path):
+    """All of it; moving links without mass have to be permitted, and are named."""
+    if not is_loaded_by_pinocchio(path):
+        pytest.skip("Pinocchio does not load it, or finds no joint that moves")
+    if path.name in MASSLESS:
+        with pytest.raises(InvalidDescription, match="moves but has no mass"):
+            Arm.from_urdf(path)
+    arm = Arm.from_urdf(path, allow_massless=path.name in MASSLESS)
+    assert arm.n == pinocchio.buildModelFromXML(arm.urdf).nv
+    assert set(arm.mimics) <= arm.passive
+    missing = ~np.isfinite(arm.limits.velocity) | ~np.isfinite(arm.limits.effort)
+    for name in np.array(arm.joint_names)[missing]:
+        assert any(repr(str(name)) in text for text in arm.warnings), name
+
+
+def arms():
+    found = [path for path in FILES if path.parts[-3].startswith(FIXED)]
+    return [path for path in found if is_loaded_by_pinocchio(path)]
+
+
+def tip_of(arm):
+    """The link that most joints move."""
+    return max(arm.frame_names, key=lambda name: arm.attachment(name).support.sum())
+
+
+@pytest.mark.parametrize("path", arms(), ids=identify)
+def test_pidc_moves_every_arm_along_a_plane(path):
+    """One second, the tip on a plane, a joint that goes 0.1 rad aside and is tracked."""
+    arm = Arm.from_urdf(path, gravity=9.81)
+    limits = arm.limits
+    ranged = np.isfinite(limits.lower) & np.isfinite(limits.upper)
+    middle = np.where(ranged, 0.5 * (np.maximum(limits.lower, -9) + np.minimum(limits.upper, 9)), 0)
+    start = assemble(arm, with_mimics(arm, None), middle + 0.1) if arm.mimics else middle + 0.1
+    tip = tip_of(arm)
+    place = arm.update(start, np.zeros(arm.n)).frame(tip)
+    normal = np.linalg.svd(place.jacobian[:3])[0][:, 0]
+    constraint = with_mimics(arm, PointOnPlane(tip, place.position, normal))
+    seen = ConstrainedArm(arm, constraint).evaluate(start, np.zeros(arm.n))
+    free = np.linalg.norm(seen.P, axis=0) * arm.actuated
+    joint = arm.joint_names[int(np.argmax(free))]
+    model = ConstrainedArm(arm.twin(), constraint, Coordinates([Coordinate.joint(joint)]))
+    kind = PassiveJointController if arm.passive else MotionController
+    controller = kind(model, MotionGains(100.0, 20.0, 10.0), period=1e-3)
+    goal = start[arm.joint_index(joint)] + 0.02
+    loop = ControlLoop(controller, Constant([goal]), limits=unlimited(arm))
+    plant = Plant(ConstrainedArm(arm.twin(), constraint, tolerance=1e-6), 1e-3)
+    port = SimulatedArm(plant, start, np.zeros(arm.n), period=1e-3)
+    run(loop, port, 1000)
+    assert plant.state.residual < 1e-9
+    moved = plant.q[arm.joint_index(joint)]
+    expected = goal - 0.02 * (1.0 + 10.0) * np.exp(-10.0)  # e(1) of ë + 20 ė + 100 e = 0
+    assert moved == pytest.approx(expected, abs=2e-5)
+
+
+def unlimited(arm):
+    """Limits that play no part: what counts here is the model."""
+    wide = np.full(arm.n, 1e9)
+    return Limits.of(arm, effort=wide, effort_rate=wide, velocity=wide, lower=-wide, upper=wide)
