@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,9 +20,11 @@ from launch.actions import (
     DeclareLaunchArgument,
     ExecuteProcess,
     IncludeLaunchDescription,
-    RegisterEventHandler,
+    OpaqueFunction,
+    TimerAction,
 )
 from launch.event_handlers import OnShutdown
+from launch.events.process import ProcessExited
 from launch.launch_context import LaunchContext
 from launch.launch_description import LaunchDescription
 from launch.launch_description_sources import PythonLaunchDescriptionSource
@@ -33,12 +36,16 @@ from projected_control.apps.launch import choices, gazebo_world, parts
 from projected_control.apps.launch.choices import BOOLEANS, Choice
 from projected_control.errors import ProjectedControlError
 from projected_control.resources import share_file
-from projected_control.ros.gazebo_system import find_gazebo
+from projected_control.ros.gazebo_modules import find_gazebo
+from projected_control.ros.gazebo_outcome import read_outcome, was_loaded
 from projected_control.settings import build
 from projected_control.settings.nodes import ControllerSettings
 
 POINT_MASSES = ("slider_crank.urdf.xacro",)
 """Descriptions whose links have no inertia unless told otherwise; Gazebo wants some."""
+
+LOADING_SECONDS = 60.0
+"""Within which Gazebo has loaded our controller, also on a busy computer [s]."""
 
 DRAWN = {"markers_rate": 20.0}
 """Settings of a controller that RViz looks at."""
@@ -94,7 +101,8 @@ def generate_launch_description() -> LaunchDescription:
 def start(context: LaunchContext) -> list[Action]:
     """Check the arguments as a whole, write the world, start Gazebo."""
     given = context.launch_configurations
-    require_gazebo()
+    through = given["bridge"] == "ros2_control"
+    require_gazebo(through)
     chosen = choices.choose(given)
     arm = chosen.layers.arm()
     if arm.robot_description_file in POINT_MASSES and not arm.robot_description_arguments:
@@ -103,7 +111,11 @@ def start(context: LaunchContext) -> list[Action]:
     summary = choices.summary_file(given["summary"])
     controller = chosen.settings(chosen.case.node, DRAWN if BOOLEANS[given["rviz"]] else {})
     said = parts.checks(context, chosen, controller)
-    through = given["bridge"] == "ros2_control"
+    if through and summary is not None:
+        raise ProjectedControlError(
+            "summary:= is written by a controller inside Gazebo; behind ros2_control ask it while "
+            f"it runs: ros2 service call /{chosen.case.node}/summary std_srvs/srv/Trigger"
+        )
     factor = choices.number(given, "factor")
     setting = gazebo_world.WorldOptions(
         yaw=float(given["yaw"]),
@@ -111,15 +123,21 @@ def start(context: LaunchContext) -> list[Action]:
         factor=1.0 if through and not factor else factor,  # others have to keep up
         world=Path(given["world"]).expanduser() if given["world"] else None,
     )
-    folder = Path(tempfile.mkdtemp(prefix="projected_control_gazebo_"))
-    tidy = RegisterEventHandler(
-        OnShutdown(on_shutdown=lambda *_: shutil.rmtree(folder, ignore_errors=True))
-    )
+    folder = temporary_folder(context)
     make = through_ros2_control if through else in_the_physics_step
     actions = make(given, chosen, controller, folder, setting, summary)
     if BOOLEANS[given["rviz"]]:
         actions.append(rviz(chosen.case.node))
-    return [tidy, *said, *actions]
+    return [*said, *actions]
+
+
+def temporary_folder(context: LaunchContext) -> Path:
+    """A folder that goes when the launch ends, also where it ends before anything has started."""
+    folder = Path(tempfile.mkdtemp(prefix="projected_control_gazebo_"))
+    context.register_event_handler(
+        OnShutdown(on_shutdown=lambda *_: shutil.rmtree(folder, ignore_errors=True))
+    )
+    return folder
 
 
 def in_the_physics_step(
@@ -131,11 +149,22 @@ def in_the_physics_step(
     summary: Path | None,
 ) -> list[Action]:
     """The controller is a part of Gazebo."""
-    find_gazebo()
     written = gazebo_world.write_files(
         folder, chosen.case.node, controller, chosen.values(), setting, summary=summary
     )
-    actions: list[Action] = [simulator(given, written.world, controller.rate)]
+    outcome = written.outcome
+
+    def ended(event: ProcessExited, context: LaunchContext) -> list[Action]:
+        reason = "" if context.is_shutdown else read_outcome(outcome)
+        return parts.fail(reason) if reason else parts.end_with(context, "Gazebo", event.returncode)
+
+    def judge(context: LaunchContext) -> list[Action]:
+        return [] if was_loaded(outcome) else parts.fail(read_outcome(outcome))
+
+    actions: list[Action] = [
+        simulator(given, written.world, controller.rate, ended),
+        TimerAction(period=LOADING_SECONDS, actions=[OpaqueFunction(function=judge)]),
+    ]
     if BOOLEANS[given["rviz"]]:
         actions.append(state_publisher(build.build_arm(controller).urdf))
     return actions
@@ -171,6 +200,10 @@ def through_ros2_control(
             "show": "false",
         }.items(),
     )
+
+    def ended(event: ProcessExited, context: LaunchContext) -> list[Action]:
+        return parts.end_with(context, "Gazebo", event.returncode)
+
     return [
         state_publisher(written.model.read_text(encoding="utf-8")),
         Node(
@@ -181,8 +214,11 @@ def through_ros2_control(
                 f"{gazebo_world.SENSOR_TOPIC}@geometry_msgs/msg/WrenchStamped[gz.msgs.Wrench",
             ],
             remappings=[(gazebo_world.SENSOR_TOPIC, "/wrench")],
+            on_exit=lambda event, context: parts.end_with(
+                context, "ros_gz_bridge", event.returncode
+            ),
         ),
-        simulator(given, written.world, controller.rate),
+        simulator(given, written.world, controller.rate, ended),
         first,
         parts.after(first, [second], "the joint state broadcaster"),
         parts.after(second, [ours], effort),
@@ -208,7 +244,12 @@ def rviz(controller: str) -> Node:
     )
 
 
-def simulator(given: dict[str, str], world: Path, rate: float) -> ExecuteProcess:
+def simulator(
+    given: dict[str, str],
+    world: Path,
+    rate: float,
+    ended: Callable[[ProcessExited, LaunchContext], list[Action]],
+) -> ExecuteProcess:
     """Gazebo itself; the launch ends with it."""
     seconds = choices.number(given, "seconds")
     iterations = ["--iterations", str(round(seconds * rate))] if seconds else []
@@ -217,16 +258,18 @@ def simulator(given: dict[str, str], world: Path, rate: float) -> ExecuteProcess
         cmd=["gz", "sim", "-r", *server, *iterations, str(world)],
         additional_env={"PYTHONPATH": python_path()},
         output="screen",
-        on_exit=lambda event, context: parts.end_with(context, "Gazebo", event.returncode),
+        on_exit=ended,
     )
 
 
-def require_gazebo() -> None:
+def require_gazebo(through_ros2_control: bool) -> None:
     """Say what to install where something is missing."""
     if shutil.which("gz") is None:
         raise ProjectedControlError(
             "Gazebo is not installed: apt install ros-$ROS_DISTRO-ros-gz and source its setup file"
         )
+    if not through_ros2_control:
+        find_gazebo()
 
 
 def python_path() -> str:

@@ -13,7 +13,7 @@ import yaml
 from projected_control.apps.launch import choices, gazebo_world
 from projected_control.apps.launch.gazebo_world import WorldOptions
 from projected_control.errors import ProjectedControlError
-from projected_control.ros.gazebo_system import RELEASES, find_gazebo
+from projected_control.ros.gazebo_modules import RELEASES, find_gazebo
 from projected_control.settings.files import read_parameter_file
 from projected_control.settings.nodes import FORCE, PASSIVE, checked, own_values
 
@@ -126,3 +126,11 @@ def test_without_gazebo_it_says_what_to_install(monkeypatch):
             monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(ProjectedControlError, match=r"gz\.sim8.*apt install ros-"):
         find_gazebo()
+
+
+def test_the_step_of_our_own_simulation_does_not_bound_gazebos_rate():
+    """simulation.step is 1 ms, and 2000 steps per second are no whole number of them each."""
+    settings = read_parameter_file(choices.arm_file("three_link_slider", "three_link_slider"))
+    start, _ = gazebo_world.start_in({**settings, "rate": 2000.0})
+    expected, _ = gazebo_world.start_in(settings)
+    assert start == pytest.approx(expected, abs=1e-12)

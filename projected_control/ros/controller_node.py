@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from time import monotonic, sleep
 from typing import Any
 
@@ -71,16 +71,18 @@ class ControllerNode(ManagedNode[ControllerSettings]):
         name = self.get_name()
         self._beats = self._loop_node.create_publisher(Header, f"{name}/heartbeat", QUEUE)
         self._states = self._loop_node.create_publisher(JointState, f"{name}/state", QUEUE)
-        self.create_subscription(JointTrajectory, "~/reference", self._on_reference, 10)
+        self._hear(JointTrajectory, "reference", self._on_reference)
         self.create_service(Trigger, "~/summary", self._on_summary)
         self._markers: Markers | None = None
         if self.settings.markers_rate:
             self.create_timer(1.0 / self.settings.markers_rate, self._draw)
         if isinstance(self.settings, ForceControllerSettings):
-            self.create_subscription(
-                Float64MultiArray, "~/force_reference", self._on_force_reference, 10
-            )
+            self._hear(Float64MultiArray, "force_reference", self._on_force_reference)
             self.create_service(Trigger, "~/tare", self._on_tare)
+
+    def _hear(self, kind: Any, topic: str, callback: Callable[[Any], None]) -> None:
+        """Listen to one of the node's own topics."""
+        self.create_subscription(kind, f"~/{topic}", callback, 10)
 
     # Lifecycle
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from time import monotonic
 from typing import Any
 
@@ -19,6 +20,7 @@ from projected_control.ros.controller_node import ControllerNode
 from projected_control.ros.messages import NANOSECONDS, StateWriter, clock_layout
 from projected_control.ros.state_topic import StateReporter
 from projected_control.ros.topics_port import QUEUE
+from projected_control.simulation.friction import FRICTIONLESS, JointFriction
 
 Array = NDArray[np.float64]
 
@@ -28,50 +30,67 @@ MOST_ROWS = 20_000
 TELL_EVERY = 10
 """Steps from one joint state and clock on the topics to the next."""
 
+HEARD = 100
+"""Messages of a topic that wait for their step; of more the oldest are forgotten."""
+
+TURNING = 4.0
+"""Velocities, in units of `JointFriction.blend`, below which dry friction is not known."""
+
 
 class Course:
     """Keeps the course of a run, thinned out, and how well it went (a `Listener`).
 
     Where there is a constraint whose force the sensor measures, λ is compared with what the model
-    says follows from the effort that was in force.
+    says follows from the effort that was in force and from friction. Dry friction is known of
+    joints that move only: about a turn of one of them nothing is compared.
 
     Args:
         loop: What runs.
-        compares: Whether λ is compared with the model's, which knows of no friction.
+        friction: Friction of the joints in Gazebo.
     """
 
-    def __init__(self, loop: ControlLoop, compares: bool) -> None:
+    def __init__(self, loop: ControlLoop, friction: JointFriction) -> None:
         self._loop, self._model = loop, loop.controller.model
+        self._friction = friction
+        self._slowest = TURNING * friction.blend if np.any(friction.coulomb) else -1.0
         self._expected: ForceSource | None = None
-        if compares and self._model.constraint is not None:
+        if self._model.constraint is not None:
             self._expected = ForceSource(self._model, "model", period=loop.controller.period)
         self._before = np.zeros(self._model.n)
         self._ticks = self._compared = 0
         self._squares = np.zeros(2)  # of λ as the model has it, and of what the sensor differs by
         self._residual = 0.0
         self._began, self._time = monotonic(), 0.0
-        self._rows: list[tuple[float, list[float], list[float]]] = []
-        self._every = TELL_EVERY
+        # Written to at once, so that the memory of a run does not grow with its course.
+        self._table = np.full((MOST_ROWS, 1 + self._model.k + self._model.m), np.nan)
+        self._rows, self._every = 0, TELL_EVERY
 
     def ticked(self, tick: Tick) -> None:
         self._residual = max(self._residual, float(np.linalg.norm(self._model.residual)))
         self._time = tick.state.stamp
         if self._ticks % self._every == 0:
             self._compare(tick)
-            error = tick.controller.error[0].tolist()
-            self._rows.append((tick.state.stamp, error, tick.multipliers.tolist()))
-            if len(self._rows) >= MOST_ROWS:  # keep every second one, and so from now on
-                self._rows, self._every = self._rows[::2], 2 * self._every
+            self._keep(tick)
         self._before[:] = tick.report.effort
         self._ticks += 1
 
     def waited(self) -> None:
         """Gazebo does not let us wait."""
 
+    def _keep(self, tick: Tick) -> None:
+        row, k = self._table[self._rows], self._model.k
+        row[0], row[1 : 1 + k] = tick.state.stamp, tick.controller.error[0]
+        row[1 + k :] = tick.multipliers
+        self._rows += 1
+        if self._rows == MOST_ROWS:  # keep every second one, and so from now on
+            self._rows, self._every = MOST_ROWS // 2, 2 * self._every
+            self._table[: self._rows] = self._table[::2].copy()
+
     def _compare(self, tick: Tick) -> None:
-        if self._expected is None or not self._before.any():
+        v = self._model.arm.v
+        if self._expected is None or not self._before.any() or np.abs(v).min() < self._slowest:
             return
-        expected = self._expected.at_present(self._before)
+        expected = self._expected.at_present(self._before + self._friction.effort(v))
         if np.isfinite(tick.multipliers).all():
             self._compared += 1
             self._squares += expected @ expected, np.sum((tick.multipliers - expected) ** 2)
@@ -90,7 +109,12 @@ class Course:
     @property
     def course(self) -> dict[str, Any]:
         """Time, errors and λ, one row per sample."""
-        return dict(zip(("time", "error", "lambda"), zip(*self._rows, strict=True), strict=True))
+        k, rows = self._model.k, self._table[: self._rows]
+        return {
+            "time": rows[:, 0].tolist(),
+            "error": rows[:, 1 : 1 + k].tolist(),
+            "lambda": rows[:, 1 + k :].tolist(),
+        }
 
 
 class GazeboController(ControllerNode):
@@ -100,13 +124,14 @@ class GazeboController(ControllerNode):
         kind: Kind of the controller.
 
     Attributes:
-        has_friction: Whether the joints in Gazebo have friction, of which our model knows nothing.
+        friction: Friction of the joints in Gazebo, of which the control law knows nothing.
     """
 
     def __init__(self, kind: str) -> None:
         self._port: SteppedArm | None = None
-        self.has_friction = False
+        self.friction = FRICTIONLESS
         self._course: Course | None = None
+        self._heard: list[Any] = []
         super().__init__(kind)
         self._to_be_started = False  # the first step of the physics starts it
         node = self._loop_node
@@ -116,10 +141,35 @@ class GazeboController(ControllerNode):
         self._steps = 0
         self._writer: StateWriter | None = None
 
+    def _hear(self, kind: Any, topic: str, callback: Callable[[Any], None]) -> None:
+        """Beside the executor, which would take all that has come at once: see `hear`."""
+        name = f"{self.get_name()}/{topic}"
+        subscription = self._loop_node.create_subscription(kind, name, callback, HEARD)
+        self._heard.append(subscription)
+
+    def hear(self) -> None:
+        """The next message of each topic: one per step, so that every value takes effect."""
+        for subscription in self._heard:
+            handle = subscription.handle
+            with handle:
+                taken = handle.take_message(subscription.msg_type, subscription.raw)
+            if taken is not None:
+                subscription.callback(taken[0])
+
     @property
     def needs_wrench(self) -> bool:
         """Whether there is a constraint whose force is worth measuring."""
         return self._loop is not None and self._loop.controller.model.constraint is not None
+
+    @property
+    def lives_on_wrench(self) -> bool:
+        """Whether the control law cannot do without the sensor."""
+        loop = self._loop
+        return (
+            loop is not None
+            and loop.controller.force is not None
+            and loop.force_source.needs_wrench
+        )
 
     @property
     def numbers(self) -> dict[str, Any]:
@@ -140,7 +190,7 @@ class GazeboController(ControllerNode):
         return self._port
 
     def _listeners(self, reporter: StateReporter) -> list[Any]:
-        self._course = Course(self._require_loop(), not self.has_friction)
+        self._course = Course(self._require_loop(), self.friction)
         return [reporter, self._course]
 
     def _check_neighbours(self, port: Port) -> None:

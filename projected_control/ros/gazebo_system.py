@@ -8,46 +8,39 @@ depends on how fast the computer is. Parameters, services and diagnostics are se
 from __future__ import annotations
 
 import functools
-import importlib
 import json
 import os
 import sys
-import threading
 import traceback
 from collections.abc import Callable
 from contextlib import ExitStack
 from time import monotonic
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from projected_control.errors import ProjectedControlError
+from projected_control.ros.gazebo_modules import find_gazebo
+from projected_control.ros.gazebo_outcome import RUNNING, write_outcome
+from projected_control.ros.gazebo_sensor import ForceSensor
+from projected_control.ros.gazebo_weld import Weld
 from projected_control.ros.realtime import quiet_interpreter
+from projected_control.simulation.friction import JointFriction
 
 Array = NDArray[np.float64]
-
-RELEASES = (
-    ("gz.sim8", "gz.math7", "sdformat14", "gz.transport13", "gz.msgs10"),  # Harmonic
-    ("gz.sim9", "gz.math8", "sdformat15", "gz.transport14", "gz.msgs11"),  # Ionic
-    ("gz.sim", "gz.math", "sdformat", "gz.transport", "gz.msgs"),  # Jetty and later
-)
-"""Python modules of Gazebo's releases, the one we know best first."""
 
 SPIN_SECONDS = 0.01
 """Between two looks at the node's parameters and services, by the clock [s]."""
 
-SENSOR_SECONDS = 0.5
-"""For which a step waits for the sensor's answer to the last one [s]."""
-
-SILENT_SENSOR_SECONDS = 0.002
-"""For which it waits for a sensor that did not answer the last time [s]."""
-
-SAY_AGAIN_STEPS = 5000
-"""Steps after which it is said again that the sensor does not answer."""
-
 FAILED = 3
 """Exit status of a Gazebo that was ended because our system failed."""
+
+RATE_TOLERANCE = 0.01
+"""By which the rate of the physics' steps may differ from the controller's."""
+
+WELDING_STEPS = 200
+"""After a reset, within which an arm that had been detached is on its slider again."""
 
 MOST_CALLBACKS = 50
 """That are served between two steps."""
@@ -64,13 +57,14 @@ def never_raises(method: Method) -> Method:
     """
 
     @functools.wraps(method)
-    def guarded(*arguments: Any) -> None:
+    def guarded(system: ArmSystem, *arguments: Any) -> None:
         try:
-            method(*arguments)
+            method(system, *arguments)
         except BaseException as error:
             known = isinstance(error, ProjectedControlError)
             reason = str(error) if known else traceback.format_exc()
             print(f"projected_control in Gazebo failed, and Gazebo ends: {reason}", file=sys.stderr)
+            write_outcome(system.outcome, reason)
             sys.stdout.flush()
             sys.stderr.flush()
             os._exit(FAILED)
@@ -78,86 +72,23 @@ def never_raises(method: Method) -> Method:
     return cast(Method, guarded)
 
 
-class Gazebo(NamedTuple):
-    """The modules of the release at hand."""
-
-    sim: Any
-    transport: Any
-    wrench: Any
-
-
-def find_gazebo() -> Gazebo:
-    """Import Gazebo's Python modules.
-
-    Raises:
-        ProjectedControlError: Where there are none, with what to install.
-    """
-    missing = {}
-    for sim, math, sdf, transport, messages in RELEASES:
-        try:
-            for name in (math, sdf):  # the others, and Gazebo's own loader, need their types
-                importlib.import_module(name)
-            return Gazebo(
-                importlib.import_module(sim),
-                importlib.import_module(transport),
-                importlib.import_module(f"{messages}.wrench_pb2").Wrench,
-            )
-        except ImportError as error:
-            missing[sim] = str(error)
-    names = "; ".join(f"{name}: {reason}" for name, reason in missing.items())
-    raise ProjectedControlError(
-        f"Gazebo's Python modules are not installed ({names}): apt install "
-        "ros-$ROS_DISTRO-ros-gz, or python3-gz-sim8 and python3-gz-transport13 from "
-        "packages.osrfoundation.org"
-    )
-
-
-class SensorTopic:
-    """The newest wrench of a sensor in Gazebo, and waiting for it.
-
-    Args:
-        gazebo: Its modules.
-        topic: Topic of the sensor.
-    """
-
-    def __init__(self, gazebo: Gazebo, topic: str) -> None:
-        self._arrived = threading.Condition()
-        self._count = 0
-        self._wrench = np.zeros(6)
-        self.topic = topic
-        self._node = gazebo.transport.Node()
-        if not self._node.subscribe(gazebo.wrench, topic, self._on_wrench):
-            raise ProjectedControlError(f"cannot listen to {topic} of Gazebo")
-
-    def _on_wrench(self, message: Any) -> None:
-        force, torque = message.force, message.torque
-        with self._arrived:
-            self._wrench[:] = force.x, force.y, force.z, torque.x, torque.y, torque.z
-            self._count += 1
-            self._arrived.notify_all()
-
-    def after(self, count: int, seconds: float) -> Array | None:
-        """The wrench once this many have come; None where they do not come within this time [s]."""
-        with self._arrived:
-            if not self._arrived.wait_for(lambda: self._count >= count, seconds):
-                return None
-            return self._wrench.copy()
-
-    @property
-    def count(self) -> int:
-        """How many have come."""
-        return self._count
-
-
 class ArmSystem:
-    """The system: Gazebo calls `configure` once, `pre_update` before every step."""
+    """The system: Gazebo calls `configure` once, `pre_update` before every step.
+
+    Attributes:
+        outcome: Path of the file for `write_outcome`; empty for none.
+    """
+
+    outcome = ""
 
     @never_raises
     def configure(self, entity: int, sdf: Any, ecm: Any, event_manager: Any) -> None:
         """Find the joints; start the node."""
-        self._gazebo = find_gazebo()
         with open(sdf.get_string("settings"), encoding="utf-8") as file:
             bridge = json.load(file)
+        self.outcome = bridge.get("outcome", "")
+        write_outcome(self.outcome, RUNNING)
+        self._gazebo = find_gazebo()
         self._start = np.array(list(bridge["start"].values()))
         model = self._gazebo.sim.Model(entity)
         self._joints = [
@@ -166,12 +97,11 @@ class ArmSystem:
         for joint in self._joints:
             joint.enable_position_check(ecm, True)
             joint.enable_velocity_check(ecm, True)
-        self._sensor = SensorTopic(self._gazebo, bridge["sensor"])
-        self._sensed = 0
+        self._sensor = ForceSensor(self._gazebo, bridge["sensor"], self._complain)
+        self._weld = Weld(self._gazebo, bridge["weld"])
         self._spun = 0.0
-        self._to_start = True
+        self._to_start, self._unwelded = True, 0
         self._summary = bridge.get("summary", "")
-        self._silent_steps = 0
         self._quiet = ExitStack()
         self._open_node(bridge)
         self._quiet.enter_context(quiet_interpreter())
@@ -187,7 +117,7 @@ class ArmSystem:
         arguments = ["--ros-args", "--params-file", bridge["parameters"]]
         rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
         self._node = GazeboController(bridge["node"])
-        self._node.has_friction = bool(bridge.get("friction"))
+        self._node.friction = JointFriction(**bridge.get("friction", {}))
         self._executor = SingleThreadedExecutor()
         self._executor.add_node(self._node)
         self._node.trigger_configure()
@@ -198,6 +128,7 @@ class ArmSystem:
     def pre_update(self, info: Any, ecm: Any) -> None:
         """Read, decide, apply."""
         self._serve()
+        self._node.hear()
         if info.paused:
             return
         state = self._read(ecm)
@@ -205,10 +136,11 @@ class ArmSystem:
             return
         q, v = state
         time = info.sim_time.total_seconds()
-        wrench = self._measure()
+        wrench = self._sensor.next() if self._node.needs_wrench else None
         effort = self._node.step(time, q, v, wrench)
-        if self._to_start and self._node.settings.autostart:
+        if self._to_start and self._node.settings.autostart and self._is_welded():
             self._to_start = False
+            self._require_fit(info.dt.total_seconds(), wrench)
             self._node.trigger_activate()
             effort = self._node.step(time, q, v, wrench)
         for joint, value in zip(self._joints, effort.tolist(), strict=True):
@@ -216,16 +148,15 @@ class ArmSystem:
 
     @never_raises
     def reset(self, info: Any, ecm: Any) -> None:
-        """The world begins anew, and so does the controller."""
-        self._node.get_logger().info(
-            "reset; if the slider was detached, it stays so: pause, reset, "
-            "gz topic -t /slider/attach -m gz.msgs.Empty -p '', then run"
-        )
+        """The world begins anew, and so does the controller, on its slider."""
+        self._weld.begin()
+        self._unwelded = 0
         if self._node.active:
             self._node.trigger_deactivate()
-        self._sensed = self._sensor.count
+        self._sensor.forget()
         self._to_start = True
 
+    @never_raises
     def shutdown(self) -> None:
         """The world ends."""
         import rclpy
@@ -234,6 +165,7 @@ class ArmSystem:
         if self._summary:
             with open(self._summary, "w", encoding="utf-8") as file:
                 json.dump(self._node.numbers, file, indent=2)
+        write_outcome(self.outcome, self._node.trouble)
         self._node._leave_active()
         self._executor.shutdown()
         self._node.destroy_node()
@@ -267,25 +199,29 @@ class ArmSystem:
         q = self._start + np.array([position[0] for position in positions])
         return q, np.array([velocity[0] for velocity in velocities])
 
-    def _measure(self) -> Array | None:
-        """The wrench from the sensor, which answers once per step; None where it does not."""
-        if not self._node.needs_wrench:
-            return None
-        self._sensed += 1
-        patience = SENSOR_SECONDS if self._silent_steps == 0 else SILENT_SENSOR_SECONDS
-        wrench = self._sensor.after(self._sensed, patience)
-        if wrench is not None:
-            self._silent_steps = 0
-            return wrench
-        self._sensed = self._sensor.count
-        self._silent_steps += 1
-        if self._silent_steps == 1 or self._silent_steps % SAY_AGAIN_STEPS == 0:
-            self._node.get_logger().error(
-                f"the force-torque sensor in Gazebo does not answer on {self._sensor.topic}: has "
-                "the world the system gz-sim-forcetorque-system, and is the sensor's update_rate "
-                "that of the physics?"
+    def _is_welded(self) -> bool:
+        """Whether the arm is on its slider, or will not be any more."""
+        if self._weld.holds():
+            return True
+        self._unwelded += 1
+        if self._unwelded < WELDING_STEPS:
+            return False
+        self._complain("after the reset the arm is not on its slider: end Gazebo, and begin anew")
+        return True
+
+    def _require_fit(self, step: float, wrench: Array | None) -> None:
+        """Refuse a world in which the controller could not do its work."""
+        rate = self._node.settings.rate
+        if abs(step * rate - 1.0) > RATE_TOLERANCE:
+            raise ProjectedControlError(
+                f"the world's physics makes steps of {1e3 * step:g} ms, {1.0 / step:g} per second, "
+                f"and the controller's rate is {rate:g} Hz: set rate, or max_step_size"
             )
-        return None
+        if wrench is None and self._node.lives_on_wrench:
+            raise ProjectedControlError(f"force control needs a sensor: {self._sensor.complaint}")
+
+    def _complain(self, text: str) -> None:
+        self._node.get_logger().error(text)
 
 
 def get_system() -> ArmSystem:

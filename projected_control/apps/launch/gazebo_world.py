@@ -30,6 +30,9 @@ from projected_control.settings.nodes import (
 SENSOR_TOPIC = "/tip_sensor"
 """Gazebo topic on which the force-torque sensor of urdf/gazebo.xacro publishes."""
 
+WELD_TOPIC = "/slider"
+"""Gazebo topics of its DetachableJoint system, which welds the tip to the slider, begin so."""
+
 
 class GazeboFiles(NamedTuple):
     """What was written.
@@ -40,6 +43,7 @@ class GazeboFiles(NamedTuple):
         bridge: What `projected_control.ros.gazebo_system` reads, if the controller is in Gazebo.
         parameters: Parameters of the controller.
         controllers: Controllers of ros2_control, if the arm is behind it.
+        outcome: In which our system in Gazebo says what became of it (`ros.gazebo_outcome`).
     """
 
     world: Path
@@ -47,6 +51,7 @@ class GazeboFiles(NamedTuple):
     bridge: Path
     parameters: Path
     controllers: Path
+    outcome: Path
 
 
 class WorldOptions(NamedTuple):
@@ -70,7 +75,9 @@ PLAIN = WorldOptions()
 
 def start_in(settings: Mapping[str, Any]) -> tuple[dict[str, float], float]:
     """Joint positions at the start, on the constraint, and the tip's place along the slider [m]."""
-    hardware = build.build_plant(SimulatedArmSettings.of(own_values(ARM, settings)))
+    arm_settings = SimulatedArmSettings.of(own_values(ARM, settings))
+    step = {"simulation.step": 1.0 / arm_settings.rate}  # of our own simulation, not of Gazebo's
+    hardware = build.build_plant(arm_settings.changed(step))
     arm, q = hardware.plant.model.arm, hardware.plant.q
     for frame in ("tip", "slider"):
         if frame not in arm.frame_names:
@@ -116,7 +123,9 @@ def write_files(
         "parameters": str(files.parameters),
         "start": start_in(settings)[0],
         "sensor": SENSOR_TOPIC,
-        "friction": setting.friction,
+        "weld": WELD_TOPIC,
+        "friction": _friction(setting),
+        "outcome": str(files.outcome),
         "summary": "" if summary is None else str(summary),
     }
     files.bridge.write_text(json.dumps(bridge, indent=2), encoding="utf-8")
@@ -165,7 +174,13 @@ def write_ros2_control_files(
 
 def _files(folder: Path) -> GazeboFiles:
     names = ("world.sdf", "arm.urdf", "bridge.json", "controller.yaml", "controllers.yaml")
-    return GazeboFiles(*(folder / name for name in names))
+    return GazeboFiles(*(folder / name for name in (*names, "outcome.txt")))
+
+
+def _friction(setting: WorldOptions) -> dict[str, float]:
+    """Of every joint, in the terms of `JointFriction`."""
+    kinds = ("coulomb", "viscous") if setting.friction else ()
+    return {kind: FRICTION[f"friction.{kind}"][0] for kind in kinds}
 
 
 def _parameter_file(settings: Mapping[str, Any]) -> str:
@@ -183,9 +198,8 @@ def _write_scene(
     given = dict(item.split(":=", 1) for item in controller.robot_description_arguments)
     given |= pose_arguments(settings)
     if setting.friction:
-        coulomb, viscous = (FRICTION[f"friction.{kind}"][0] for kind in ("coulomb", "viscous"))
-        given |= {"friction": repr(coulomb), "damping": repr(viscous)}
-    given |= {"sensor_rate": repr(controller.rate)}
+        friction = _friction(setting)
+        given |= {"friction": repr(friction["coulomb"]), "damping": repr(friction["viscous"])}
     given |= {"gazebo": "true", "yaw": repr(setting.yaw), **arguments}
     description = build.description_file(controller.robot_description_file)
     files.model.write_text(read_description(description, given).urdf, encoding="utf-8")
