@@ -43,6 +43,7 @@ def prepare_change(
             desired = build.build_force_reference(settings, force)
             changes.append(lambda loop, time: loop.set_force_reference(desired))
     if "payload" in groups:
+        build.check_payload(model.arm, settings.payload)
         changes.append(
             lambda loop, time: build.set_payload(loop.controller.model.arm, settings.payload)
         )

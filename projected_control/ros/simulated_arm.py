@@ -78,6 +78,7 @@ class SimulatedArmNode(ManagedNode[SimulatedArmSettings]):
         disturbance = np.asarray(settings.disturbance.effort or np.zeros(n), dtype=np.float64)
         if disturbance.shape != (n,):
             raise InvalidValue(f"disturbance.effort must have {n} numbers, got {disturbance.size}")
+        build.check_payload(self._arm.plant.model.arm, settings.payload)
         sensor = ForceSensor(settings.sensor.noise, settings.sensor.delay)
         if physics is None:
             return

@@ -85,10 +85,19 @@ def build_arm(settings: ConstrainedArmSettings) -> Arm:
     return arm
 
 
-def set_payload(arm: Arm, payload: groups.Payload) -> None:
-    """Let an arm carry what the settings say."""
+def check_payload(arm: Arm, payload: groups.Payload) -> None:
+    """Refuse a load that the arm cannot carry."""
     if payload.mass > 0.0 and not payload.link:
         raise InvalidValue("payload.mass is given: payload.link must say which link carries it")
+    if len(payload.centre) not in (0, 3):
+        raise InvalidValue(f"payload.centre must have 3 numbers, got {len(payload.centre)}")
+    if payload.link:
+        arm.attachment(payload.link)
+
+
+def set_payload(arm: Arm, payload: groups.Payload) -> None:
+    """Let an arm carry what the settings say."""
+    check_payload(arm, payload)
     if payload.link:
         arm.set_payload(payload.link, payload.mass, payload.centre or (0.0, 0.0, 0.0))
 

@@ -36,6 +36,10 @@ def stranger(fleet: Fleet, name: str) -> Iterator[Any]:
         node.destroy_node()
 
 
+LONG = pytest.mark.long
+"""The same once more with other words or numbers: for `make test-long`."""
+
+
 def follow(fleet: Fleet, **more: Any) -> Any:
     """An arm and a controller at work, and all commands."""
     commands = fleet.record(Float64MultiArray, COMMANDS)
@@ -46,7 +50,15 @@ def follow(fleet: Fleet, **more: Any) -> Any:
     return commands
 
 
-@pytest.mark.parametrize("numbers", [[9.0, 9.0, 9.0], [NAN, NAN, NAN], [1.0, 2.0], [0.5] * 40])
+@pytest.mark.parametrize(
+    "numbers",
+    [
+        [9.0, 9.0, 9.0],
+        [NAN, NAN, NAN],
+        pytest.param([1.0, 2.0], marks=LONG),
+        pytest.param([0.5] * 40, marks=LONG),
+    ],
+)
 def test_the_first_foreign_command_ends_it(fleet: Fleet, numbers: list[float]) -> None:
     """Not the next look at the graph of ROS: a handful of ticks, zero, and the reason."""
     commands = follow(fleet)
@@ -67,7 +79,14 @@ def test_the_first_foreign_command_ends_it(fleet: Fleet, numbers: list[float]) -
     assert all(np.isfinite(state.effort).all() for state in states.drain())
 
 
-@pytest.mark.parametrize("name", ["my_watchdog", "watchdog_of_somebody", f"{WATCHDOG}_watch"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param("my_watchdog", marks=LONG),
+        pytest.param("watchdog_of_somebody", marks=LONG),
+        f"{WATCHDOG}_watch",
+    ],
+)
 def test_a_name_does_not_make_a_watchdog(fleet: Fleet, name: str) -> None:
     """Only the configured watchdog may be there, and here none is."""
     follow(fleet)

@@ -34,7 +34,7 @@ from projected_control.settings import build
 from projected_control.settings.nodes import ARM, FORCE, checked, own_values, parameters_of
 
 SETTINGS = {**THREE_LINK, "lockstep": True, "autostart": False}
-SETS, MESSAGES = 10_000, 10_000
+SETS, MESSAGES = 4_000, 10_000
 
 
 @pytest.fixture

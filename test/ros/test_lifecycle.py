@@ -122,6 +122,7 @@ def test_deactivated_it_stays_so(fleet: Fleet) -> None:
     assert fleet.change(ARM, "activate")
 
 
+@pytest.mark.long
 def test_processes_restart(fleet: Fleet) -> None:
     """Three times; no process of theirs is left, and all end well."""
     watchdog = {"joints": SETTINGS["joints"], "timeout": 10.0, "diagnostics_rate": 20.0}
