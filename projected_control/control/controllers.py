@@ -54,7 +54,7 @@ class Controller:
         self.margins = self._terms.margins
         self.margins[:] = 1.0
         self.effort = Effort(*self._terms.effort)
-        self._terms.periodic[:] = model.coordinates.periodic
+        self._terms.topology[:] = model.coordinates.topology
         self.gains = gains
         self._terms.gains[:] = gains.array(model.k)
         self._blend = Blend(self._terms.gains, self._terms.gains_blend)

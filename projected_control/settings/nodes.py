@@ -88,7 +88,7 @@ class MovedArmSettings(ConstrainedArmSettings):
     constraint: groups.ControllerConstraint = group(groups.ControllerConstraint)
     joint_offsets: Numbers = parameter((), "Added to the positions that the arm reports, one number per joint, where its zero is not the description's; empty for none", "rad or m", minimum=-groups.LARGE, maximum=groups.LARGE)
     effort_includes_gravity: bool = parameter(True, "Efforts carry the arm's weight; false for arms whose firmware does (UR, Franka)")
-    coordinates: Words = parameter((), "Independent coordinates: link.x, link.y, link.z, link.angle (in the plane of motion), centre_of_mass.x, .y or .z, a joint's name, or a name of coordinate.names", required=True)
+    coordinates: Words = parameter((), "Independent coordinates: link.x, link.y, link.z, link.angle (in the plane of motion), link.rx, link.ry and link.rz (orientation), centre_of_mass.x, .y or .z, a joint's name, or a name of coordinate.names", required=True)
     gains: groups.Gains = group(groups.Gains)
     metric: groups.Metric = group(groups.Metric)
     limits: groups.Limits = group(groups.Limits)
