@@ -515,7 +515,7 @@ def test_limits_come_from_the_description_unless_given():
 
 def test_a_joint_without_a_motor_may_have_no_effort():
     arm = Arm.from_urdf(
-        slider_crank_case()[0].urdf.replace('effort="100"', 'effort="0"'), passive=["joint_2"]
+        slider_crank_case()[0].urdf.replace('effort="100.0"', 'effort="0"'), passive=["joint_2"]
     )
     assert Limits.of(arm, effort=[5.0, 0.0]).effort[1] == 0.0
     with pytest.raises(InvalidValue, match="effort limits must be positive"):

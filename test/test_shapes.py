@@ -88,5 +88,5 @@ def test_a_stack_is_drawn_with_each_part_where_it_is():
 @pytest.mark.parametrize("name", sorted(KINDS))
 def test_every_kind_can_be_asked_for_shapes(name):
     shapes = KINDS[name]("tip", "link_2").shapes(0.3)
-    by_hand = name in ("own", "own with bias", "joint and heading")
-    assert bool(shapes) != by_hand
+    nowhere = ("own", "own with bias", "joint and heading", "gear", "lock")
+    assert bool(shapes) != (name in nowhere)
