@@ -64,13 +64,27 @@ def stiff_constraint(t: Terms, c: ControlTerms) -> None:
 
 
 @compiled
+def free_motion(d: float, stop: bool, t: Terms, c: ControlTerms) -> None:
+    """u_p = w = P (K₀ (q₀ − q) − (d + D₀) q̇), in the metric's coordinates; no posture in a stop."""
+    K_0, D_0 = c.posture_gains[0], c.posture_gains[1]
+    if stop or (K_0 == 0.0 and D_0 == 0.0):
+        matvec(t.P, t.v, c.u_p, -d)
+        return
+    for i in range(t.v.size):
+        away = t.sqrt_metric[i] * (c.posture[i] - t.q[i])
+        c.full[i] = K_0 * away - (d + D_0) * t.v[i]
+    matvec(t.P, c.full, c.u_p)
+
+
+@compiled
 def motion_effort(stop: bool, stiff: bool, t: Terms, c: ControlTerms) -> None:
     """u_p, full = h + M u_p and tangent = P full, in the metric's coordinates; error and margins.
 
-        u_p = w + A⁺b + (J_θ P)⁺ a,   w = −d P q̇,
+        u_p = w + A⁺b + (J_θ P)⁺ a,   w = P (K₀ (q₀ − q) − (d + D₀) q̇),
         a   = θ̈_d + G_D ė + G_P e − J̇_θ q̇ − J_θ (w + A⁺b)
 
-    w damps what motion the coordinates leave free. (J_θ P)⁺ = P (J_θ P)⁺ keeps A u_p = b.
+    w damps what motion the coordinates leave free, and draws it to the posture q₀: a takes away
+    again what of w moves the coordinates. (J_θ P)⁺ = P (J_θ P)⁺ keeps A u_p = b.
 
     Args:
         stop: Leave the reference aside and brake all motion instead.
@@ -89,7 +103,7 @@ def motion_effort(stop: bool, stiff: bool, t: Terms, c: ControlTerms) -> None:
     if stiff:
         stiff_constraint(t, c)
 
-    matvec(P, t.v, u_p, -max(d, STOP_DAMPING) if stop else -d)
+    free_motion(max(d, STOP_DAMPING) if stop else d, stop, t, c)
     matvec_add(A_pinv, b, u_p)
     if not stop:
         for i in range(a.size):

@@ -40,6 +40,8 @@ class ControlTerms(NamedTuple):
     gains: Annotated[Array, Part("3, k", "G_P, G_D and null-space damping d.")]
     all_gains: Annotated[Array, Part("3 * k", "The same, as one vector.", at="gains")]
     gains_blend: Annotated[Array, Part(BLEND.length_with(size="3 * k"), "See `BlendTerms`.")]
+    posture: Annotated[Array, Part("n", "q₀, where free motions are drawn to, in joint units.")]
+    posture_gains: Annotated[Array, Part("2", "K₀ [1/s²] and D₀ [1/s]; zero for none.")]
     period: Annotated[Array, Part("1", "Period of the loop [s].")]
     topology: Annotated[Array, Part("k", "`Topology` of each coordinate.")]
     error: Annotated[Array, Part("2, k", "e = θ_d − θ and ė; of a rotation log(R_d Rᵀ), ω_d − ω.")]

@@ -90,6 +90,7 @@ class MovedArmSettings(ConstrainedArmSettings):
     effort_includes_gravity: bool = parameter(True, "Efforts carry the arm's weight; false for arms whose firmware does (UR, Franka)")
     coordinates: Words = parameter((), "Independent coordinates: link.x, link.y, link.z, link.angle (in the plane of motion), link.rx, link.ry and link.rz (orientation), centre_of_mass.x, .y or .z, a joint's name, or a name of coordinate.names", required=True)
     gains: groups.Gains = group(groups.Gains)
+    posture: groups.Posture = group(groups.Posture)
     metric: groups.Metric = group(groups.Metric)
     limits: groups.Limits = group(groups.Limits)
     reference: groups.Reference = group(groups.Reference)
