@@ -78,7 +78,7 @@ def test_rotation_vectors_are_scipys(a, b, scale):
     phi=VECTORS, rate=VECTORS, second=VECTORS, scale=st.sampled_from([0.0, 0.01, 0.04, 1.0, 3.0])
 )
 def test_angular_motion_is_the_derivative(phi, rate, second, scale):
-    """ω and ω̇ against central differences of exp: 1e-8 and 1e-6."""
+    """ω and ω̇ against central differences of exp: 1e-7 and 1e-5."""
     phi, rate, second = scale * np.array(phi), np.array(rate), np.array(second)
 
     def at(t):
