@@ -410,20 +410,20 @@ COORDINATES.add(
 )
 COORDINATES.add(
     CoordinateKind(
-        "position",
-        "link.x, link.y, link.z",
-        "a component of the position of a link's origin, in the world",
-        "m",
-        _read_position,
-    )
-)
-COORDINATES.add(
-    CoordinateKind(
         "orientation",
         "link.rx, link.ry, link.rz",
         "a link's orientation: the three numbers of its rotation vector, in the world",
         "rad",
         _read_orientation,
+    )
+)
+COORDINATES.add(
+    CoordinateKind(
+        "position",
+        "link.x, link.y, link.z",
+        "a component of the position of a link's origin, in the world",
+        "m",
+        _read_position,
     )
 )
 COORDINATES.add(
