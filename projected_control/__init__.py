@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         MotionController,
         MotionGains,
         PassiveJointController,
+        Posture,
     )
     from projected_control.control.force_source import ForceSource
     from projected_control.control.guard import Guard
@@ -111,6 +112,7 @@ __all__ = [
     "PointOnPlane",
     "PointOnSphere",
     "Port",
+    "Posture",
     "ProjectedControlError",
     "RawState",
     "Reference",
@@ -141,7 +143,7 @@ _HOMES = {
     ),
     "control": (
         "Controller ForceController ForceGains Law MotionController MotionGains "
-        "PassiveJointController"
+        "PassiveJointController Posture"
     ),
     "model.coordinates": "Coordinate Coordinates",
     "errors": "ProjectedControlError",

@@ -31,6 +31,7 @@ from launch.launch_service import LaunchService
 from ros_domain import free_domain
 
 from projected_control.errors import ProjectedControlError
+from projected_control.settings.nodes import TASKS
 
 FILE = Path(__file__).parents[1] / "launch" / "simulation.launch.py"
 CONTROLLERS = {
@@ -115,7 +116,7 @@ def test_every_argument_is_described_and_has_a_default(file):
         if isinstance(entity, DeclareLaunchArgument)
     }
     names = {"controller", "arm", "preset", "lockstep", "rate", "seconds", "friction", "show"}
-    names |= {"namespace", "joint_states", "wrench"}
+    names |= {"namespace", "joint_states", "wrench", "task"}
     assert set(declared) == names
     for argument in declared.values():
         assert argument.default_value is not None
@@ -130,9 +131,17 @@ def test_each_choice_starts_an_arm_a_watchdog_and_its_controller(file, controlle
     assert started == {CONTROLLERS[controller], *HELPERS}
 
 
+@pytest.mark.parametrize("task", TASKS)
+def test_each_task_starts_the_controller_that_fits_it(file, task):
+    actions = file.start(context_of(file, task=task))
+    started = {action.node_executable for action in actions if hasattr(action, "node_executable")}
+    assert started == {TASKS[task].node, *HELPERS}
+
+
 @pytest.mark.parametrize(
     ("given", "reason"),
     [
+        ({"task": "six_bar"}, "unknown task 'six_bar'; there are: .*five_bar"),
         ({"controller": "magic"}, "controller.*magic.*Valid options are.*motion"),
         ({"preset": "soft"}, "preset 'soft' is neither a path .* nor one of gentle"),
         ({"preset": "/nowhere/mine.yaml"}, "cannot read /nowhere/mine.yaml"),

@@ -1,16 +1,27 @@
-"""A delay that is longer than was thought: both loops are judged for it."""
+"""A delay that is longer than was thought, a load that is taken up, an arm without limits."""
+
+import re
+from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from arms import slider_model
+from arms import random_urdf, slider_model
 
 pytest.importorskip("rclpy", reason="the room of ROS imports it")
 
 from projected_control.control import ForceController, ForceGains, MotionController, MotionGains
+from projected_control.control.activation import CannotStart
 from projected_control.control.loop import ControlLoop
 from projected_control.control.references import Constant
 from projected_control.errors import UnstableForceLoop, UnstableMotionLoop
-from projected_control.ros.live_changes import allow_for_delay
+from projected_control.ros.controller_node import ControllerNode
+from projected_control.ros.live_changes import allow_for_delay, prepare_change
+from projected_control.settings import build
+from projected_control.settings.files import read_parameter_file
+from projected_control.settings.nodes import MOTION, MotionControllerSettings
+
+CONFIG = Path(__file__).parents[1] / "config"
 
 
 def hybrid(stiffness: float = 10.0, damping: float = 6.0) -> ControlLoop:
@@ -43,3 +54,45 @@ def test_a_longer_delay_counts_in_the_motion_loop():
     allow_for_delay(loop, 1)
     with pytest.raises(UnstableMotionLoop, match=r"tip\.x"):
         allow_for_delay(loop, 3)
+
+
+def test_a_load_is_taken_up_live():
+    """4 kg at the tip: from the next state on M has 4 JᵀJ more, and without it again as before."""
+    given = read_parameter_file(CONFIG / "three_link_slider.yaml")
+    known = {name: value for name, value in given.items() if not name.startswith("simulation.")}
+    settings = MotionControllerSettings.of({**known, "payload.link": "tip"})
+    loop = build.build_loop(MOTION, settings)
+    arm, q = loop.controller.model.arm, np.array([0.3, 0.5, -0.2])
+    empty = arm.update(q, np.zeros(3)).M.copy()
+    J = arm.frame("tip").jacobian[:3].copy()
+    for mass in (4.0, 0.0):
+        changed = settings.changed({"payload.mass": mass})
+        prepare_change(loop, changed, ["payload.mass"], running=True)(loop, 0.0)
+        found = arm.update(q, np.zeros(3)).M
+        np.testing.assert_allclose(found, empty + mass * J.T @ J, atol=1e-12)
+
+
+NO_LIMITS = {
+    "robot_description": re.sub(r' (effort|velocity)="[^"]*"', "", random_urdf(3, 7)),
+    "constraint.kind": "none",
+    "coordinates": ["joint_1"],
+}
+GIVEN = {"limits.effort": [1e3], "limits.velocity": [5.0]}
+
+
+@pytest.mark.parametrize("given", [{}, *({name: value} for name, value in GIVEN.items()), GIVEN])
+@pytest.mark.parametrize("hardware", ["ros2_control", "topics"])
+def test_a_real_arm_does_not_move_without_limits(hardware, given):
+    """Neither in the description nor in the settings: not activated; in simulation it is."""
+    settings = MotionControllerSettings.of({**NO_LIMITS, **given, "hardware": hardware})
+    loop = build.build_loop(MOTION, settings)
+    loop.controller.hold(np.full(7, 0.4))
+    node, port = SimpleNamespace(settings=settings), SimpleNamespace(delay=1)
+    if hardware == "topics" or given == GIVEN:
+        ControllerNode._prepare(node, loop, port)
+        return
+    missing = [what for what in ("effort", "velocity") if f"limits.{what}" not in given]
+    with pytest.raises(CannotStart, match="does not move without limits") as refused:
+        ControllerNode._prepare(node, loop, port)
+    for what in ("effort", "velocity"):
+        assert (f"joint_7 ({what})" in str(refused.value)) is (what in missing)

@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 from projected_control.apps.demo.case import settings_for
+from projected_control.apps.launch import choices
 from projected_control.control.references import ReferencePoint
+from projected_control.errors import UnknownName
 from projected_control.ports import run
 from projected_control.settings import build
 from projected_control.settings.nodes import TASKS
@@ -49,6 +51,22 @@ def test_two_arms_hold_the_internal_force():
     run(loop, arm, settings.ticks)
     names = loop.controller.model.constraint.row_names
     assert arm.plant.state.multipliers[names.index("grip.ty")] == pytest.approx(-10.0, abs=0.2)
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_a_task_in_launch_arguments_stands_for_arm_and_controller(task):
+    """Whatever controller:= says, and every node's settings are complete and sound."""
+    given = {"task": task, "controller": "force", "arm": "auto", "preset": "paper"}
+    chosen = choices.choose({**given, "friction": "false"})
+    assert chosen.case is TASKS[task]
+    assert set(chosen.joints) == set(build.build_arm(chosen.layers.arm()).joint_names)
+    assert choices.require_sound(chosen, chosen.settings(chosen.case.node, {})) is not None
+
+
+def test_an_unknown_task_in_launch_arguments_is_refused_with_the_known():
+    given = {"task": "six_bar", "controller": "force", "arm": "auto", "preset": "paper"}
+    with pytest.raises(UnknownName, match=r"unknown task 'six_bar'; there are: .*five_bar"):
+        choices.choose({**given, "friction": "false"})
 
 
 def test_tasks_are_the_mechanisms_with_a_description_and_a_file():

@@ -32,7 +32,7 @@ from projected_control.control.references import Sine, Sines
 from projected_control.control.state import RawState
 from projected_control.errors import InvalidValue, UnknownName
 from projected_control.model.constrained_arm import ConstrainedArm
-from projected_control.model.coordinates import Coordinates
+from projected_control.model.coordinates import Coordinate, Coordinates
 from projected_control.native import build, exports, library
 from projected_control.native.arm import NativeArm
 from projected_control.native.engine import NATIVE, NUMBA, NativeTick, use_engine
@@ -143,6 +143,16 @@ def test_every_kind_of_constraint_gives_the_same_bits(arm, kind):
         return loop_of(Law.PIDC, model)
 
     assert_same_bits(make, count=46)
+
+
+@native
+def test_an_orientation_gives_the_same_bits():
+    def loop():
+        held = spatial_model()
+        theta = Coordinates([Coordinate.position("end_6", "z"), *Coordinate.orientation("end_7")])
+        return loop_of(Law.HYBRID, ConstrainedArm(held.arm, held.constraint, theta))
+
+    assert_same_bits(loop)
 
 
 @native

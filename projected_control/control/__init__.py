@@ -12,7 +12,7 @@ from projected_control.control.controllers import (
     PassiveJointController,
 )
 from projected_control.control.force import AntiWindup, ForceGains
-from projected_control.control.gains import BLEND_SECONDS, MotionGains
+from projected_control.control.gains import BLEND_SECONDS, MotionGains, Posture
 from projected_control.control.law import Law
 from projected_control.control.stability import ForceLoop
 from projected_control.control.terms import Effort
@@ -29,4 +29,5 @@ __all__ = [
     "MotionController",
     "MotionGains",
     "PassiveJointController",
+    "Posture",
 ]

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from projected_control import validate
 from projected_control.control.force import ForceGains, ForceLoopState
-from projected_control.control.gains import BLEND_SECONDS, Blend, MotionGains
+from projected_control.control.gains import BLEND_SECONDS, Blend, MotionGains, Posture
 from projected_control.control.law import Law, compute
 from projected_control.control.mailbox import Mailbox, advance_gains
 from projected_control.control.passive import CONTROLLABILITY_TOLERANCE
@@ -29,6 +29,7 @@ class Controller:
         mailbox: Where new gains wait for the next tick.
         period: Period of the loop [s].
         gains: In force, or blending in.
+        posture: Where free motions are drawn to; None where they are only damped.
         motion: The reference: rows θ_d, θ̇_d, θ̈_d, 3 × k; written by whoever plans.
         error: Rows e = θ_d − θ and ė of the last tick, 2 × k.
         margins: Independence of the coordinates, and controllability of passive joints (1 where
@@ -38,6 +39,7 @@ class Controller:
     """
 
     force: ForceLoopState | None = None
+    posture: Posture | None = None
 
     def __init__(self, model: ConstrainedArm, gains: MotionGains, period: float, law: Law) -> None:
         if model.coordinates is None:
@@ -54,7 +56,7 @@ class Controller:
         self.margins = self._terms.margins
         self.margins[:] = 1.0
         self.effort = Effort(*self._terms.effort)
-        self._terms.periodic[:] = model.coordinates.periodic
+        self._terms.topology[:] = model.coordinates.topology
         self.gains = gains
         self._terms.gains[:] = gains.array(model.k)
         self._blend = Blend(self._terms.gains, self._terms.gains_blend)
@@ -64,6 +66,17 @@ class Controller:
         seconds = validate.not_negative("blend time", seconds)
         self.mailbox.post_gains(gains.array(self.model.k), seconds)
         self.gains = gains
+
+    def set_posture(self, posture: Posture | None) -> None:
+        """Draw what the coordinates leave free to a posture; None for damping only.
+
+        Not while the arm moves: it comes into force at once.
+        """
+        self._terms.posture_gains[:] = 0.0
+        if posture is not None:
+            self._terms.posture[:] = posture.array(self.model.n)
+            self._terms.posture_gains[:] = posture.stiffness, posture.damping
+        self.posture = posture
 
     def hold(self, q: ArrayLike, v: ArrayLike | None = None) -> None:
         """Take the present place as the reference: start from here without a jump."""

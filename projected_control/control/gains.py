@@ -61,6 +61,38 @@ class MotionGains:
         return rows
 
 
+@dataclass(frozen=True)
+class Posture:
+    """Where free motions that no coordinate describes are drawn to: a task below all others.
+
+    What of q̈ = K₀ (q₀ − q) − D₀ q̇ moves neither constraint nor coordinates is asked for, on top of
+    the null-space damping.
+
+    Attributes:
+        target: q₀, one number per joint [rad or m].
+        stiffness: K₀ [1/s²].
+        damping: D₀ [1/s].
+    """
+
+    target: ArrayLike
+    stiffness: float = 25.0
+    damping: float = 0.0
+
+    def __post_init__(self) -> None:
+        validate.finite_array("posture target", self.target, (None,))
+        validate.positive("posture stiffness", self.stiffness)
+        validate.not_negative("posture damping", self.damping)
+
+    def array(self, n: int) -> Array:
+        """q₀ of n joints."""
+        target = np.asarray(self.target, dtype=np.float64)
+        if target.size != n:
+            raise InvalidValue(
+                f"the posture needs {n} joint positions, one per joint, got {target.size}"
+            )
+        return target
+
+
 class BlendTerms(NamedTuple):
     """How far a blend of some gains has come."""
 

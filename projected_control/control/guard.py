@@ -29,8 +29,9 @@ from numpy.typing import NDArray
 from projected_control import validate
 from projected_control.compiled import compiled
 from projected_control.control.limits import Limits
-from projected_control.model.kinematics import wrap
+from projected_control.model.kinematics import inner, vector, wrap
 from projected_control.model.linalg import copy
+from projected_control.model.rotations import Topology, turn_between
 from projected_control.workspace import Layout, Part
 
 Array = NDArray[np.float64]
@@ -130,6 +131,7 @@ _MOVING, _FROZEN_ONCE, _TRIED_AGAIN, _DEAD = 0.0, 1.0, 2.0, 3.0
 
 # The values of the events as plain integers, which kernels can use.
 _EFFORT, _RATE, _POSITION, _VELOCITY = 1, 2, 4, 8
+_LINE, _CIRCLE, _ROTATION, _ = (int(t) for t in Topology)
 _BAD_STATE, _BAD_EFFORT, _BACK, _FROZEN, _STALE, _JUMP = 16, 32, 64, 128, 256, 512
 
 
@@ -227,7 +229,7 @@ def inspect_tick(
 
 
 @compiled
-def accept_replaced(motion: Array, theta: Array, periodic: Array, g: GuardTerms) -> None:
+def accept_replaced(motion: Array, theta: Array, topology: Array, g: GuardTerms) -> None:
     """A reference that was just replaced is no jump where it begins near the arm, at θ."""
     if g.replaced[0] == 0.0:
         return
@@ -236,7 +238,12 @@ def accept_replaced(motion: Array, theta: Array, periodic: Array, g: GuardTerms)
         away = motion[0, c] - theta[c]
         if not np.isfinite(away):
             return
-        away = wrap(away) if periodic[c] != 0.0 else away
+        kind = int(topology[c])
+        if kind == _ROTATION:
+            turn = turn_between(vector(motion[0], c), vector(theta, c))
+            away = np.sqrt(inner(turn, turn))
+        elif kind != _LINE:
+            away = wrap(away) if kind == _CIRCLE else 0.0
         near = near and abs(away) <= g.jump[0]
     g.replaced[0] = 0.0
     if near:

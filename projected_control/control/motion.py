@@ -17,12 +17,14 @@ from numpy.typing import NDArray
 from projected_control.compiled import compiled
 from projected_control.control.terms import ControlTerms
 from projected_control.model.constrained_arm import Terms
-from projected_control.model.kinematics import wrap
+from projected_control.model.kinematics import vector
 from projected_control.model.linalg import axpy, copy, fill, matmul, matvec, matvec_add
 from projected_control.model.projection import pseudo_inverse
+from projected_control.model.rotations import Topology, angular_motion, subtract
 
 Array = NDArray[np.float64]
 
+_ROTATION = int(Topology.ROTATION)
 
 INDEPENDENCE_TOLERANCE = 1e-6
 """Singular values of J_θ P below this: a coordinate the constraint does not let move."""
@@ -33,11 +35,23 @@ STOP_DAMPING = 10.0
 
 @compiled
 def tracking_error(t: Terms, c: ControlTerms) -> None:
-    """e = θ_d − θ, angles by the short way round, and ė."""
+    """e = θ_d − θ, angles by the short way round, ė, and θ̈_d.
+
+    Of an orientation, whose reference is a rotation vector, e = log(R_d Rᵀ), ė stands for ω_d − ω
+    and θ̈_d for ω̇_d: θ̇ and J_θ are those of the angular velocity.
+    """
+    subtract(c.motion[0], t.theta, c.topology, c.error[0])
     for i in range(t.theta.size):
-        e = c.motion[0, i] - t.theta[i]
-        c.error[0, i] = wrap(e) if c.periodic[i] != 0.0 else e
-        c.error[1, i] = c.motion[1, i] - t.theta_rate[i]
+        if int(c.topology[i]) < _ROTATION:
+            c.error[1, i] = c.motion[1, i] - t.theta_rate[i]
+            c.feedforward[i] = c.motion[2, i]
+        elif int(c.topology[i]) == _ROTATION:
+            omega, alpha = angular_motion(
+                vector(c.motion[0], i), vector(c.motion[1], i), vector(c.motion[2], i)
+            )
+            for j in range(3):
+                c.error[1, i + j] = omega[j] - t.theta_rate[i + j]
+                c.feedforward[i + j] = alpha[j]
 
 
 @compiled
@@ -50,13 +64,27 @@ def stiff_constraint(t: Terms, c: ControlTerms) -> None:
 
 
 @compiled
+def free_motion(d: float, stop: bool, t: Terms, c: ControlTerms) -> None:
+    """u_p = w = P (K₀ (q₀ − q) − (d + D₀) q̇), in the metric's coordinates; no posture in a stop."""
+    K_0, D_0 = c.posture_gains[0], c.posture_gains[1]
+    if stop or (K_0 == 0.0 and D_0 == 0.0):
+        matvec(t.P, t.v, c.u_p, -d)
+        return
+    for i in range(t.v.size):
+        away = t.sqrt_metric[i] * (c.posture[i] - t.q[i])
+        c.full[i] = K_0 * away - (d + D_0) * t.v[i]
+    matvec(t.P, c.full, c.u_p)
+
+
+@compiled
 def motion_effort(stop: bool, stiff: bool, t: Terms, c: ControlTerms) -> None:
     """u_p, full = h + M u_p and tangent = P full, in the metric's coordinates; error and margins.
 
-        u_p = w + A⁺b + (J_θ P)⁺ a,   w = −d P q̇,
+        u_p = w + A⁺b + (J_θ P)⁺ a,   w = P (K₀ (q₀ − q) − (d + D₀) q̇),
         a   = θ̈_d + G_D ė + G_P e − J̇_θ q̇ − J_θ (w + A⁺b)
 
-    w damps what motion the coordinates leave free. (J_θ P)⁺ = P (J_θ P)⁺ keeps A u_p = b.
+    w damps what motion the coordinates leave free, and draws it to the posture q₀: a takes away
+    again what of w moves the coordinates. (J_θ P)⁺ = P (J_θ P)⁺ keeps A u_p = b.
 
     Args:
         stop: Leave the reference aside and brake all motion instead.
@@ -75,11 +103,11 @@ def motion_effort(stop: bool, stiff: bool, t: Terms, c: ControlTerms) -> None:
     if stiff:
         stiff_constraint(t, c)
 
-    matvec(P, t.v, u_p, -max(d, STOP_DAMPING) if stop else -d)
+    free_motion(max(d, STOP_DAMPING) if stop else d, stop, t, c)
     matvec_add(A_pinv, b, u_p)
     if not stop:
         for i in range(a.size):
-            a[i] = c.motion[2, i] + G_D[i] * e_rate[i] + G_P[i] * e[i] - t.theta_bias[i]
+            a[i] = c.feedforward[i] + G_D[i] * e_rate[i] + G_P[i] * e[i] - t.theta_bias[i]
         matvec_add(J_theta, u_p, a, -1.0)
         matvec_add(c.J_free_pinv, a, u_p)
     copy(t.h, c.full)

@@ -52,6 +52,7 @@ from projected_control.control.terms import CONTROL, ControlTerms, unpack_contro
 from projected_control.model.constrained_arm import TERMS, evaluate_model
 from projected_control.model.linalg import copy, dot, fill
 from projected_control.model.motion_tables import MOTION, evaluate_motion
+from projected_control.model.rotations import out_of_reach
 from projected_control.model.scalar_functions import TABLE
 from projected_control.workspace import Layout
 
@@ -61,7 +62,7 @@ Whole = NDArray[np.int64]
 _LIMITED = int(Event.EFFORT_LIMITED | Event.RATE_LIMITED)
 _RANK_CHANGED, _CONTROL_LOST = int(Event.RANK_CHANGED), int(Event.CONTROL_LOST)
 _LEFT_CONSTRAINT, _FORCE_STALE = int(Event.LEFT_CONSTRAINT), int(Event.FORCE_STALE)
-_FORCE_DISAGREES = int(Event.FORCE_DISAGREES)
+_FORCE_DISAGREES, _JUMPED = int(Event.FORCE_DISAGREES), int(Event.REFERENCE_JUMPED)
 _ACTION_FOLLOW, _ACTION_STOP, _ACTION_HOLD = (
     int(Action.FOLLOW),
     int(Action.STOP),
@@ -228,7 +229,9 @@ def tick(
         events |= _FORCE_DISAGREES
     if dot(t.residual, t.residual) > g.residual[0] * g.residual[0]:
         events |= _LEFT_CONSTRAINT
-    accept_replaced(c.motion, t.theta, c.periodic, g)
+    accept_replaced(c.motion, t.theta, c.topology, g)
+    if out_of_reach(c.motion[0], t.theta, c.topology):
+        events |= _JUMPED
     events |= inspect_tick(q, v, stamp, c.motion, g, events)
     answer = severity(events)
     if answer < _ACTION_HOLD:

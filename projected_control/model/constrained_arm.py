@@ -40,7 +40,7 @@ class Terms(NamedTuple):
     """An evaluated model: n joints, m constraint rows, k coordinates, frames that they name.
 
     Joint-space quantities are in the coordinates of the metric W (see `Metric`), but for value,
-    jacobian and bias, which are in joint units.
+    jacobian, bias and q, which are in joint units.
     """
 
     value: Annotated[Array, Part("m + k", "Φ(q), then θ(q).")]
@@ -50,6 +50,7 @@ class Terms(NamedTuple):
     row_scale: Annotated[Array, Part("m", "Length of a row that is an angle, else one [m].")]
     tolerance: Annotated[Array, Part("1", "Singular values of A up to this count as zero.")]
     sqrt_metric: Annotated[Array, Part("n", "Diagonal of W^½.")]
+    q: Annotated[Array, Part("n", "q, in joint units.")]
     v: Annotated[Array, Part("n", "q̇.")]
     h: Annotated[Array, Part("n", "Coriolis, centrifugal and gravity terms.")]
     M: Annotated[Array, Part("n, n", "Inertia matrix.")]
@@ -312,6 +313,7 @@ def evaluate_model(
     copy(q, state[0])
     copy(v, state[1])
     t = unpack_terms(work, v.size, m, k, frames)
+    copy(q, t.q)
     evaluate_motion(time, target, t.target)
     evaluate_functions(
         q,

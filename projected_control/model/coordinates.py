@@ -24,9 +24,11 @@ from projected_control.model.function_kinds import (
     CentreOfMassAlong,
     HeadingInPlane,
     JointPosition,
+    OrientationAbout,
     PositionAlong,
     ScalarFunction,
 )
+from projected_control.model.rotations import Topology, angular_motion, subtract
 from projected_control.model.scalar_functions import FunctionTable
 from projected_control.registry import Registry
 
@@ -138,13 +140,44 @@ class Coordinate:
         return cls(name or f"{CENTRE_OF_MASS}.along", "m", CentreOfMassAlong(direction))
 
     @classmethod
+    def orientation(
+        cls, frame: str, zero: ArrayLike | None = None, name: str | None = None
+    ) -> tuple[Coordinate, Coordinate, Coordinate]:
+        """A frame's orientation on SO(3): three coordinates, which belong together in this order.
+
+        Their values are a rotation vector [rad], and so is their reference: the turn from the
+        orientation `zero` on, a rotation matrix, say where the arm starts; unless given, the
+        world's axes. Errors are log(R_d Rᵀ), rates angular velocities in the world.
+        """
+        first, second, third = (
+            cls(f"{name or frame}.r{axis}", "rad", OrientationAbout(frame, i, _rotation(zero)))
+            for i, axis in enumerate("xyz")
+        )
+        return first, second, third
+
+    @classmethod
     def joint(cls, joint: str, name: str | None = None, unit: str = "rad") -> Coordinate:
         """A joint's own position; the unit is ``m`` for one that slides."""
         return cls(name or joint, unit, JointPosition(joint))
 
 
+def _rotation(matrix: ArrayLike | None) -> tuple[float, ...] | None:
+    if matrix is None:
+        return None
+    R = validate.finite_array("zero of the orientation", matrix, (3, 3))
+    if np.abs(R @ R.T - np.eye(3)).max() > 1e-6 or np.linalg.det(R) < 0.0:
+        raise InvalidValue(f"zero of the orientation must be a rotation matrix, got {R.tolist()}")
+    return tuple(R.reshape(-1).tolist())
+
+
 class Coordinates:
-    """A set of coordinates θ ∈ ℝᵏ, in order."""
+    """A set of coordinates θ ∈ ℝᵏ, in order.
+
+    Attributes:
+        members, names, size: The coordinates, their names, k.
+        periodic: Whether each is an angle, k.
+        topology: What its values are numbers of (see `Topology`), k.
+    """
 
     def __init__(self, members: Sequence[Coordinate]) -> None:
         if not members:
@@ -155,12 +188,33 @@ class Coordinates:
             raise InvalidValue(f"coordinates are named twice in {list(self.names)}")
         self.size = len(self.members)
         self.periodic = np.array([c.periodic for c in self.members])
+        self.topology: Array = np.where(self.periodic, float(Topology.CIRCLE), float(Topology.LINE))
+        self._find_orientations()
         self._table: tuple[Arm, FunctionTable] | None = None
 
     @classmethod
     def of_joints(cls, names: Sequence[str]) -> Coordinates:
         """Joints as their own coordinates."""
         return cls([Coordinate.joint(name) for name in names])
+
+    def _find_orientations(self) -> None:
+        """Mark the numbers of orientations; raise where one is not whole."""
+        k = 0
+        while k < self.size:
+            first = self.members[k].function
+            if not isinstance(first, OrientationAbout):
+                k += 1
+                continue
+            wanted = [OrientationAbout(first.frame, i, first.zero) for i in range(3)]
+            if self.functions[k : k + 3] != wanted:
+                raise InvalidValue(
+                    f"{self.names[k]} is one of three numbers of an orientation, which make sense "
+                    f"together only: name {first.frame}.rx, .ry and .rz, in this order, got "
+                    f"{list(self.names)}"
+                )
+            self.topology[k : k + 3] = Topology.ROTATION_GOES_ON
+            self.topology[k] = Topology.ROTATION
+            k += 3
 
     @property
     def functions(self) -> list[ScalarFunction]:
@@ -185,10 +239,23 @@ class Coordinates:
         return self._evaluate(arm).bias.copy()
 
     def difference(self, a: ArrayLike, b: ArrayLike) -> Array:
-        """a − b, angles by the short way round."""
-        delta = np.asarray(a, dtype=np.float64) - np.asarray(b, dtype=np.float64)
-        turns = np.where(self.periodic, np.round(delta / (2.0 * np.pi)), 0.0)
-        return delta - 2.0 * np.pi * turns
+        """a − b, angles by the short way round; of orientations log(R_a R_bᵀ)."""
+        first, second = np.broadcast_arrays(
+            np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
+        )
+        delta = np.empty(first.shape)
+        for at in np.ndindex(first.shape[:-1]):
+            subtract(first[at].copy(), second[at].copy(), self.topology, delta[at])
+        return delta
+
+    def velocity(self, value: ArrayLike, rate: ArrayLike) -> Array:
+        """J_θ q̇ of an arm that goes along a reference: its rate, of orientations ω_d."""
+        place = np.asarray(value, dtype=np.float64)
+        found: Array = np.array(rate, dtype=np.float64)
+        for i in np.flatnonzero(self.topology == Topology.ROTATION):
+            phi, phi_rate = (tuple(x[i : i + 3].tolist()) for x in (place, found))
+            found[i : i + 3] = angular_motion(phi, phi_rate, (0.0, 0.0, 0.0))[0]
+        return found
 
 
 # Names in parameter files
@@ -308,6 +375,14 @@ def _read_position(name: str, arm: Arm, settings: PlaneSettings) -> Coordinate |
     return Coordinate.position(frame, axis)
 
 
+def _read_orientation(name: str, arm: Arm, settings: PlaneSettings) -> Coordinate | None:
+    frame, dot, axis = name.rpartition(".")
+    if not dot or axis not in ("rx", "ry", "rz"):
+        return None
+    arm.attachment(frame)
+    return Coordinate.orientation(frame)[("rx", "ry", "rz").index(axis)]
+
+
 def _read_angle(name: str, arm: Arm, settings: PlaneSettings) -> Coordinate | None:
     frame, dot, what = name.rpartition(".")
     if not dot or what != "angle":
@@ -331,6 +406,15 @@ COORDINATES.add(
         "a component of the position of the arm's centre of mass, in the world",
         "m",
         _read_centre,
+    )
+)
+COORDINATES.add(
+    CoordinateKind(
+        "orientation",
+        "link.rx, link.ry, link.rz",
+        "a link's orientation: the three numbers of its rotation vector, in the world",
+        "rad",
+        _read_orientation,
     )
 )
 COORDINATES.add(

@@ -38,6 +38,7 @@ class FunctionKind(IntEnum):
     HEIGHT = 6
     ROUND = 7
     CENTRE = 8
+    ORIENTATION = 9
 
 
 class Places(Protocol):
@@ -331,6 +332,40 @@ class CentreOfMassAlong:
         line[4:7], line[7] = self.direction, places.store(shares)
 
 
+@dataclass(frozen=True)
+class OrientationAbout:
+    """One number of a frame's orientation: ``φ = log(R zeroᵀ)``, a rotation vector [rad].
+
+    Three of these, in order, are an orientation. Their Jacobian is not ∂φ/∂q but that of the
+    angular velocity ω in the world, and their bias that of ω̇: where an orientation is controlled,
+    the error is a rotation and its rate an angular velocity (see `rotations`).
+
+    Attributes:
+        frame: Name of the frame.
+        number: 0, 1 or 2: the world's axis.
+        zero: Orientation at which φ = 0, a rotation matrix, row by row; None for the world's axes.
+    """
+
+    frame: str
+    number: int
+    zero: tuple[float, ...] | None = None
+
+    unit = "rad"
+
+    @property
+    def frames(self) -> tuple[str, ...]:
+        """The frames it names."""
+        return (self.frame,)
+
+    def write(self, line: Array, places: Places) -> None:
+        """Write the line of the table: the columns of R zeroᵀ, and which number."""
+        line[:4] = FunctionKind.ORIENTATION, places.frame(self.frame), WORLD, 0.0
+        zero = np.eye(3) if self.zero is None else np.reshape(self.zero, (3, 3))
+        for j in range(3):
+            line[4 + 3 * j : 7 + 3 * j] = places.turned(self.frame, zero[j])
+        line[13] = self.number
+
+
 ScalarFunction = (
     PositionAlong
     | HeadingInPlane
@@ -340,6 +375,7 @@ ScalarFunction = (
     | HeightAbove
     | AngleAbout
     | CentreOfMassAlong
+    | OrientationAbout
 )
 
 

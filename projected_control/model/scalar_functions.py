@@ -35,7 +35,8 @@ from projected_control.model.function_kinds import (
     frame_names,
 )
 from projected_control.model.kinematics import Vector, frame_motion, turn, vector, wrap
-from projected_control.model.linalg import fill
+from projected_control.model.linalg import axpy, fill
+from projected_control.model.rotations import quaternion_of_axes, rotation_vector
 from projected_control.workspace import Layout, Part
 
 if TYPE_CHECKING:
@@ -46,8 +47,8 @@ Array = NDArray[np.float64]
 _GEOMETRY, _COLUMNS = 4, 16
 _OFFSET = 3
 _POSITION, _HEADING, _JOINT, _TURNING = 0, 1, 2, 3
-_COSINE, _DISTANCE, _HEIGHT, _ROUND, _CENTRE = 4, 5, 6, 7, 8
-assert list(FunctionKind) == list(range(_CENTRE + 1))
+_COSINE, _DISTANCE, _HEIGHT, _ROUND, _CENTRE, _ORIENTATION = 4, 5, 6, 7, 8, 9
+assert list(FunctionKind) == list(range(_ORIENTATION + 1))
 
 
 class TableTerms(NamedTuple):
@@ -258,6 +259,14 @@ def evaluate_functions(
         elif kind == _ROUND:
             y, bias[i] = angle_about(geometry, a, f, v, gradient)
             value[i] = going_on(y - offset, value[i])
+        elif kind == _ORIENTATION:
+            x = axis_of(anchors, placements, a, vector(geometry, 0))
+            y_axis = axis_of(anchors, placements, a, vector(geometry, 3))
+            z = axis_of(anchors, placements, a, vector(geometry, 6))
+            number = int(geometry[9])
+            value[i] = rotation_vector(quaternion_of_axes(x, y_axis, z))[number]
+            axpy(1.0, f.jacobian[a, 3 + number], gradient)
+            bias[i] = f.angular_bias[a, number]
         else:
             shares = numbers[int(geometry[3]) :]
             y, bias[i] = centre_along(geometry, shares, a, other, f, gradient)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import isfinite, nan
 from operator import itemgetter
 from typing import Any
@@ -15,6 +15,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
 from projected_control.errors import InvalidValue
+from projected_control.model.description import Mimic
 from projected_control.ros.cdr import Layout
 
 Array = NDArray[np.float64]
@@ -41,15 +42,23 @@ class StateReader:
         joints: Names, in the arm's order.
         echo: The joint whose reported effort is of interest, if any.
         offsets: Offsets added to the positions, one per joint; none if empty.
+        mimics: Joints that follow others, by name: where states do not name one, its position and
+            velocity are derived from its leader's, as q = ratio q_leader + offset.
 
     Attributes:
         echo: Effort of that joint in the last state; NaN where there is none.
     """
 
     def __init__(
-        self, joints: Sequence[str], echo: str = "", offsets: Sequence[float] = ()
+        self,
+        joints: Sequence[str],
+        echo: str = "",
+        offsets: Sequence[float] = (),
+        mimics: Mapping[str, Mimic] | None = None,
     ) -> None:
         self._joints = tuple(joints)
+        self._mimics = dict(mimics or {})
+        self._derived: list[tuple[int, int, float, float]] = []
         if len(offsets) not in (0, len(self._joints)):
             raise InvalidValue(
                 f"joint_offsets must have one number per joint, {len(self._joints)}, or none, "
@@ -66,7 +75,7 @@ class StateReader:
         state = _deserialized(message, JointState)
         if state is None:
             return "the joint states cannot be decoded"
-        if missing := [name for name in self._joints if name not in state.name]:
+        if missing := [n for n in self._joints if self._source(n, state.name) is None]:
             present = ", ".join(state.name) or "no joints at all"
             return f"the joint states have no {', '.join(missing)}; they have {present}"
         q = np.zeros(len(self._joints))
@@ -86,8 +95,33 @@ class StateReader:
         if self._offsets is not None:
             q += self._offsets
         v[:] = self._v(numbers)
+        for follower, leader, ratio, offset in self._derived:
+            q[follower], v[follower] = ratio * q[leader] + offset, ratio * v[leader]
         self.echo = numbers[self._echo_place] if self._echo_place else nan
         return int(numbers[0]) * NANOSECONDS + int(numbers[1])
+
+    def _source(self, joint: str, names: Sequence[str]) -> str | None:
+        """The joint from whose numbers one's own come: itself, or whom it follows; else None."""
+        asked: set[str] = set()
+        while joint not in names:
+            if joint not in self._mimics or joint in asked:
+                return None
+            asked.add(joint)
+            joint = self._mimics[joint].leader
+        return joint
+
+    def _derive(self, names: Sequence[str]) -> None:
+        """List the joints that states do not name, with whom they follow; leaders first."""
+
+        def depth(joint: str) -> int:
+            return 0 if joint in names else 1 + depth(self._mimics[joint].leader)
+
+        place = self._joints.index
+        self._derived = [
+            (place(joint), place(leader), ratio, offset)
+            for joint in sorted((j for j in self._joints if j not in names), key=depth)
+            for leader, ratio, offset in [self._mimics[joint]]
+        ]
 
     def _learn(self, message: bytes) -> tuple[Any, ...] | None:
         """The numbers of a state that is not laid out like the last one; expect more like it."""
@@ -95,11 +129,14 @@ class StateReader:
         if state is None:
             return None
         names, size = list(state.name), len(state.name)
-        complete = set(self._joints) <= set(names) and len(set(names)) == size
+        sources = [self._source(joint, names) for joint in self._joints]
+        found = [names.index(source) for source in sources if source is not None]
+        complete = len(found) == len(self._joints) and len(set(names)) == size
         if not complete or len(state.position) != size or len(state.velocity) != size:
             return None
         self._layout = _layout_of(state)
-        places = [2 + names.index(joint) for joint in self._joints]
+        self._derive(names)
+        places = [2 + place for place in found]
         self._q = itemgetter(*places)
         self._v = itemgetter(*(place + size for place in places))
         reported = len(state.effort) == size and self._echo_joint in names

@@ -108,7 +108,7 @@ class TopicsPort(Port):
         names = model.arm.joint_names
         order = [names.index(name) for name in wiring.order or names]
         self._writer, self._first_motor = EffortWriter(order), order[0]
-        self._reader = StateReader(names, names[order[0]], settings.joint_offsets)
+        self._reader = StateReader(names, names[order[0]], settings.joint_offsets, model.arm.mimics)
         self._wrench_reader = WrenchReader()
         self._states = node.create_subscription(JointState, wiring.states, unused, QUEUE, raw=True)
         self._subscriptions = [self._states]

@@ -21,6 +21,7 @@ from projected_control.control import (
     MotionController,
     MotionGains,
     PassiveJointController,
+    Posture,
 )
 from projected_control.control.force import ForceLoopState
 from projected_control.control.force_source import ForceSource
@@ -290,7 +291,19 @@ def build_controller(node: str, settings: ControllerSettings) -> Controller:
     if not isinstance(settings, kind.settings):
         raise InvalidValue(f"{type(settings).__name__} are not the settings of {node}")
     model = build_model(settings)
-    return kind.make(settings, model, build_gains(settings, model.k))
+    controller = kind.make(settings, model, build_gains(settings, model.k))
+    if settings.posture.target:
+        group = settings.posture
+        delay = settings.force.delay if isinstance(settings, ForceControllerSettings) else 1
+        damping = settings.gains.null_damping + group.damping
+        if damping == 0.0:
+            raise InvalidValue(
+                "posture.target is given, and nothing damps the motion towards it: set "
+                "gains.null_damping or posture.damping"
+            )
+        MotionLoop(group.stiffness, damping, controller.period, delay).require_stable("posture")
+        controller.set_posture(Posture(group.target, group.stiffness, group.damping))
+    return controller
 
 
 def motion_controller(

@@ -106,6 +106,15 @@ class Gains(Group):
 
 
 @dataclass(frozen=True)
+class Posture(Group):
+    """Where motions that no coordinate describes are drawn to."""
+
+    target: Numbers = parameter((), "Joint positions to which motions that no coordinate describes are drawn, one per joint, without disturbing constraint and coordinates; empty for damping only", "rad or m", minimum=-LARGE, maximum=LARGE)
+    stiffness: float = parameter(25.0, "How strongly", "1/s²", minimum=SMALL, maximum=1e6)
+    damping: float = parameter(0.0, "Damping of these motions, on top of gains.null_damping", "1/s", minimum=0.0, maximum=1e4)
+
+
+@dataclass(frozen=True)
 class Metric(Group):
     """How joint efforts are compared."""
 

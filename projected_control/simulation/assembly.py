@@ -110,8 +110,9 @@ def start_of(
     point = reference.at(time)
     q = assemble(model.arm, model.constraint, guess, model.coordinates, point.value, time=time)
     at = model.evaluate(q, np.zeros(model.n), time)
+    rate = model.coordinates.velocity(point.value, point.rate)
     imposed = np.asarray(at.A @ at.normal_rate)
-    equations, rates = np.vstack([at.A, at.J_theta]), np.concatenate([imposed, point.rate])
+    equations, rates = np.vstack([at.A, at.J_theta]), np.concatenate([imposed, rate])
     return Start(q, np.linalg.pinv(equations, rcond=1e-9) @ rates / model.sqrt_metric)
 
 

@@ -10,6 +10,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, MultiArrayDimension
 
 from projected_control.errors import InvalidValue
+from projected_control.model.description import Mimic
 from projected_control.ros.messages import (
     EffortReader,
     EffortWriter,
@@ -50,6 +51,34 @@ def test_offsets_are_added_to_the_positions():
         assert (list(q), list(v)) == ([1.5, -1.0], [1.0, 1.0])
     with pytest.raises(InvalidValue, match="joint_offsets must have one number per joint, 2, or"):
         StateReader(["a", "b"], offsets=[1.0])
+
+
+MIMICS = {"finger": Mimic("thumb", -2.0, 0.1), "ring": Mimic("finger", 0.5, 0.0)}
+
+
+def test_a_mimic_joint_that_states_do_not_name_is_derived_from_its_leader():
+    """Also one that follows a follower, with the leader's offset; what is published is believed."""
+    joints = ["ring", "elbow", "finger", "thumb"]
+    reader = StateReader(joints, offsets=[9.0, 0.0, 9.0, 1.0], mimics=MIMICS)
+    q, v = np.zeros(4), np.zeros(4)
+    message = StateWriter(["thumb", "elbow"]).fill(
+        5, np.array([2.0, 7.0]), np.array([0.3, 0.7]), np.zeros(2)
+    )
+    assert not reader.wrong_with(message)
+    for _ in range(2):  # learnt, and by heart
+        assert reader.read(message, q, v) == 5
+        np.testing.assert_allclose(q, [-2.95, 7.0, -5.9, 3.0], atol=1e-15)
+        np.testing.assert_allclose(v, [-0.3, 0.7, -0.6, 0.3], atol=1e-15)
+    own = StateWriter(joints).fill(6, np.array([1.0, 2.0, 3.0, 4.0]), np.ones(4), np.zeros(4))
+    assert reader.read(own, q, v) == 6
+    np.testing.assert_array_equal(q, [10.0, 2.0, 12.0, 5.0])
+
+
+def test_a_mimic_joint_whose_leader_is_missing_is_missing_too():
+    reader = StateReader(["finger", "thumb"], mimics=MIMICS)
+    message = StateWriter(["elbow"]).fill(5, *np.ones((3, 1)))
+    assert reader.read(message, np.zeros(2), np.zeros(2)) is None
+    assert "have no finger, thumb; they have elbow" in reader.wrong_with(message)
 
 
 @given(NAMES.filter(bool), st.integers(0, 2**60), st.data())

@@ -21,6 +21,7 @@ RATE = 200.0
 
 SETTINGS = {
     **THREE_LINK,
+    "payload.link": "tip",
     "lockstep": True,
     "limits.effort": [30.0],
     "limits.effort_rate": [RATE],
@@ -102,6 +103,28 @@ def test_gains_count(running: Fleet) -> None:
         squares = np.array([before["tracking_rms"], after["tracking_rms"]]) ** 2 * ticks
         errors.append(np.sqrt(np.diff(squares)[0] / np.diff(ticks)[0]))
     assert errors[1] < 0.25 * errors[0]
+
+
+def rms(fleet: Fleet, ticks: int) -> float:
+    """Of the tracking error over the next so many ticks."""
+    before, after = later(fleet, 1), later(fleet, ticks)
+    counts = np.array([before["ticks"], after["ticks"]])
+    squares = np.array([before["tracking_rms"], after["tracking_rms"]]) ** 2 * counts
+    return float(np.sqrt(np.diff(squares)[0] / np.diff(counts)[0]))
+
+
+def test_a_load_is_taken_up_live(running: Fleet) -> None:
+    """The arm takes up 4 kg, without friction: the error is a tenth when the controller knows."""
+    usual = {name: SETTINGS[name] for name in ("friction.coulomb", "friction.viscous")}
+    try:
+        running.put(ARM, {"payload.mass": 4.0, **{name: [0.0] for name in usual}})
+        later(running, 2000)
+        unknown = rms(running, 2000)
+        running.put(FORCE, {"payload.mass": 4.0})
+        later(running, 2000)
+        assert rms(running, 2000) < 0.1 * unknown
+    finally:
+        running.put(ARM, {"payload.mass": 0.0, **usual})
 
 
 def test_a_number_is_taken_for_a_list_of_one(running: Fleet) -> None:
