@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     )
     from projected_control.model.coordinates import Coordinate, Coordinates
     from projected_control.model.inverse_dynamics import InverseDynamics, inverse_dynamics
+    from projected_control.model.mjcf import Loops, loops_from_mjcf
     from projected_control.model.projection import Metric
     from projected_control.ports import Port, RawState, Runner, SimulatedArm, SteppedArm, run
     from projected_control.resources import share_file
@@ -94,6 +95,7 @@ __all__ = [
     "Law",
     "Limits",
     "LoopClosure",
+    "Loops",
     "Metric",
     "MotionController",
     "MotionGains",
@@ -126,6 +128,7 @@ __all__ = [
     "__version__",
     "assemble",
     "inverse_dynamics",
+    "loops_from_mjcf",
     "run",
     "share_file",
     "start_of",
@@ -152,6 +155,7 @@ _HOMES = {
     "control.loop": "ControlLoop Tick",
     "model.constrained_arm": "ConstrainedArm",
     "model.inverse_dynamics": "InverseDynamics inverse_dynamics",
+    "model.mjcf": "Loops loops_from_mjcf",
     "model.projection": "Metric",
     "control.references": "Constant MotionLimits Reference SetPoint Sine Sines Waypoints",
     "resources": "share_file",
