@@ -92,7 +92,7 @@ def test_the_residual_stays_bounded_over_a_million_ticks(task):
     """‖Φ‖ grows by rounding to 1e-12, where the plant corrects it, and so on: never above 2e-12.
 
     Two arms have five directions more than coordinates and nothing that holds them there: they
-    drift until, after some 300 s, a joint is at its limit and the guard stops them; they then stand.
+    drift until, after some 300 s, a joint is at its limit and the guard stops them.
     """
     overrides = {"force.source": "model"} if task == "two_arms" else {}
     _, loop, arm = started(task, 1000.0, **overrides)
