@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     )
     from projected_control.model.coordinates import Coordinate, Coordinates
     from projected_control.model.inverse_dynamics import InverseDynamics, inverse_dynamics
+    from projected_control.model.mjcf import Loops, loops_from_mjcf
     from projected_control.model.projection import Metric
     from projected_control.ports import Port, RawState, Runner, SimulatedArm, SteppedArm, run
     from projected_control.resources import share_file
@@ -95,6 +96,7 @@ __all__ = [
     "Law",
     "Limits",
     "LoopClosure",
+    "Loops",
     "Metric",
     "MotionController",
     "MotionGains",
@@ -128,6 +130,7 @@ __all__ = [
     "__version__",
     "assemble",
     "inverse_dynamics",
+    "loops_from_mjcf",
     "run",
     "share_file",
     "start_of",
@@ -154,6 +157,7 @@ _HOMES = {
     "control.loop": "ControlLoop Tick",
     "model.constrained_arm": "ConstrainedArm",
     "model.inverse_dynamics": "InverseDynamics inverse_dynamics",
+    "model.mjcf": "Loops loops_from_mjcf",
     "model.projection": "Metric",
     "control.references": "Constant MotionLimits Reference SetPoint Sine Sines Waypoints",
     "resources": "share_file",

@@ -13,6 +13,7 @@ from quiet import TooLate
 from projected_control.apps import bench, cli
 from projected_control.apps.bench import faults, peers, realtime, simulation, tick
 from projected_control.apps.bench.five_bar import five_bar_loop
+from projected_control.apps.bench.mechanism_cases import MECHANISMS
 from projected_control.apps.bench.tick_cases import CASES, LARGE, spatial_arm
 from projected_control.apps.bench.timing import TICKS, Timing, record
 from projected_control.compiled import COMPILED
@@ -41,6 +42,18 @@ def test_cases_are_as_named_and_run_undisturbed(case):
     assert np.abs(loop.controller.error[0]).max() < 0.02  # on its way: it began at 0.05
 
 
+@pytest.mark.parametrize("case", MECHANISMS, ids=lambda case: case.robot)
+def test_mechanisms_are_as_named_and_run_undisturbed(case):
+    loop, hardware = case.build()
+    statistics = run(loop, hardware, TICKS)
+    model = loop.controller.model
+    assert (model.n, model.m) == (case.joints, case.rows)
+    assert bool(model.arm.passive) == (case.law == "passive")
+    assert set(statistics.actions) == {Action.FOLLOW}
+    assert sum(statistics.events.values()) < 10  # while two arms take up their internal force
+    assert np.abs(loop.controller.error[0]).max() < 2e-4  # on its reference
+
+
 def test_a_replay_gives_the_same_efforts():
     loop, hardware = CASES[0].build()
     efforts = []
@@ -65,8 +78,13 @@ def test_json(capsys):
     assert numbers["within_bound"] is True
     found = [(case["joints"], case["rows"], case["law"]) for case in numbers["cases"]]
     expected = [(3, 1, "hybrid"), (3, 1, "passive"), (7, 3, "hybrid"), (7, 3, "passive")]
+    expected += [(case.joints, case.rows, case.law) for case in MECHANISMS]
     assert list(dict.fromkeys(found)) == [*expected, *([(30, 12, "hybrid")] if NATIVE else [])]
-    assert [case["engine"] for case in numbers["cases"] if case["joints"] == 3] == [*ENGINES] * 2
+    robots = [case["robot"] for case in numbers["cases"]]
+    for case in MECHANISMS:
+        assert robots.count(case.robot) == len(ENGINES)
+    engines = [case["engine"] for case in numbers["cases"] if case["robot"] == "3 joints"]
+    assert engines == [*ENGINES] * 2
     for case in numbers["cases"]:
         assert case["pinocchio"].endswith("C++" if case["engine"] == "native" else "Python")
     for case in numbers["cases"]:
@@ -93,6 +111,9 @@ def test_ticks_in_cpp_have_bounds_of_their_own():
     large = Timing(LARGE, "native", 200.0, 300.0, 2.0, 1)
     bounds = {t: tick._bound(t, 5.0, None) for t in (three, seven, large)}
     assert list(bounds.values()) == [2.0, 2.3, None]
+    for case in MECHANISMS:
+        for engine in ("numba", "native"):
+            assert tick._bound(Timing(case, engine, 1.0, 1.0, 1.0, 1), 5.0, None) == 5.0
     (sentence,) = tick.missed([three, seven, large], bounds)
     assert "with 3 joints (native) took 2.25 times" in sentence
 
@@ -103,7 +124,11 @@ def test_a_bound_that_nothing_meets_is_missed(capsys, arguments):
     impossible = ["--bound", "0.001", "--native-bound", "0.001"]
     assert cli.main(["bench", "tick", "--seconds", "0.01", *impossible, *arguments]) == 1
     out, err = capsys.readouterr()
-    assert err.count("bound missed: a tick of the ") == len(CASES) * len(ENGINES)
+    assert err.count("bound missed: a tick of the ") == (len(CASES) + len(MECHANISMS)) * len(
+        ENGINES
+    )
+    for case in MECHANISMS:
+        assert err.count(f"with {case.robot} (") == len(ENGINES)
     assert "7 joints (numba) took" in err or not COMPILED
     assert "it may take 0.001 times that" in err
     if arguments:

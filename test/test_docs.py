@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from projected_control.apps import constraint_docs
+from projected_control.model.constraints import CONSTRAINTS
 from projected_control.resources import PRESETS
 from projected_control.settings.files import read_parameter_file
 
@@ -60,3 +62,51 @@ def test_every_helper_node_is_explained():
     explained = " ".join(row[0] for row in rows(r"`[a-z_]+_[a-z]+`.*") if len(row) == 3)
     for suffix in suffixes:
         assert f"_{suffix}`" in explained
+
+
+PAGES = ROOT / "docs" / "constraints"
+
+
+def test_every_kind_of_constraint_has_its_page_and_nothing_else_is_there():
+    ours = [name for name in CONSTRAINTS if CONSTRAINTS[name].needs]  # all but "none"
+    assert sorted(constraint_docs.EXAMPLES) == sorted(ours)
+    files = {f"{name}.{end}" for name in constraint_docs.EXAMPLES for end in ("md", "svg")}
+    assert {path.name for path in PAGES.iterdir()} == {*files, "roles.svg"}
+    index = (ROOT / "docs" / "constraints.md").read_text(encoding="utf-8")
+    assert [name for name in ours if f"constraints/{name}.md" not in index] == []
+    assert "constraints/roles.svg" in index
+
+
+@pytest.mark.parametrize("name", constraint_docs.EXAMPLES)
+def test_a_page_is_what_its_record_says(name):
+    """Else: python -m projected_control.apps.constraint_docs docs/constraints."""
+    written = (PAGES / f"{name}.md").read_text(encoding="utf-8")
+    assert written == constraint_docs.page(CONSTRAINTS[name])
+
+
+NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
+
+
+def drawing(path: Path) -> tuple[str, list[float]]:
+    """What a drawing consists of, and where: its text without glyphs and names, its numbers.
+
+    Glyphs, clip paths and comments of the file depend on the version of Matplotlib and its fonts.
+    """
+    text = path.read_text(encoding="utf-8")
+    text = re.sub(r"<(defs|metadata)>.*?</\1>|<!--.*?-->|<!DOCTYPE.*?>", "", text, flags=re.S)
+    text = re.sub(r'<g id="text_.*?</g>\s*</g>', "", text, flags=re.S)
+    text = re.sub(r'(xlink:href|id|clip-path)="[^"]*"', "", text)
+    return NUMBER.sub("", text), [float(number) for number in NUMBER.findall(text)]
+
+
+def test_drawings_are_what_is_drawn_now(tmp_path):
+    """Same lines, arcs and colours, at the same places to a tenth of a point."""
+    pytest.importorskip("matplotlib", reason="Matplotlib is not installed: extra apps")
+    constraint_docs.main(tmp_path)
+    for path in sorted(tmp_path.glob("*.svg")):
+        now, there = drawing(path), drawing(PAGES / path.name)
+        assert now[0] == there[0], path.name
+        assert now[1] == pytest.approx(there[1], abs=0.1), path.name
+        comments = re.findall(r"<!-- (.*?) -->", path.read_text(encoding="utf-8"))
+        written = re.findall(r"<!-- (.*?) -->", (PAGES / path.name).read_text(encoding="utf-8"))
+        assert comments == written  # its words

@@ -41,7 +41,7 @@ ROBOT = "five-bar, 4 joints, 2 rows"
 class FiveBarCase:
     """The five-bar as a case of `timing`."""
 
-    joints, rows, law = 4, 2, "passive"
+    robot, joints, rows, law = "five-bar", 4, 2, "passive"
 
     def build(self) -> tuple[ControlLoop, SimulatedArm]:
         """See `TickCase.build`."""

@@ -21,7 +21,7 @@ BOUND = 5.0
 """A tick may take this many times what Pinocchio alone takes for the same arm."""
 
 NATIVE_BOUNDS = {3: 2.0, 7: 2.3}
-"""And in C++, against Pinocchio in C++: by the number of joints."""
+"""And in C++, against Pinocchio in C++: by the arm's number of joints; mechanisms have `BOUND`."""
 
 DEFAULT_SECONDS = 2.0
 MAX_SECONDS = 600.0
@@ -32,7 +32,8 @@ and guard, on the way to a set-point (what a planner adds comes on top). Beside 
 it, Pinocchio's computeAllTerms alone. The first takes at most {BOUND:g} times the second, on a
 computer that has nothing else to do. Where the native loop can be built, the same in C++: a tick
 takes at most {NATIVE_BOUNDS[3]:g} times Pinocchio's pass in C++ with 3 joints and 1 row, and
-{NATIVE_BOUNDS[7]:g} times with 7 joints and 3 rows.
+{NATIVE_BOUNDS[7]:g} times with 7 joints and 3 rows. Then the closed mechanisms of `demo --task`, as
+they run there, each within {BOUND:g} times in either language.
 """
 
 
@@ -53,7 +54,7 @@ def add_parser(subparsers: Subparsers) -> argparse.ArgumentParser:
         "--native-bound",
         type=float,
         metavar="B",
-        help="the same for a tick in C++ (default: 2 for 3 joints, 2.3 for 7)",
+        help="the same for a tick in C++ (default: 2 for 3 joints, 2.3 for 7, 5 for mechanisms)",
     )
     parser.add_argument(
         "--engine",
@@ -98,7 +99,8 @@ def run(args: argparse.Namespace) -> int:
 
 def measure(engine: str, seconds: float, progress: Progress) -> tuple[list[Timing], str]:
     """Times of all cases, and why there are none in C++ (empty where there are)."""
-    from projected_control.apps.bench.tick_cases import CASES, LARGE
+    from projected_control.apps.bench.mechanism_cases import MECHANISMS
+    from projected_control.apps.bench.tick_cases import CASES, LARGE, Case
     from projected_control.apps.bench.timing import time_native, time_ticks
     from projected_control.native.library import native_loop, reason_against
 
@@ -106,7 +108,8 @@ def measure(engine: str, seconds: float, progress: Progress) -> tuple[list[Timin
         native_loop()  # asked for by name: say why not, and end
     reason = "not asked for" if engine == "numba" else reason_against()
     timings = []
-    for case in (*CASES, LARGE):
+    cases: tuple[Case, ...] = (*CASES, *MECHANISMS, LARGE)
+    for case in cases:
         if engine != "native" and case is not LARGE:
             timings.append(time_ticks(case, seconds, progress))
         if not reason:
@@ -116,16 +119,19 @@ def measure(engine: str, seconds: float, progress: Progress) -> tuple[list[Timin
 
 def _bound(timing: Timing, bound: float, native: float | None) -> float | None:
     """What a case is held to; None for one that is only measured."""
+    from projected_control.apps.bench.mechanism_cases import MechanismCase
+
     if timing.engine != "native":
         return bound
-    promised = NATIVE_BOUNDS.get(timing.case.joints)
+    mechanism = isinstance(timing.case, MechanismCase)
+    promised = BOUND if mechanism else NATIVE_BOUNDS.get(timing.case.joints)
     return promised if native is None or promised is None else native
 
 
 def missed(timings: list[Timing], bounds: Mapping[Timing, float | None]) -> list[str]:
     """The cases that took longer than they may, in words."""
     return [
-        f"a tick of the {t.case.law} law with {t.case.joints} joints ({t.engine}) took "
+        f"a tick of the {t.case.law} law with {t.case.robot} ({t.engine}) took "
         f"{t.ratio:.2f} times what Pinocchio alone takes, {t.p50_us:.1f} µs; it may take "
         f"{bounds[t]:g} times that"
         for t in timings
@@ -140,11 +146,13 @@ def _is_missed(timing: Timing, bounds: Mapping[Timing, float | None]) -> bool:
 
 def _table(timings: list[Timing]) -> str:
     header = (
-        f"{'joints':>6}  {'rows':>4}  {'law':<8}{'engine':<8}{'median':>9}  {'99 %':>9}  "
+        f"{'robot':<13}{'joints':>6}  {'rows':>4}  "
+        f"{'law':<8}{'engine':<8}{'median':>9}  {'99 %':>9}  "
         f"{'Pinocchio':>9}  {'ratio':>5}"
     )
     lines = [
-        f"{t.case.joints:>6}  {t.case.rows:>4}  {t.case.law:<8}{t.engine:<8}{t.p50_us:>6.1f} µs  "
+        f"{t.case.robot:<13}{t.case.joints:>6}  {t.case.rows:>4}  "
+        f"{t.case.law:<8}{t.engine:<8}{t.p50_us:>6.1f} µs  "
         f"{t.p99_us:>6.1f} µs  {t.pinocchio_us:>6.1f} µs  {t.ratio:>5.2f}"
         for t in timings
     ]
@@ -164,9 +172,9 @@ def _verdict(timings: list[Timing], bounds: Mapping[Timing, float | None], compi
     for engine in dict.fromkeys(t.engine for t in timings):
         held = [t for t in timings if t.engine == engine and bounds[t] is not None]
         worst = ", ".join(
-            f"{bounds[t]:g} times with {t.case.joints} joints, here {t.ratio:.2f}"
+            f"{bounds[t]:g} times with {t.case.robot}, here {t.ratio:.2f}"
             for t in held
-            if t.ratio == max(u.ratio for u in held if u.case.joints == t.case.joints)
+            if t.ratio == max(u.ratio for u in held if u.case.robot == t.case.robot)
         )
         sentences.append(f"{engine}: at most {worst}")
     return f"Against Pinocchio alone: {verdict}; {'; '.join(sentences)}."

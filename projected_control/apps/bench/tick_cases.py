@@ -136,6 +136,10 @@ class Case(Protocol):
     """What is timed: an arm and a law on it."""
 
     @property
+    def robot(self) -> str:
+        """What it is called."""
+
+    @property
     def joints(self) -> int:
         """How many."""
 
@@ -164,6 +168,11 @@ class TickCase:
     joints: int
     rows: int
     law: str
+
+    @property
+    def robot(self) -> str:
+        """An arm is called by its joints."""
+        return f"{self.joints} joints"
 
     def build(self) -> tuple[ControlLoop, SimulatedArm]:
         """The loop and an arm for it, on the way to a set-point near its start."""

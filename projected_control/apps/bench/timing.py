@@ -55,6 +55,7 @@ class Timing:
     def numbers(self) -> dict[str, Any]:
         """For JSON."""
         return {
+            "robot": self.case.robot,
             "joints": self.case.joints,
             "rows": self.case.rows,
             "law": self.case.law,
@@ -74,7 +75,7 @@ def time_ticks(case: Case, seconds: float, progress: Progress = silent) -> Timin
     The states come from a simulation of the same loop, so that a replay gives the same efforts and
     the guard has nothing to do.
     """
-    title = f"{case.joints} joints, {case.rows} rows, {case.law}"
+    title = f"{case.robot}, {case.rows} rows, {case.law}"
     progress(title, 0.0)
     loop, hardware = case.build()
     states = record(loop, hardware)
@@ -113,7 +114,7 @@ def time_native(case: Case, seconds: float, progress: Progress = silent) -> Timi
     Raises:
         NoCompiler, ExportFailed, LibraryMismatch: Where there is no native loop.
     """
-    title = f"{case.joints} joints, {case.rows} rows, {case.law}, native"
+    title = f"{case.robot}, {case.rows} rows, {case.law}, native"
     progress(title, 0.0)
     loop, hardware = case.build()
     states = record(loop, hardware)
