@@ -38,6 +38,13 @@ def add_bound(
     )
 
 
+def add_json(parser: argparse.ArgumentParser) -> None:
+    """Declare the option ``--json``."""
+    parser.add_argument(
+        "--json", action="store_true", help="print one JSON object of the numbers, nothing else"
+    )
+
+
 def exit_status(missed: Sequence[str]) -> int:
     """0, or 1 where something was missed: that goes to standard error, one sentence per line."""
     for sentence in missed:

@@ -105,7 +105,7 @@ def add_parser(subparsers: Subparsers) -> argparse.ArgumentParser:
         metavar="FAULT",
         help=f"of: {', '.join(FAULTS)}",
     )
-    parser.add_argument("--json", action="store_true", help="print the numbers as one JSON object")
+    bench.add_json(parser)
     return parser
 
 

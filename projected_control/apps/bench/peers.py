@@ -40,9 +40,7 @@ def add_parser(subparsers: Subparsers) -> argparse.ArgumentParser:
         help="measure each for this long (default: %(default)g)",
     )
     bench.add_bound(parser, BOUND, "our native tick against placo's, medians,")
-    parser.add_argument(
-        "--json", action="store_true", help="print one JSON object of the numbers, nothing else"
-    )
+    bench.add_json(parser)
     return parser
 
 

@@ -52,9 +52,7 @@ def add_parser(subparsers: Subparsers) -> argparse.ArgumentParser:
         help="of SCHED_FIFO; 0 measures ordinary threads alone (default: %(default)s)",
     )
     bench.add_bound(parser, BOUND, "the native loop's lateness against a bare thread's")
-    parser.add_argument(
-        "--json", action="store_true", help="print one JSON object of the numbers, nothing else"
-    )
+    bench.add_json(parser)
     return parser
 
 

@@ -88,9 +88,7 @@ def add_parser(subparsers: Subparsers) -> argparse.ArgumentParser:
         metavar="B",
         help="the same with plant and loop in C++ (default: %(default)g)",
     )
-    parser.add_argument(
-        "--json", action="store_true", help="print one JSON object of the numbers, nothing else"
-    )
+    bench.add_json(parser)
     return parser
 
 

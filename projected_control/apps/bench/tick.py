@@ -62,9 +62,7 @@ def add_parser(subparsers: Subparsers) -> argparse.ArgumentParser:
         default="auto",
         help="measure ticks from Python, in C++, or both where it can be built (default: both)",
     )
-    parser.add_argument(
-        "--json", action="store_true", help="print one JSON object of the numbers, nothing else"
-    )
+    bench.add_json(parser)
     return parser
 
 
