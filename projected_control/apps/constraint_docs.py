@@ -91,7 +91,7 @@ EXAMPLES: dict[str, tuple[dict[str, Any], str]] = {
             "point": [0.5, 0.0, 0.3],
             "direction": [0.0, 1.0, 0.0],
         },
-        "A frame that may turn about one axis only. Five rows, which keep their rank all the way "
+        "A door on its hinges, a pin joint. Five rows, which keep their rank all the way "
         "round. With `other_frame` it closes a chain.",
     ),
     "loop": (
