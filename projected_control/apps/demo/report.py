@@ -67,8 +67,8 @@ def make_report(
         "The simulated arm, the watchdog and the controller ran as processes of their own and "
         "talked over DDS, on the topics an arm behind ros2_control has.",
         f"{summary['ticks']} states answered; tracking error {summary['tracking_rms']:.3g} RMS, "
-        f"torque {summary['torque_rms']:.3f} N·m RMS where inverse dynamics would need "
-        f"{summary['torque_rms_idc']:.3f}.",
+        f"torque {summary['torque_rms']:.3f} N·m RMS where inverse dynamics, with a motor in "
+        f"every joint, would need {summary['torque_rms_idc']:.3f}.",
         {"demo": dict(summary)},
         [
             Table(
@@ -117,9 +117,13 @@ def _motion(times: Array, state: Mapping[str, Array]) -> Figure:
 
 def _effort(times: Array, state: Mapping[str, Array]) -> Figure:
     figure, axes = canvas(3, 1, height=6.0, sharex=True)
-    for name in [n for n in state if n.startswith("lambda") and "/" not in n]:
-        axes[0].plot(times, state[name], color=BLUE, label="λ measured")
-        axes[0].plot(times, state[f"{name}/desired"], color=GREY, linestyle="--", label="λ desired")
+    rows = [n for n in state if n.startswith("lambda") and "/" not in n]
+    for row, name in enumerate(rows):
+        which = f"λ{row}" if len(rows) > 1 else "λ"
+        (line,) = axes[0].plot(times, state[name], label=f"{which} measured")
+        desired, colour = state[f"{name}/desired"], line.get_color()
+        label = f"{which} desired"
+        axes[0].plot(times, desired, color=colour, linestyle="--", alpha=0.5, label=label)
     axes[0].set_ylabel("λ (N)")
     axes[1].plot(times, state["torque_norm/idc"], color=GREY, linestyle="--", label="IDC")
     axes[1].plot(times, state["torque_norm"], color=GREEN, label="sent")
