@@ -29,8 +29,9 @@ from time import monotonic, sleep
 
 end = threading.Event()
 threading.Thread(target=lambda: (sys.stdin.read(), end.set()), daemon=True).start()
-worst, due, wake_ups = 0.0, monotonic(), 0
-while not end.is_set():
+worst, due, wake_ups, ended = 0.0, monotonic(), 0, False
+while not ended:
+    ended = end.is_set()  # asked before the wake-up: a thread held back just here is late, too
     due += 1e-3
     sleep(max(due - monotonic(), 0.0))
     now = monotonic()
