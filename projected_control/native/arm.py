@@ -6,6 +6,7 @@ import ctypes
 from typing import Any
 
 import numpy as np
+import pinocchio
 from numpy.typing import NDArray
 
 from projected_control.errors import InvalidDescription
@@ -17,6 +18,7 @@ Array = NDArray[np.float64]
 KINDS = ("RX", "RY", "RZ", "RevoluteUnaligned", "PX", "PY", "PZ", "PrismaticUnaligned")
 """Pinocchio's joints of one number, in the order of native_loop.h."""
 
+_BODIES = ("masses", "centres", "inertias")
 _REALS = ctypes.POINTER(ctypes.c_double)
 _WHOLES = ctypes.POINTER(ctypes.c_int64)
 
@@ -52,6 +54,8 @@ class _Pass(ctypes.Structure):
 class NativeArm:
     """The same arm, computed in C++ with a state of its own.
 
+    Its bodies are copies: `take_load` brings them up to date after `Arm.set_payload`.
+
     Attributes:
         address: Of the arm in C.
         M, h, spatial_jacobian, placements: What a pass leaves behind, as in `Arm`; live views.
@@ -75,6 +79,7 @@ class NativeArm:
             raise InvalidDescription(f"the native loop refuses the arm: {message.value.decode()}")
         self.address = int(address)
         self.n = n = arm.n
+        self._model = arm.pinocchio_model
         result = library.projected_control_arm_pass(ctypes.c_void_p(self.address))
         self.M: Array = np.ctypeslib.as_array(result.M, (n, n)).T
         self.h: Array = np.ctypeslib.as_array(result.h, (n,))
@@ -83,6 +88,14 @@ class NativeArm:
         self.coriolis: Array = np.ctypeslib.as_array(result.coriolis, (n, n)).T
         self._energies = result.kinetic_energy, result.potential_energy
         self._compare(arm)
+
+    def take_load(self) -> None:
+        """Carry what the arm in Python carries now; between two passes."""
+        bodies = _bodies(self._model)
+        self._library.projected_control_arm_set_inertias(
+            ctypes.c_void_p(self.address),
+            *(ctypes.c_void_p(bodies[name].ctypes.data) for name in _BODIES),
+        )
 
     def compute(self, q: Array, v: Array) -> None:
         """Pinocchio's one pass."""
@@ -118,8 +131,22 @@ class NativeArm:
             self.address = 0
 
 
-def _described(arm: Arm) -> tuple[_Description, list[NDArray[Any]]]:
-    """An arm as numbers, and the arrays in which these are."""
+def _bodies(model: pinocchio.Model) -> dict[str, Array]:
+    """Masses, centres and inertias of all bodies; first what is fixed to the world."""
+    bodies = list(model.inertias)
+    return {
+        "masses": np.array([body.mass for body in bodies]),
+        "centres": np.array([body.lever for body in bodies]),
+        "inertias": np.array([body.inertia for body in bodies]),
+    }
+
+
+def arm_numbers(arm: Arm) -> dict[str, NDArray[Any]]:
+    """An arm as numbers: the members of ``struct projected_control_description`` by name.
+
+    Raises:
+        InvalidDescription: Where it has a joint that the native loop does not know.
+    """
     model, n = arm.pinocchio_model, arm.n
     kinds, axes = np.zeros(n, dtype=np.int64), np.zeros((n, 3))
     for i in range(n):
@@ -133,19 +160,23 @@ def _described(arm: Arm) -> tuple[_Description, list[NDArray[Any]]]:
         kinds[i] = KINDS.index(name)
         if name.endswith("Unaligned"):
             axes[i] = joint.extract().axis
-    placements, inertias = list(model.jointPlacements)[1:], list(model.inertias)
+    placements = list(model.jointPlacements)[1:]
     arrays = {
         "kinds": kinds,
         "parents": np.array(list(model.parents)[1:], dtype=np.int64),
         "axes": axes,
         "rotations": np.array([place.rotation for place in placements]),
         "positions": np.array([place.translation for place in placements]),
-        "masses": np.array([body.mass for body in inertias]),
-        "centres": np.array([body.lever for body in inertias]),
-        "inertias": np.array([body.inertia for body in inertias]),
         "armature": np.array(model.armature),
+        **_bodies(model),
+        "gravity": np.array(model.gravity.linear),
     }
-    dense = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-    pointers = {name: array.ctypes.data for name, array in dense.items()}
-    gravity = (ctypes.c_double * 3)(*model.gravity.linear)
-    return _Description(joints=n, gravity=gravity, **pointers), list(dense.values())
+    return {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+
+
+def _described(arm: Arm) -> tuple[_Description, list[NDArray[Any]]]:
+    """An arm as the struct of pointers that C has, and the arrays to which they point."""
+    arrays = arm_numbers(arm)
+    gravity = (ctypes.c_double * 3)(*arrays.pop("gravity"))
+    pointers = {name: array.ctypes.data for name, array in arrays.items()}
+    return _Description(joints=arm.n, gravity=gravity, **pointers), list(arrays.values())

@@ -80,16 +80,19 @@ def export_into(folder: Path) -> None:
         )
     compiler()
     python = exporting_python()
-    with tempfile.TemporaryDirectory() as cache:
+    with tempfile.TemporaryDirectory() as scratch:
+        # This package alone: beside it, where it is installed, lie the versions that do not fit.
+        alone = Path(scratch) / "package"
+        alone.mkdir()
+        (alone / CPP.parents[1].name).symlink_to(CPP.parents[1], target_is_directory=True)
+        more = [os.environ.get("PYTHONPATH", "")] if python == sys.executable else []
         environment = {
             **os.environ,
             "NUMBA_CPU_NAME": PROCESSOR,
             "NUMBA_CPU_FEATURES": "",
             "PROJECTED_CONTROL_COMPILE": "1",
-            "XDG_CACHE_HOME": cache,
-            "PYTHONPATH": os.pathsep.join(
-                [str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")]
-            ).rstrip(os.pathsep),
+            "XDG_CACHE_HOME": scratch,
+            "PYTHONPATH": os.pathsep.join([str(alone), *more]).rstrip(os.pathsep),
         }
         worker = [python, "-m", "projected_control.native.worker", str(folder)]
         run(worker, "exporting the kernels", environment)

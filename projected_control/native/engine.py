@@ -14,6 +14,7 @@ from projected_control.compiled import COMPILED
 from projected_control.control.guard import Action
 from projected_control.control.loop import ControlLoop
 from projected_control.control.tick import tick
+from projected_control.errors import InvalidValue
 from projected_control.native import exports
 from projected_control.native.frames import Call
 from projected_control.native.library import Kernels, LibraryMismatch, kernels
@@ -35,25 +36,44 @@ def wanted_engine(name: str | None = None) -> str:
     return validate.one_of("engine", name or os.environ.get(VARIABLE) or NUMBA, ENGINES)
 
 
-def use_engine(loop: ControlLoop, name: str | None = None) -> str:
+def use_engine(loop: ControlLoop, name: str | None = None, *, python_too: bool = False) -> str:
     """Have a loop's ticks made by an engine; the one that makes them.
+
+    Args:
+        loop: Whose ticks.
+        name: One of `ENGINES`.
+        python_too: Let the library complete what Python computes in every tick (a constraint by
+            hand, a reference without a table), rather than refuse it.
 
     Raises:
         NoCompiler, ExportFailed, LibraryMismatch: Where the library was asked for by name and
             cannot be had.
+        InvalidValue: Where something of this loop has to be computed in Python; likewise.
     """
     engine = wanted_engine(name)
     if engine == NUMBA:
-        loop.tick, loop.engine = tick, described(NUMBA).lower()
+        loop.tick, loop.engine, loop.without_python = tick, described(NUMBA).lower(), False
         return NUMBA
     try:
+        if not python_too:
+            refuse_python_parts(loop)
         loop.tick, loop.engine = NativeTick(loop, kernels()), NATIVE
+        loop.without_python = not python_too
         return NATIVE
-    except (NoCompiler, ExportFailed, LibraryMismatch) as error:
+    except (NoCompiler, ExportFailed, LibraryMismatch, InvalidValue) as error:
         if engine == NATIVE:
             raise
         print(f"projected-control: ticks by {described(NUMBA)}: {error}", file=sys.stderr)
         return NUMBA
+
+
+def refuse_python_parts(loop: ControlLoop) -> None:
+    """Refuse a loop that needs Python in a tick."""
+    if loop.python_parts:
+        raise InvalidValue(
+            f"this loop cannot run without Python: {'; '.join(loop.python_parts)}; or use the "
+            "engine numba"
+        )
 
 
 def described(engine: str) -> str:
@@ -75,24 +95,36 @@ class NativeTick:
         self._q, self._v, self._wrench = np.zeros(n), np.zeros(n), np.zeros(6)
         self._sent, self._run = loop.guard.sent, library.function("tick")
         self.status = 0
-        self._connect(loop.arguments)
+        self._prepared: tuple[Call, tuple[Any, ...]] | None = None
+        self._use(self._connected(loop.arguments), loop.arguments)
 
-    def _connect(self, arguments: tuple[Any, ...]) -> None:
+    def prepare(self, arguments: tuple[Any, ...]) -> None:
+        """See `control.loop.Engine`."""
+        self._prepared = self._connected(arguments), arguments
+
+    def _connected(self, arguments: tuple[Any, ...]) -> Call:
         state = (0.0, 0.0, self._q, self._v, self._wrench)
-        self._arguments = arguments
-        self._call = call = Call(self._frame, (*state, *arguments))
+        return Call(self._frame, (*state, *arguments))
+
+    def _use(self, call: Call, arguments: tuple[Any, ...]) -> None:
+        self._call, self._arguments = call, arguments
         self._stamp, self._age = call.places["stamp"], call.places["wrench_age"]
         self._action, self._events = call.places["action"], call.places["events"]
+
+    def _reconnect(self, arguments: tuple[Any, ...]) -> None:
+        """References have got other arrays: those that were prepared, or take them up now."""
+        prepared, self._prepared = self._prepared, None
+        if prepared is not None and _same(arguments, prepared[1]):
+            self._use(*prepared)
+        else:
+            self._use(self._connected(arguments), arguments)
 
     def __call__(
         self, stamp: float, age: float, q: Array, v: Array, wrench: Array, *arguments: Any
     ) -> tuple[int, int]:
         """Action and events. A status other than zero means zero effort."""
-        known = self._arguments
-        if len(arguments) != len(known) or any(
-            a is not b for a, b in zip(arguments, known, strict=True)
-        ):
-            self._connect(arguments)
+        if not _same(arguments, self._arguments):
+            self._reconnect(arguments)
         call = self._call
         self._q[:], self._v[:], self._wrench[:] = q, v, wrench
         call.reals[self._stamp], call.reals[self._age] = stamp, age
@@ -101,3 +133,7 @@ class NativeTick:
             self._sent[:] = 0.0
             return int(Action.ZERO), 0
         return int(call.fields[self._action]), int(call.fields[self._events])
+
+
+def _same(one: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
+    return len(one) == len(other) and all(a is b for a, b in zip(one, other, strict=True))

@@ -19,6 +19,12 @@ from projected_control.control.guard import Action, Event
 from projected_control.control.law import Law
 from projected_control.control.loop import ControlLoop
 from projected_control.control.references import Constant
+from projected_control.control.silence import (
+    SilenceAnswer,
+    SilencePhase,
+    answer_silence,
+    silence_array,
+)
 from projected_control.control.tick import tick
 from projected_control.model.arm import Arm
 from projected_control.model.constrained_arm import ConstrainedArm
@@ -33,8 +39,8 @@ from projected_control.simulation.plant_kernels import (
     advance_step,
     begin_step,
     observe_plant,
-    sense_force,
 )
+from projected_control.simulation.plant_sensing import drive_motors, sense_force, sense_joints
 from projected_control.workspace import Layout
 
 VERSION = __version__
@@ -43,7 +49,15 @@ PACKAGE = Path(__file__).parents[1]
 ROOMS = ("model", "control", "simulation")
 """Whose kernels are exported."""
 
-ENUMERATIONS: tuple[Enumeration, ...] = (Law, SourceKind, Action, Event, Step)
+ENUMERATIONS: tuple[Enumeration, ...] = (
+    Law,
+    SourceKind,
+    Action,
+    Event,
+    Step,
+    SilenceAnswer,
+    SilencePhase,
+)
 """Numbers that C has to know by name."""
 
 _LINK = (
@@ -84,7 +98,12 @@ def exported_frames() -> tuple[Frame, ...]:
     plant = Plant(ConstrainedArm(model.arm.twin(), model.constraint))
     work, arguments = (plant.sizes, plant.work), plant.model.arguments
     stepped = {"status": INTEGER}
-    begin = (True, *work, arguments.state, arguments.sizes, arguments.work)
+    places = (arguments.spatial_jacobian, arguments.placements)
+    told = loop.arguments
+    references = (told.reference, told.force_reference)
+    answer = silence_array(model.m, model.k, SilenceAnswer.STOP, 1.0, 1.0)
+    silence = (0, 0.0, told.sizes, told.choices, *references, answer)
+    begin = (True, *work, *places, arguments.state, arguments.sizes, arguments.work)
     return (
         frame_of(
             "tick",
@@ -92,8 +111,11 @@ def exported_frames() -> tuple[Frame, ...]:
             (0.0, 0.0, np.zeros(n), np.zeros(n), np.zeros(6), *loop.arguments),
             results={"action": INTEGER, "events": INTEGER},
         ),
+        frame_of("answer_silence", answer_silence, silence, results={"phase": INTEGER}),
         frame_of("observe_plant", observe_plant, (*work, *arguments)),
         frame_of("sense_force", sense_force, (*work, arguments.state, arguments.sizes)),
+        frame_of("sense_joints", sense_joints, (*work, arguments.state, arguments.sizes)),
+        frame_of("drive_motors", drive_motors, (*work, loop.guard.sent, arguments.sizes)),
         frame_of("begin_step", begin_step, begin, results=stepped),
         frame_of("advance_step", advance_step, (*work, *arguments), results=stepped),
     )
@@ -118,6 +140,15 @@ def exported_layouts() -> tuple[AnyLayout, ...]:
 def digest() -> str:
     """Of all that the library is made of, as hexadecimal digits."""
     digest = hashlib.sha256(f"{VERSION} {NUMBA} {LLVMLITE} {PROCESSOR} {kernel_digest()}".encode())
-    for name in ("exports", "frames", "header", "object_code", "toolchain", "worker"):
+    for name in (
+        "exports",
+        "frames",
+        "header",
+        "object_code",
+        "toolchain",
+        "updates",
+        "updates_header",
+        "worker",
+    ):
         digest.update((PACKAGE / "native" / f"{name}.py").read_bytes())
     return digest.hexdigest()

@@ -68,7 +68,7 @@ def header(
 ) -> str:
     """The whole file."""
     parts = [_BEGIN.format(version=version, digest=digest, processor=processor)]
-    parts += [_enumeration(kinds) for kinds in enumerations]
+    parts += [enumeration(kinds) for kinds in enumerations]
     parts += [_layout(layout) for layout in layouts]
     parts += [_frame(frame) for frame in frames]
     parts += [_mismatch(frames, layouts), _END]
@@ -91,12 +91,14 @@ def snake_case(name: str) -> str:
     return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
 
 
-def _comment(text: str) -> str:
+def comment(text: str) -> str:
+    """A comment in C."""
     body = fill(" ".join(text.replace("*/", "* /").split()), 94, subsequent_indent=" * ")
     return f"/* {body} */"
 
 
-def _enumeration(kinds: Enumeration) -> str:
+def enumeration(kinds: Enumeration) -> str:
+    """The names and numbers of an enumeration."""
     stem = f"{PREFIX}{snake_case(kinds.__name__)}".upper()
     lines = [f"  {stem}_{kind.name} = {int(kind)}," for kind in kinds]
     return "enum {\n" + "\n".join(lines) + "\n};\n"
@@ -110,16 +112,16 @@ def _layout(layout: AnyLayout) -> str:
     members, places, views = [], ["  int64_t end = 0;"], []
     for part, declared in layout.declared.items():
         members.append(f"  double *{part};  /* [{declared.shape}] {declared.meaning} */")
-        begin = "end" if declared.at is None else _in_c(declared.at, renamed)
+        begin = "end" if declared.at is None else in_c(declared.at, renamed)
         places.append(f"  const int64_t at_{part} = {begin};")
         if declared.at is None:
-            places.append(f"  end = at_{part} + {_in_c(declared.count, {})};")
+            places.append(f"  end = at_{part} + {in_c(declared.count, {})};")
         views.append(f"  parts.{part} = work + at_{part};")
     first = (layout.parts.__doc__ or "").strip().split("\n\n")[0]
-    length = _in_c(layout.length, {})
+    length = in_c(layout.length, {})
     return "\n".join(
         [
-            _comment(f"{layout.parts.__name__}: {first}"),
+            comment(f"{layout.parts.__name__}: {first}"),
             f"struct {PREFIX}{name} {{",
             *members,
             "};",
@@ -148,7 +150,7 @@ def _frame(frame: Frame) -> str:
             lines.append(f"  {kind}{space}{name}{extent};")
     return "\n".join(
         [
-            _comment(f"{frame.name}: {frame.meaning}"),
+            comment(f"{frame.name}: {frame.meaning}"),
             f"struct {frame.symbol} {{",
             *lines,
             "};",
@@ -215,5 +217,6 @@ class _C(ast.NodeVisitor):
         return result
 
 
-def _in_c(expression: str, renamed: Mapping[str, str]) -> str:
+def in_c(expression: str, renamed: Mapping[str, str]) -> str:
+    """An expression of a layout in C, some names replaced by others."""
     return str(_C(renamed).visit(ast.parse(expression, mode="eval").body))

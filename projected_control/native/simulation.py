@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projected_control.control.controllers import Controller
-from projected_control.control.force_source import SourceKind
 from projected_control.control.guard import Action, GuardReport
 from projected_control.control.loop import ControlLoop
 from projected_control.control.terms import CONTROL, ControlTerms
@@ -18,16 +17,21 @@ from projected_control.errors import InvalidValue, SimulationFailed
 from projected_control.model.constrained_arm import TERMS, ConstrainedArm
 from projected_control.native import exports
 from projected_control.native.arm import NativeArm
+from projected_control.native.engine import refuse_python_parts
 from projected_control.native.frames import Call
 from projected_control.native.library import native_loop
 from projected_control.ports.simulated import SimulatedArm
-from projected_control.simulation.plant_kernels import PLANT
+from projected_control.simulation.plant_terms import PLANT
 from projected_control.simulation.record import RECORD, RecordTerms
 
 Array = NDArray[np.float64]
 
 _PINOCCHIO = ("M", "h", "spatial_jacobian", "placements", "coriolis")
 """Arguments that the native arm has in place of the Python one."""
+
+
+_FRAMES = ("arm", "observe", "sense", "encode", "drive", "begin", "advance")
+"""Pointers of the simulation's struct, in order."""
 
 
 class _Loop(ctypes.Structure):
@@ -46,7 +50,7 @@ class _Simulation(ctypes.Structure):
 
     _fields_ = [
         ("loop", _Loop),
-        *((name, ctypes.c_void_p) for name in ("arm", "observe", "sense", "begin", "advance")),
+        *((name, ctypes.c_void_p) for name in _FRAMES),
         ("plant", ctypes.c_void_p * len(PLANT.declared)),
         ("control", ctypes.c_void_p * len(CONTROL.declared)),
         ("model", ctypes.c_void_p * len(TERMS.declared)),
@@ -54,6 +58,7 @@ class _Simulation(ctypes.Structure):
         *((name, ctypes.c_int64) for name in ("joints", "rows", "coordinates", "substeps")),
         ("final_events", ctypes.c_int64),
         ("noise", ctypes.c_void_p),
+        ("motor_noise", ctypes.c_void_p),
         ("record", ctypes.c_void_p),
         ("done", ctypes.c_int64),
     ]
@@ -94,6 +99,9 @@ class Record:
 class NativeLoop:
     """A control loop in C++, on the workspaces of one in Python.
 
+    Gains, limits, references and what is known of the sensor reach it through the loop's mailbox,
+    as always; a load that the arm takes up, by `take_load`.
+
     Args:
         loop: Whose workspaces; it must need nothing from Python in a tick.
 
@@ -121,7 +129,11 @@ class NativeLoop:
         loop.arguments.choices[1] = loop.force_source.number
         self.struct.arm, self.struct.tick = arm.address, self.call.address
         self.struct.effort = loop.guard.sent.ctypes.data
-        self.struct.needs_coriolis = loop.force_source.number == SourceKind.MOMENTUM
+        self.struct.needs_coriolis = loop.force_source.needs_coriolis
+
+    def take_load(self) -> None:
+        """Compute with what the arm carries now (see `Arm.set_payload`); between two ticks."""
+        self.arm.take_load()
 
     def answer(self) -> int:
         """From the state in `q`, `v`, `wrench` and the frame's stamp to an effort; the status."""
@@ -141,11 +153,11 @@ class NativeSimulation:
 
     def __init__(self, loop: ControlLoop, hardware: SimulatedArm) -> None:
         plant = hardware.plant
-        _refuse_hardware(hardware)
+        refuse_hardware(hardware)
         self.loop, self.hardware, self.plant = NativeLoop(loop), hardware, plant
         self.arm = NativeArm(plant.model.arm)
         self._measures = hardware.measures
-        plant.make_room(hardware.sensor.delay if hardware.sensor is not None else 0)
+        plant.make_room(delay=hardware.sensor.delay if hardware.sensor is not None else 0)
         if hardware.basis is not None:
             plant.terms.basis[:] = hardware.basis
         self.struct = _Simulation()
@@ -163,10 +175,15 @@ class NativeSimulation:
         arguments = model.arguments._replace(**own)
         work = (plant.sizes, plant.work)
         state, sizes = arguments.state, arguments.sizes
+        places = (arguments.spatial_jacobian, arguments.placements)
         self._calls = {
             "observe": Call(_frame("observe_plant"), (*work, *arguments)),
             "sense": Call(_frame("sense_force"), (*work, state, sizes)),
-            "begin": Call(_frame("begin_step"), (True, *work, state, sizes, arguments.work)),
+            "encode": Call(_frame("sense_joints"), (*work, state, sizes)),
+            "drive": Call(_frame("drive_motors"), (*work, self.loop.loop.guard.sent, sizes)),
+            "begin": Call(
+                _frame("begin_step"), (True, *work, *places, state, sizes, arguments.work)
+            ),
             "advance": Call(_frame("advance_step"), (*work, *arguments)),
         }
         for name, call in self._calls.items():
@@ -191,11 +208,14 @@ class NativeSimulation:
             final_events: A tick with any of these `Event`s is the last.
         """
         s, plant = self.struct, self.plant
+        self.loop.take_load()
+        self.arm.take_load()
         n, m, k = int(s.joints), int(s.rows), int(s.coordinates)
         rows = np.zeros((ticks if record else 0, RECORD.size(n=n, m=m, k=k)))
-        noise = self._noise(ticks)
+        noise, motor_noise = self._noise(ticks), self._motor_noise(ticks)
         s.record = rows.ctypes.data if record else None
         s.noise = noise.ctypes.data if noise is not None else None
+        s.motor_noise = motor_noise.ctypes.data if motor_noise is not None else None
         s.final_events = final_events
         status = self.library.projected_control_simulate(
             ctypes.c_void_p(self.address), ctypes.c_int64(ticks)
@@ -213,6 +233,10 @@ class NativeSimulation:
             return None
         return sensor.draw(ticks, self.plant.model.m)
 
+    def _motor_noise(self, ticks: int) -> Array | None:
+        motors = self.hardware.motors
+        return motors.draw(ticks, self.plant.model.n) if motors.noisy else None
+
     def _hand_back(self) -> None:
         """Let the objects in Python know where the run ended."""
         loop, call = self.loop.loop, self.loop.call
@@ -224,16 +248,8 @@ class NativeSimulation:
         self.plant.model.time = self.plant.time
 
 
-def refuse_python_parts(loop: ControlLoop) -> None:
-    """Refuse a loop that needs Python in a tick."""
-    if loop.python_parts:
-        raise InvalidValue(
-            f"this loop cannot run without Python: {'; '.join(loop.python_parts)}; or use the "
-            "engine numba"
-        )
-
-
-def _refuse_hardware(hardware: SimulatedArm) -> None:
+def refuse_hardware(hardware: SimulatedArm) -> None:
+    """Refuse an arm that needs Python in a step."""
     model: ConstrainedArm = hardware.plant.model
     found = []
     if model.by_hand:

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from projected_control.native import exports
+from projected_control.native import exports, updates_header
 from projected_control.native.header import header, library_sizes
 from projected_control.native.toolchain import PROCESSOR, compiler, fits, run
 
@@ -39,6 +39,7 @@ def export(folder: Path) -> None:
         processor=PROCESSOR,
     )
     (folder / HEADER).write_text(text, encoding="utf-8")
+    (folder / updates_header.FILE).write_text(updates_header.updates_header(), encoding="utf-8")
     kernels = folder / "kernels.o"
     kernels.write_bytes(object_code(frames, constants))
     link = [compiler(), "-shared", "-Wl,-z,defs", f"-Wl,-soname,{LIBRARY}"]

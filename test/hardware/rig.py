@@ -17,8 +17,10 @@ from controller_manager_msgs.srv import ListControllers, SwitchController
 from diagnostic_msgs.msg import DiagnosticArray
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
+from rcl_interfaces.srv import SetParametersAtomically
 from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
+from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
@@ -32,10 +34,15 @@ class Rig:
     Attributes:
         torques: When the arm sent it (by `time.monotonic`), and the largest torque that it reports.
             By the sender's time: we may read later, and then saw what was over as if it went on.
+        efforts: When, the state's own stamp [s], and the efforts of all joints.
         said: When, which node, and what it said on /diagnostics, each time it was something new.
+
+    Args:
+        log: For what the launch says.
+        states: Topic of the arm's own states.
     """
 
-    def __init__(self, log: Path) -> None:
+    def __init__(self, log: Path, states: str = "/arm/joint_states") -> None:
         self._log = log
         self._launches: list[subprocess.Popen[bytes]] = []
         self._context = Context()
@@ -44,9 +51,11 @@ class Rig:
         self._executor = SingleThreadedExecutor(context=self._context)
         self._executor.add_node(self.node)
         self.torques: list[tuple[float, float]] = []
+        self.efforts: list[tuple[float, float, tuple[float, ...]]] = []
+        self.speeds: list[tuple[float, float]] = []
         self.said: list[tuple[float, str, str]] = []
         self.values: dict[str, dict[str, str]] = {}
-        self.node.create_subscription(JointState, "/arm/joint_states", self._on_arm, 100)
+        self.node.create_subscription(JointState, states, self._on_arm, 100)
         self.node.create_subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics, 100)
 
     def launch(self, *arguments: str) -> None:
@@ -129,7 +138,11 @@ class Rig:
         return max(last[-1] - when, 0.0)
 
     def _on_arm(self, message: JointState, info: Any) -> None:
-        self.torques.append((_sent(info), float(np.abs(message.effort).max())))
+        when = _sent(info)
+        self.torques.append((when, float(np.abs(message.effort).max())))
+        stamp = message.header.stamp.sec + 1e-9 * message.header.stamp.nanosec
+        self.efforts.append((when, stamp, tuple(message.effort)))
+        self.speeds.append((when, float(np.abs(message.velocity).max())))
 
     def _on_diagnostics(self, message: DiagnosticArray) -> None:
         for status in message.status:
@@ -225,6 +238,25 @@ class Rig:
         request = ChangeState.Request(transition=Transition(id=number))
         return bool(self._call(ChangeState, f"/{node}/change_state", request).success)
 
+    def set_parameter(self, node: str, name: str, value: Any) -> tuple[bool, str, float, float]:
+        """As ``ros2 param set``: whether it was accepted, why not, when asked and answered."""
+        request = SetParametersAtomically.Request(
+            parameters=[Parameter(name, value=value).to_parameter_msg()]
+        )
+        client = self.node.create_client(
+            SetParametersAtomically, f"/{node}/set_parameters_atomically"
+        )
+        try:
+            self.until(client.service_is_ready, f"the parameters of {node}")
+            asked = monotonic()
+            future = client.call_async(request)
+            while not future.done():
+                self._executor.spin_once(timeout_sec=0.005)
+            answered, result = monotonic(), future.result().result
+            return result.successful, result.reason, asked, answered
+        finally:
+            self.node.destroy_client(client)
+
     def _call(self, kind: Any, name: str, request: Any) -> Any:
         client = self.node.create_client(kind, name)
         try:
@@ -236,15 +268,20 @@ class Rig:
             self.node.destroy_client(client)
 
 
+def sent_at(info: Any) -> float:
+    """When a message was sent, by `time.monotonic` [s]."""
+    return _sent(info)
+
+
 def _sent(info: Any) -> float:
     """When a message was sent, by `time.monotonic` [s]."""
     return float(1e-9 * info["source_timestamp"] - time() + monotonic())
 
 
 @contextlib.contextmanager
-def running(log: Path, *arguments: str) -> Iterator[Rig]:
+def running(log: Path, *arguments: str, states: str = "/arm/joint_states") -> Iterator[Rig]:
     """A rig with one launch."""
-    rig = Rig(log)
+    rig = Rig(log, states)
     try:
         rig.launch(*arguments)
         yield rig

@@ -25,6 +25,8 @@ from ros_domain import free_domain
 NEEDED = ("controller_manager", "robot_state_publisher", "projected_control")
 SIMULATED = "joint_state_topic_hardware_interface"
 CONTROLLER, WATCHDOG = "motion_controller", "effort_watchdog"
+TOPICS = "loop:=topics"
+"""The loop in the node; that in the controller manager is tested by test_plugin.py."""
 
 
 def require(*packages):
@@ -54,7 +56,9 @@ def own_domain(monkeypatch, tmp_path):
 def simulated(own_domain):
     """The simulated arm behind the real controller manager, under control and moving."""
     require(SIMULATED)
-    with running(own_domain, "hardware:=simulated", "controller:=motion", "preset:=delayed") as rig:
+    with running(
+        own_domain, "hardware:=simulated", "controller:=motion", "preset:=delayed", TOPICS
+    ) as rig:
         rig.until_active(CONTROLLER)
         rig.moving()
         yield rig
@@ -81,7 +85,7 @@ def report(what, zero, reason, detail=""):
 
 
 def test_dry_run_comes_up_and_gives_the_arm_back(own_domain):
-    with running(own_domain, "dry_run:=true") as rig:
+    with running(own_domain, "dry_run:=true", TOPICS) as rig:
         rig.until_active(CONTROLLER)
         assert rig.controllers()["effort_controller"] == "active"
         rig.until(lambda: int(rig.values[CONTROLLER]["ticks"]) > 2000, "some ticks")
@@ -92,7 +96,7 @@ def test_dry_run_comes_up_and_gives_the_arm_back(own_domain):
 
 def test_former_controllers_come_back(own_domain):
     """A controller that held the arm before steps aside, and holds it again afterwards."""
-    with running(own_domain, "dry_run:=true") as rig:
+    with running(own_domain, "dry_run:=true", TOPICS) as rig:
         rig.until_active(CONTROLLER)
         assert rig.transition(CONTROLLER, "deactivate")
         rig.spawn("forward_effort_controller")
@@ -232,7 +236,7 @@ def test_switched_away_by_somebody_else(simulated):
 def test_joint_missing(own_domain):
     """A controller that wants motors on all joints, on an arm with a passive one."""
     require(SIMULATED)
-    with running(own_domain, "hardware:=simulated", "controller:=passive") as rig:
+    with running(own_domain, "hardware:=simulated", "controller:=passive", TOPICS) as rig:
         rig.until_active("passive_joint_controller")
         rig.launch("hardware:=running", "controller:=motion", "arm:=slider_crank")
         rig.until_said(WATCHDOG, "waiting", "effort_controller: it lacks joint_2", seconds=90.0)

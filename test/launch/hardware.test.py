@@ -30,7 +30,9 @@ PATIENCE = 240.0
 def generate_test_description() -> LaunchDescription:
     """No arm, and a reference that stays where the arm is."""
     source = PythonLaunchDescriptionSource(str(FILE))
-    included = IncludeLaunchDescription(source, launch_arguments={"dry_run": "true"}.items())
+    included = IncludeLaunchDescription(
+        source, launch_arguments={"dry_run": "true", "loop": "topics"}.items()
+    )
     return LaunchDescription([included, launch_testing.actions.ReadyToTest()])
 
 

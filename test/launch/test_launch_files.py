@@ -18,6 +18,10 @@ from pathlib import Path
 import pytest
 from ros_domain import free_domain
 
+from projected_control.native.plugin_build import plugin_there
+from projected_control.resources import arms_folder
+from projected_control.settings.nodes import TASKS
+
 HERE = Path(__file__).parent
 ROS2_CONTROL = (
     "controller_manager",
@@ -27,15 +31,19 @@ ROS2_CONTROL = (
 )
 NEEDS = {
     "simulation.test.py": (),
+    "tasks.test.py": (),
     "ends_by_itself.test.py": (),
     "hardware.test.py": ROS2_CONTROL,
+    "plugin.test.py": ROS2_CONTROL,
 }
 """Packages beside our own, by launch test."""
 
 TESTS = {
     "simulation.test.py": 4 * 4,
+    "tasks.test.py": 4 * sum(bool(arms_folder()) or not case.needs_arms for case in TASKS.values()),
     "ends_by_itself.test.py": 5 * 3,
     "hardware.test.py": 3,
+    "plugin.test.py": 3,
 }
 """How many tests each holds: a file that runs none has not passed."""
 
@@ -80,6 +88,8 @@ def require(*packages: str) -> None:
 @pytest.mark.parametrize("name", NEEDS)
 def test_launch(name, environment, tmp_path):
     require(*NEEDS[name])
+    if name == "plugin.test.py" and (missing := plugin_there()):
+        pytest.skip(missing)
     report = tmp_path / "report.xml"
     done = subprocess.run(
         [

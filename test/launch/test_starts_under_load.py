@@ -43,9 +43,9 @@ TICKS = 500
 
 LAUNCHES = {
     "simulation": (("simulation.launch.py",), ()),
-    "dry_run": (("hardware.launch.py", "dry_run:=true"), ("controller_manager",)),
+    "dry_run": (("hardware.launch.py", "dry_run:=true", "loop:=topics"), ("controller_manager",)),
     "simulated": (
-        ("hardware.launch.py", "hardware:=simulated", "preset:=delayed"),
+        ("hardware.launch.py", "hardware:=simulated", "preset:=delayed", "loop:=topics"),
         ("controller_manager", "joint_state_topic_hardware_interface"),
     ),
     "gazebo": (("gazebo.launch.py", "gui:=false"), ("ros_gz_sim",)),

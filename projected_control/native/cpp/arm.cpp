@@ -42,11 +42,14 @@ JointModel joint_model(int64_t kind, const Eigen::Vector3d &axis) {
   }
 }
 
-pinocchio::Inertia inertia(const projected_control_description &d, int64_t line) {
-  const Eigen::Matrix3d about_centre = Eigen::Map<const RowMatrix3>(d.inertias + 9 * line);
-  return pinocchio::Inertia(
-      d.masses[line], Eigen::Map<const Eigen::Vector3d>(d.centres + 3 * line),
-      pinocchio::Symmetric3(about_centre));
+void set_inertias(
+    Model &model, const double *masses, const double *centres, const double *inertias) {
+  for (int64_t body = 0; body < model.njoints; ++body) {
+    const Eigen::Matrix3d about_centre = Eigen::Map<const RowMatrix3>(inertias + 9 * body);
+    model.inertias[static_cast<size_t>(body)] = pinocchio::Inertia(
+        masses[body], Eigen::Map<const Eigen::Vector3d>(centres + 3 * body),
+        pinocchio::Symmetric3(about_centre));
+  }
 }
 
 void fill_model(Model &model, const projected_control_description &d) {
@@ -57,12 +60,11 @@ void fill_model(Model &model, const projected_control_description &d) {
     const Eigen::Vector3d axis = Eigen::Map<const Eigen::Vector3d>(d.axes + 3 * i);
     if (d.parents[i] < 0 || d.parents[i] > i)
       throw std::invalid_argument("a joint is carried by one that comes after it");
-    const JointIndex joint = model.addJoint(
+    model.addJoint(
         static_cast<JointIndex>(d.parents[i]), joint_model(d.kinds[i], axis), placement,
         "joint_" + std::to_string(i));
-    model.inertias[joint] = inertia(d, i + 1);
   }
-  model.inertias[0] = inertia(d, 0);
+  set_inertias(model, d.masses, d.centres, d.inertias);
   model.armature = Eigen::Map<const Eigen::VectorXd>(d.armature, d.joints);
   model.gravity.linear() = Eigen::Map<const Eigen::Vector3d>(d.gravity);
 }
@@ -136,6 +138,12 @@ projected_control_pass projected_control_arm_pass(projected_control_arm *arm) {
           &data.kinetic_energy,
           &data.potential_energy,
           arm->coriolis->C.data()};
+}
+
+void projected_control_arm_set_inertias(
+    projected_control_arm *arm, const double *masses, const double *centres,
+    const double *inertias) {
+  set_inertias(arm->model, masses, centres, inertias);
 }
 
 const char *projected_control_pinocchio_version(void) { return PINOCCHIO_VERSION; }

@@ -30,6 +30,9 @@ void keep(const projected_control_simulation &s, double *row) {
   *r.events = static_cast<double>(s.loop.tick->events);
   copy(s.model.theta, r.theta, k);
   copy(s.control.error, r.error, 2 * k);
+  copy(s.plant.measured_q, r.measured_q, n);
+  copy(s.plant.measured_v, r.measured_v, n);
+  copy(s.plant.wrench, r.wrench, 6);
 }
 
 }  // namespace
@@ -53,8 +56,9 @@ int32_t projected_control_observe(projected_control_simulation *s) {
   auto &tick = *s->loop.tick;
   projected_control_arm_compute(s->arm, s->plant.y, s->plant.y + n);
   if (projected_control_observe_plant(s->observe) != 0) return PROJECTED_CONTROL_KERNEL_FAILED;
-  copy(s->plant.y, tick.q, n);
-  copy(s->plant.y + n, tick.v, n);
+  if (projected_control_sense_joints(s->encode) != 0) return PROJECTED_CONTROL_KERNEL_FAILED;
+  copy(s->plant.measured_q, tick.q, n);
+  copy(s->plant.measured_v, tick.v, n);
   tick.stamp = *s->plant.time;
   if (s->sense) {
     if (projected_control_sense_force(s->sense) != 0) return PROJECTED_CONTROL_KERNEL_FAILED;
@@ -65,7 +69,7 @@ int32_t projected_control_observe(projected_control_simulation *s) {
 
 int32_t projected_control_move(projected_control_simulation *s) {
   const int64_t n = s->joints;
-  copy(s->loop.effort, s->plant.effort, n);
+  if (projected_control_drive_motors(s->drive) != 0) return PROJECTED_CONTROL_KERNEL_FAILED;
   for (int64_t step = 0; step < s->substeps; ++step) {
     s->begin->observed = step == 0;
     if (projected_control_begin_step(s->begin) != 0) return PROJECTED_CONTROL_KERNEL_FAILED;
@@ -83,6 +87,7 @@ int32_t projected_control_move(projected_control_simulation *s) {
 int32_t projected_control_simulate(projected_control_simulation *s, int64_t ticks) {
   const int64_t width = projected_control_record_terms_size(s->joints, s->rows, s->coordinates);
   for (s->done = 0; s->done < ticks; ++s->done) {
+    if (s->motor_noise) copy(s->motor_noise + s->done * s->joints, s->plant.motor_noise, s->joints);
     if (s->noise) copy(s->noise + s->done * s->rows, s->plant.noise, s->rows);
     if (const int32_t status = projected_control_observe(s)) return status;
     if (projected_control_answer(&s->loop) != 0) return PROJECTED_CONTROL_KERNEL_FAILED;

@@ -66,6 +66,12 @@ void projected_control_arm_compute_coriolis(
     struct projected_control_arm *arm, const double *q, const double *v);
 struct projected_control_pass projected_control_arm_pass(struct projected_control_arm *arm);
 
+/* Another load: all bodies' masses, centres and inertias anew, as in the description. Between two
+ * passes; allocates nothing. */
+void projected_control_arm_set_inertias(
+    struct projected_control_arm *arm, const double *masses, const double *centres,
+    const double *inertias);
+
 /* Version of Pinocchio's headers, as the loop was built with: "4.1.0". */
 const char *projected_control_pinocchio_version(void);
 
@@ -90,6 +96,8 @@ struct projected_control_simulation {
   struct projected_control_arm *arm; /* the plant's */
   struct projected_control_observe_plant *observe;
   struct projected_control_sense_force *sense; /* NULL where no force is measured */
+  struct projected_control_sense_joints *encode;
+  struct projected_control_drive_motors *drive; /* its effort is what the loop sends */
   struct projected_control_begin_step *begin;
   struct projected_control_advance_step *advance;
   struct projected_control_plant_terms plant;
@@ -100,6 +108,7 @@ struct projected_control_simulation {
   int64_t substeps;                           /* steps of the plant in a tick */
   int64_t final_events;                       /* a tick with any of these is the last */
   const double *noise;                        /* [ticks, m] of the force sensor, or NULL */
+  const double *motor_noise;                  /* [ticks, n] of the motors, or NULL */
   double *record;                             /* [ticks, size of a record], or NULL */
   int64_t done;                               /* ticks since simulate was called */
 };

@@ -1,0 +1,225 @@
+"""The plugins in the real controller manager: torques, tracking, times, and who may command."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
+pytest.importorskip(
+    "controller_manager_msgs", reason="ros2_control is not installed (it is not on PyPI)"
+)
+
+from loops import LAWS, PRESS, build, opened
+from manager import Manager
+from test_hardware_launch import own_domain  # noqa: F401
+
+from projected_control.control.guard import Action
+from projected_control.control.references import Constant
+from projected_control.control.state import RawState
+from projected_control.native.plugin_build import plugin_there
+from projected_control.native.updates import Phase, Report, Section, Status, Update, encode
+from projected_control.ports import Runner
+
+pytestmark = [
+    pytest.mark.skipif(bool(plugin_there()), reason=plugin_there() or "it is there"),
+    pytest.mark.usefixtures("own_domain"),
+]
+
+SECONDS, LONG = 5.0, 60.0
+
+
+@contextmanager
+def managed(folder: Path, loop, hardware, **options) -> Iterator[Manager]:
+    manager = Manager(folder, loop, hardware, **options)
+    try:
+        manager.open()
+        yield manager
+    finally:
+        manager.close()
+
+
+class Recorded:
+    """Rows of the flight recorder by name."""
+
+    def __init__(self, rows: np.ndarray, n: int) -> None:
+        self.stamp, self.age = rows[:, 0], rows[:, 1]
+        ends = np.cumsum([2, n, n, 6, n])
+        self.q, self.v, self.wrench, self.effort = (rows[:, a:b] for a, b in pairwise(ends))
+        self.action, self.events, self.nanoseconds = rows[:, ends[-1] : ends[-1] + 3].T
+
+
+def ride(folder: Path, law: str, seconds: float, period: float = 1e-3) -> tuple[Recorded, int, str]:
+    """So long a run in the manager: what was recorded, cycles missed, and what the manager said."""
+    loop, hardware = opened(law, period)
+    ticks = round(seconds / period)
+    with managed(folder, loop, hardware, record=ticks) as manager:
+        answer = manager.begin(loop)
+        assert answer.status is Status.ACCEPTED, answer.reason
+        assert manager.switch(on=True), manager.log.read_text()[-2000:]
+        manager.until(
+            lambda: (
+                manager.states
+                and manager.states[-1].sections[Section.REPORT][Report.CYCLES] >= ticks
+            ),
+            "the run",
+            seconds + 20.0,
+        )
+        overruns = int(manager.states[-1].sections[Section.REPORT][Report.OVERRUNS])
+        assert manager.switch(on=False)
+        rows = manager.record()
+        said = manager.log.read_text(errors="replace")
+    return Recorded(rows, loop.controller.model.n), overruns, said
+
+
+def replayed(law: str, record: Recorded, period: float = 1e-3) -> tuple[np.ndarray, np.ndarray]:
+    """Efforts and errors of the Python loop, fed with the recorded states."""
+    loop, _ = opened(law, period)
+    efforts, errors = [], []
+    for i in range(len(record.stamp)):
+        wrench = record.wrench[i] if np.isfinite(record.age[i]) else None
+        state = RawState(record.q[i], record.v[i], record.stamp[i], wrench, record.age[i])
+        efforts.append(loop.update(state).effort.copy())
+        errors.append(loop.controller.error[0].copy())
+    return np.array(efforts), np.array(errors)
+
+
+def in_process(law: str, ticks: int, period: float = 1e-3) -> np.ndarray:
+    """Errors of a run in process with the same delay."""
+    loop, hardware = build(law, period)
+    runner, errors = Runner(loop, hardware), []
+    runner.open()
+    for _ in range(ticks):
+        runner.step()
+        errors.append(loop.controller.error[0].copy())
+    return np.array(errors)
+
+
+def judge(folder: Path, law: str, seconds: float, period: float = 1e-3) -> None:
+    """A run: torques of the Python loop bit for bit, tracking as in process to 1 %."""
+    record, overruns, _ = ride(folder, law, seconds, period)
+    efforts, errors = replayed(law, record, period)
+    assert np.array_equal(record.effort, efforts)
+    expected = in_process(law, len(errors), period)
+    ours, theirs = (float(np.sqrt(np.mean(e**2))) for e in (errors, expected))
+    p999 = np.percentile(record.nanoseconds, 99.9) * 1e-9
+    print(
+        f"\n{law}: {len(errors)} ticks, {overruns} cycles missed, tick p50 "
+        f"{np.median(record.nanoseconds) * 1e-3:.1f} µs, p99.9 {p999 * 1e6:.1f} µs = "
+        f"{100 * p999 / period:.2f} % of the period; RMS of the error {ours:.4g}, in process "
+        f"{theirs:.4g} ({100 * (ours / theirs - 1):+.3f} %)"
+    )
+    assert np.all(record.action == Action.FOLLOW)
+    # In a cycle that does not come the arm goes on under the effort that it had.
+    assert ours == pytest.approx(theirs, rel=0.05 if overruns else 0.01)
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_torques_and_tracking(tmp_path: Path, law: str) -> None:
+    """5 s at 1 kHz."""
+    judge(tmp_path, law, SECONDS)
+
+
+def test_five_hundred_hertz(tmp_path: Path) -> None:
+    judge(tmp_path, "hybrid", SECONDS, 2e-3)
+
+
+def _busy() -> None:
+    while True:
+        pass
+
+
+@contextmanager
+def load() -> Iterator[None]:
+    """Something to do for every core."""
+    busy = [multiprocessing.Process(target=_busy, daemon=True) for _ in range(os.cpu_count() or 1)]
+    for process in busy:
+        process.start()
+    try:
+        yield
+    finally:
+        for process in busy:
+            process.kill()
+            process.join()
+
+
+@pytest.mark.long
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("loaded", [False, True], ids=["alone", "loaded"])
+@pytest.mark.parametrize("law", LAWS)
+def test_a_minute(tmp_path: Path, law: str, loaded: bool) -> None:
+    """60 s at 1 kHz, with and without load on all cores."""
+    if loaded:
+        with load():
+            judge(tmp_path, law, LONG)
+    else:
+        judge(tmp_path, law, LONG)
+
+
+def test_who_may_command_and_what_silence_brings(tmp_path: Path) -> None:
+    """Strangers, broken updates, silence, and another session that takes over, in one manager."""
+    loop, hardware = opened("hybrid")
+    with managed(tmp_path, loop, hardware, record=60_000) as manager:
+        assert not manager.switch(on=True)
+        assert "no node has begun a session" in manager.log.read_text()
+
+        assert manager.begin(loop, patience=0.5).status is Status.ACCEPTED
+        assert manager.switch(on=True)
+        manager.until(lambda: _phase(manager) is Phase.RUNNING, "the loop to run")
+
+        manager.publish(encode(Update.END, 12345, 900_000))
+        manager.until(lambda: 900_000 in manager.acknowledgements, "a refusal")
+        assert manager.acknowledgements[900_000].status is Status.SESSION
+        for i in range(200):
+            manager.publish(os.urandom(64 + 8 * i))
+            manager.spin()
+        manager.until(lambda: _report(manager, Report.REFUSED) >= 201, "all refusals")
+        assert _phase(manager) is Phase.RUNNING
+        manager.until(
+            lambda: any(
+                "does not begin as ours do" in _value(s, "last refusal") for s in manager.said
+            ),
+            "the reason on /diagnostics",
+        )
+
+        old, manager.session = manager.session, 0  # no more beats
+        manager.until(lambda: _phase(manager) is Phase.SILENT, "silence")
+        manager.until(
+            lambda: _report(manager, Report.ACTION) == Action.STOP, "the arm to be stopped"
+        )
+        q, v = (manager.states[-1].sections[s] for s in (Section.Q, Section.V))
+        assert np.abs(v).max() < 1e-2
+        model = loop.controller.model
+        model.evaluate(q, v)
+        loop.set_reference(Constant(model.theta.copy()))
+        loop.set_force_reference(Constant(np.full(model.m, PRESS)))
+        loop.begin(RawState(q, v, 0.0, manager.states[-1].sections[Section.WRENCH]))
+        assert manager.begin(loop, patience=0.5).status is Status.ACCEPTED
+        assert manager.session != old
+        manager.until(lambda: _phase(manager) is Phase.RUNNING, "the new session to run")
+        manager.spin(1.0)
+        assert _report(manager, Report.ACTION) == Action.FOLLOW
+        assert manager.switch(on=False)
+        rows = Recorded(manager.record(), model.n)
+    steps = np.abs(np.diff(rows.effort, axis=0))
+    assert np.all(steps <= loop.guard.limits.effort_rate * 1e-3 * (1.0 + 1e-9))
+
+
+def _report(manager: Manager, place: Report) -> int:
+    return int(manager.states[-1].sections[Section.REPORT][place]) if manager.states else -1
+
+
+def _phase(manager: Manager) -> Phase | None:
+    place = _report(manager, Report.PHASE)
+    return None if place < 0 else Phase(place)
+
+
+def _value(status, key: str) -> str:
+    return next((v.value for v in status.values if v.key == key), "")

@@ -1,0 +1,70 @@
+"""launch/hardware.launch.py with the loop in the controller manager, and the arm there too.
+
+launch_test test/launch/plugin.test.py
+"""
+
+from __future__ import annotations
+
+import unittest
+from pathlib import Path
+from typing import Any
+
+import launch_testing
+import launch_testing.actions
+import launch_testing.asserts
+import pytest
+from launch.actions import IncludeLaunchDescription
+from launch.launch_description import LaunchDescription
+from launch.launch_description_sources import PythonLaunchDescriptionSource
+from launch_testing_ros import WaitForTopics
+from sensor_msgs.msg import JointState
+from std_msgs.msg import UInt8MultiArray
+
+FILE = Path(__file__).parents[2] / "launch" / "hardware.launch.py"
+CONTROLLER = "motion_controller"
+ARGUMENTS = {"hardware": "simulated", "loop": "plugin", "preset": "gentle"}
+PATIENCE = 240.0
+"""For everything to come up, the first compilation of the kernels included [s]."""
+
+
+@pytest.mark.launch_test
+def generate_test_description() -> LaunchDescription:
+    """One controller node, the controller manager, and nothing else of ours."""
+    source = PythonLaunchDescriptionSource(str(FILE))
+    included = IncludeLaunchDescription(source, launch_arguments=ARGUMENTS.items())
+    return LaunchDescription([included, launch_testing.actions.ReadyToTest()])
+
+
+class TestRunning(unittest.TestCase):
+    """While the launch is up."""
+
+    def test_the_arm_is_commanded(self) -> None:
+        """The broadcaster says where the arm is, the plugin that it was told, the node the rest."""
+        topics = [
+            ("joint_states", JointState),
+            ("projected_controller/acknowledgements", UInt8MultiArray),
+            (f"{CONTROLLER}/state", JointState),
+        ]
+        waiting = WaitForTopics(topics, timeout=PATIENCE)
+        try:
+            assert waiting.wait(), f"nothing on {waiting.topics_not_received()}"
+        finally:
+            waiting.shutdown()
+
+
+@launch_testing.post_shutdown_test()
+class TestEnded(unittest.TestCase):
+    """After the launch was told to end."""
+
+    def test_exit_codes(self, proc_info: Any) -> None:
+        """Ours end with 0; the spawners did their work."""
+        for name in (CONTROLLER, "spawner"):
+            launch_testing.asserts.assertExitCodes(
+                proc_info, process=name, strict_proc_matching=False
+            )
+
+    def test_output(self, proc_output: Any) -> None:
+        """No traceback of ours."""
+        processes = [p for p in proc_output.process_names() if p.startswith(CONTROLLER)]
+        text = "".join(io.text.decode(errors="replace") for p in processes for io in proc_output[p])
+        assert "Traceback" not in text, text

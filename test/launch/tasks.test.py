@@ -1,0 +1,80 @@
+"""launch/simulation.launch.py task:=NAME: every mechanism runs, and ends well when told to.
+
+launch_test test/launch/tasks.test.py
+"""
+
+from __future__ import annotations
+
+import unittest
+from pathlib import Path
+from typing import Any
+
+import launch_testing
+import launch_testing.actions
+import launch_testing.asserts
+import pytest
+from launch.actions import IncludeLaunchDescription
+from launch.launch_description import LaunchDescription
+from launch.launch_description_sources import PythonLaunchDescriptionSource
+from launch_testing_ros import WaitForTopics
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+
+from projected_control.resources import arms_folder
+from projected_control.settings.nodes import TASKS
+
+FILE = Path(__file__).parents[2] / "launch" / "simulation.launch.py"
+NODES = {name: case.node for name, case in TASKS.items() if arms_folder() or not case.needs_arms}
+"""Real arms are launched where the extra ``arms`` is installed."""
+
+PATIENCE = 240.0
+"""For the nodes to come up, the first compilation of the kernels included [s]."""
+
+
+@pytest.mark.launch_test
+@launch_testing.parametrize("task", list(NODES))
+def generate_test_description(task: str) -> tuple[LaunchDescription, dict[str, Any]]:
+    """In lockstep, so that nothing depends on how fast the computer is."""
+    source = PythonLaunchDescriptionSource(str(FILE))
+    arguments = {"task": task, "lockstep": "true"}
+    included = IncludeLaunchDescription(source, launch_arguments=arguments.items())
+    return LaunchDescription([included, launch_testing.actions.ReadyToTest()]), {}
+
+
+class TestRunning(unittest.TestCase):
+    """While the launch is up."""
+
+    def test_states_are_answered(self, task: str) -> None:
+        """The mechanism says where it is, and its controller commands it and says what it does."""
+        topics = [
+            ("joint_states", JointState),
+            ("effort_controller/commands", Float64MultiArray),
+            (f"{NODES[task]}/state", JointState),
+        ]
+        waiting = WaitForTopics(topics, timeout=PATIENCE)
+        try:
+            assert waiting.wait(), f"nothing on {waiting.topics_not_received()}"
+        finally:
+            waiting.shutdown()
+
+    def test_all_three_are_there(self, task: str, proc_info: Any) -> None:
+        """The mechanism, its watchdog and the controller; each goes on running."""
+        for name in ("simulated_arm", "effort_watchdog", NODES[task]):
+            proc_info.assertWaitForStartup(name, timeout=PATIENCE)
+
+
+@launch_testing.post_shutdown_test()
+class TestEnded(unittest.TestCase):
+    """After the launch was told to end."""
+
+    def test_exit_codes(self, task: str, proc_info: Any) -> None:
+        """Three processes, all 0."""
+        names = {name.rpartition("-")[0] for name in proc_info.process_names()}
+        assert names == {"simulated_arm", "effort_watchdog", NODES[task]}
+        launch_testing.asserts.assertExitCodes(proc_info)
+
+    def test_output(self, task: str, proc_output: Any) -> None:
+        """No traceback; the controller said when it began to control the arm."""
+        text = "".join(io.text.decode(errors="replace") for io in proc_output)
+        assert "Traceback" not in text, text
+        assert f"[{NODES[task]}]: active: " in text, text

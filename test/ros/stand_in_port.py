@@ -1,0 +1,38 @@
+"""The port to the plugin's stand-in: the very port to the plugin, without a controller manager."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from projected_control.ports.kinds import PortKind
+from projected_control.ros.controller_manager import Plan
+from projected_control.ros.plugin_port import PluginPort
+
+RECORD = PortKind(
+    "stand_in", "the plugin's stand-in", "stand_in_port:make_port", needs_watchdog=False
+)
+NAME = "projected_controller"
+
+
+class NoManager:
+    """In place of an `Engagement`: the stand-in switches itself on and off."""
+
+    def __init__(self, joints: tuple[str, ...]) -> None:
+        self.plan = Plan(NAME, joints, True, (), (), "")
+
+    def engage(self, meanwhile: Any) -> None:
+        meanwhile()
+
+    def check(self) -> None:
+        """It is there, or it is not heard."""
+
+    def give_back(self, ours: Any) -> None:
+        """Nobody had it before."""
+
+    def leave(self) -> None:
+        """Nothing was made."""
+
+
+def make_port(node: Any, side: Any, loop: Any) -> PluginPort:
+    arm: Any = NoManager(loop.controller.model.arm.joint_names)
+    return PluginPort(side, loop, node.settings, arm)

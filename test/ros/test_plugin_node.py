@@ -1,0 +1,118 @@
+"""A node that commands the plugin, as far as it shows without ros2_control: real processes.
+
+The plugin's stand-in has the plugin's own session and simulated arm; only the controller manager is
+missing. With the real one: test/hardware/test_plugin.py.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
+
+from fleet import STEADY, THREE_LINK, Fleet
+from sensor_msgs.msg import JointState
+
+from projected_control.native import library
+from projected_control.settings.nodes import MOTION
+
+if REASON := library.reason_against():
+    pytest.skip(f"no native loop: {REASON}", allow_module_level=True)
+
+HERE = Path(__file__).parent
+ENTRY_POINTS = "[projected_control.ports]\nstand_in = stand_in_port:RECORD\n"
+SETTINGS = {
+    **THREE_LINK,
+    **STEADY,
+    "plugin.silence_time": 1.0,
+    "plugin.stop_time": 0.2,
+    "limits.velocity": [10.0],
+    "reference.kind": "hold",
+    "realtime.priority": 0,
+}
+
+
+@pytest.fixture
+def stood_in(fleet: Fleet, tmp_path: Path):
+    """A fleet whose nodes know the stand-in, and the stand-in itself."""
+    info = tmp_path / "site" / "stand_in-1.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: stand-in\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(ENTRY_POINTS)
+    paths = [str(tmp_path / "site"), str(HERE), str(HERE.parent), fleet.environment["PYTHONPATH"]]
+    fleet.environment["PYTHONPATH"] = os.pathsep.join(paths)
+    file = tmp_path / "arm.yaml"
+    file.write_text(yaml.safe_dump(dict(SETTINGS)))
+    with (tmp_path / "stand_in.log").open("wb") as log:
+        process = subprocess.Popen(
+            [sys.executable, str(HERE / "plugin_stand_in.py"), str(file)],
+            env=fleet.environment,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+        )
+    yield process
+    process.kill()
+    process.wait()
+
+
+def start(fleet: Fleet, **more: object):
+    return fleet.start(MOTION, SETTINGS, hardware="stand_in", **more)
+
+
+def test_it_follows_is_changed_and_ends(fleet: Fleet, stood_in) -> None:
+    """Parameters, refusals, references and ~/state are as with every other way to an arm."""
+    states = fleet.record(JointState, f"{MOTION}/state")
+    node = start(fleet)
+    diagnosis = fleet.until_said(MOTION, "following", level=0)
+    assert diagnosis.values["engine"] == "plugin"
+    fleet.until_counted(MOTION, "ticks", 100)
+    assert fleet.set(MOTION, {"gains.stiffness": [90.0]}).successful
+    refused = fleet.set(MOTION, {"gains.damping": [9e3]})
+    assert not refused.successful
+    payload = fleet.set(MOTION, {"payload.mass": 0.5})
+    assert not payload.successful
+    assert fleet.set(MOTION, {"reference.kind": "sine", "reference.amplitude": [0.01]}).successful
+    before = dict(zip(fleet.more(states, 1)[-1].name, states.messages[-1].position, strict=True))
+
+    def moved() -> bool:
+        now = dict(zip(states.messages[-1].name, states.messages[-1].position, strict=True))
+        return abs(now["tip.x/desired"] - before["tip.x/desired"]) > 2e-3
+
+    fleet.until(moved, "the reference to move")
+    assert node.end() == 0
+    assert "Traceback" not in node.log
+
+
+@pytest.mark.long
+def test_killed_it_is_followed_by_another(fleet: Fleet, stood_in) -> None:
+    """The stand-in answers the silence; a new node takes the arm over."""
+    efforts = fleet.record(JointState, "joint_states")
+    node = start(fleet)
+    fleet.until_said(MOTION, "following", level=0)
+    node.kill()
+    again = start(fleet)
+    fleet.until_said(MOTION, "following", level=0)
+    fleet.until_counted(MOTION, "ticks", 50)
+    seen = [message.effort[0] for message in efforts.messages]
+    assert max(abs(effort) for effort in seen) < 20.0
+    assert again.end() == 0
+
+
+@pytest.mark.long
+def test_hung_it_goes_inactive_and_says_why(fleet: Fleet, stood_in) -> None:
+    node = start(fleet)
+    fleet.until_said(MOTION, "following", level=0)
+    os.kill(node.pid, signal.SIGSTOP)
+    efforts = fleet.record(JointState, "joint_states")
+    fleet.until(lambda: len(efforts.messages) > 250, "two seconds and a half")
+    os.kill(node.pid, signal.SIGCONT)
+    fleet.until_said(MOTION, "heard nothing from here", "take the arm over", level=2)
+    assert fleet.change(MOTION, "activate")
+    fleet.until_said(MOTION, "following", level=0)
