@@ -10,6 +10,7 @@ from projected_control.control.loop import ControlLoop
 from projected_control.control.references import Reference
 from projected_control.errors import ProjectedControlError, Uncontrollable
 from projected_control.model.description import UNLIMITED
+from projected_control.model.dynamics import massless_joints
 
 Array = NDArray[np.float64]
 
@@ -42,6 +43,11 @@ def obstacles(loop: ControlLoop, q: Array, tolerance: float) -> list[str]:
             f"{tolerance:g} m (constraint.residual_tolerance); at q = {np.round(q, 4).tolist()}"
         )
     found += _outside(loop, q)
+    if lost := massless_joints(model.M, model.P, model.arm.joint_names):
+        found.append(
+            f"joint {', '.join(lost)} has no inertia, and the constraint does not carry it: give "
+            "its link an <inertial>, or the joint an armature"
+        )
     found += _dependent(loop)
     if isinstance(controller, PassiveJointController):
         try:
@@ -58,13 +64,20 @@ def require_start(loop: ControlLoop, q: Array, tolerance: float) -> None:
 
 
 def require_limits(loop: ControlLoop) -> None:
-    """Raise where a joint of a real arm has no effort or velocity limit that somebody gave."""
-    limits, names = loop.guard.limits, loop.controller.model.arm.joint_names
+    """Raise where a joint of a real arm has no effort or velocity limit that somebody gave.
+
+    A joint without a motor needs no effort limit: nothing is asked of it.
+    """
+    limits, arm = loop.guard.limits, loop.controller.model.arm
+    everywhere = np.ones(arm.n)
     missing = [
         f"{name} ({what})"
-        for what, values in (("effort", limits.effort), ("velocity", limits.velocity))
-        for name, value in zip(names, values, strict=True)
-        if not value < UNLIMITED
+        for what, values, needed in (
+            ("effort", limits.effort, arm.actuated),
+            ("velocity", limits.velocity, everywhere),
+        )
+        for name, value, needs in zip(arm.joint_names, values, needed, strict=True)
+        if needs and not value < UNLIMITED
     ]
     if missing:
         raise CannotStart(

@@ -6,11 +6,25 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from projected_control import validate
+from projected_control.control.compensation import (
+    NO_COMPENSATION,
+    FrictionCompensation,
+    write_contact,
+)
+from projected_control.control.disturbance import NO_DISTURBANCE, Disturbance
 from projected_control.control.force import ForceGains, ForceLoopState
+from projected_control.control.force_source import ForceSource
 from projected_control.control.gains import BLEND_SECONDS, Blend, MotionGains, Posture
 from projected_control.control.law import Law, compute
 from projected_control.control.mailbox import Mailbox, advance_gains
 from projected_control.control.passive import CONTROLLABILITY_TOLERANCE
+from projected_control.control.surface import (
+    EstimatedSurface,
+    estimate_surface,
+    is_beyond,
+    plane_now,
+    reset_surface,
+)
 from projected_control.control.terms import CONTROL, Effort
 from projected_control.errors import InvalidValue, Uncontrollable
 from projected_control.model.constrained_arm import ConstrainedArm
@@ -30,6 +44,8 @@ class Controller:
         period: Period of the loop [s].
         gains: In force, or blending in.
         posture: Where free motions are drawn to; None where they are only damped.
+        compensation: Friction that is compensated, or being blended in.
+        disturbance: What answers what no model knows.
         motion: The reference: rows θ_d, θ̇_d, θ̈_d, 3 × k; written by whoever plans.
         error: Rows e = θ_d − θ and ė of the last tick, 2 × k.
         margins: Independence of the coordinates, and controllability of passive joints (1 where
@@ -60,6 +76,14 @@ class Controller:
         self.gains = gains
         self._terms.gains[:] = gains.array(model.k)
         self._blend = Blend(self._terms.gains, self._terms.gains_blend)
+        self._friction_blend = Blend(self._terms.all_friction, self._terms.friction_blend)
+        self._has_contact = write_contact(model, self._terms)
+        self._source: ForceSource | None = None
+        self._estimates = False
+        self.compensation, self.disturbance = NO_COMPENSATION, NO_DISTURBANCE
+        self._terms.all_friction[:] = NO_COMPENSATION.array(model.n)
+        self._terms.disturbance_gains[:] = NO_DISTURBANCE.array(model.k)
+        self.set_delay(1)
 
     def set_gains(self, gains: MotionGains, seconds: float = BLEND_SECONDS) -> None:
         """Change the gains while running; they come into force over this time [s]."""
@@ -77,6 +101,76 @@ class Controller:
             self._terms.posture[:] = posture.array(self.model.n)
             self._terms.posture_gains[:] = posture.stiffness, posture.damping
         self.posture = posture
+
+    def set_compensation(
+        self, compensation: FrictionCompensation, seconds: float = BLEND_SECONDS
+    ) -> None:
+        """Compensate this friction; it comes into force over this time [s]."""
+        numbers = self.check_compensation(compensation)
+        self.mailbox.post_friction(numbers, validate.not_negative("blend time", seconds))
+        self.compensation = compensation
+
+    def check_compensation(self, compensation: FrictionCompensation) -> Array:
+        """What `set_compensation` would blend to; raises where it would refuse it."""
+        if compensation.contact > 0.0 and not self._has_contact:
+            raise InvalidValue(
+                "friction at the contact cannot be compensated: the constraint has no frame that "
+                "rubs on anything"
+            )
+        return compensation.array(self.model.n)
+
+    def set_disturbance(self, disturbance: Disturbance, seconds: float = BLEND_SECONDS) -> None:
+        """Answer what no model knows; gains, limits and band come into force over this time [s].
+
+        Another kind or bandwidth is in force at once: not while the arm moves.
+        """
+        numbers = disturbance.array(self.model.k)
+        seconds = validate.not_negative("blend time", seconds)
+        self._terms.disturbance_kind[0] = float(disturbance.number)
+        self.mailbox.post_disturbance(numbers, seconds)
+        self.disturbance = disturbance
+        self._tell_source()
+
+    def connect(self, source: ForceSource) -> None:
+        """The source of λ, which follows the momentum where disturbances are observed."""
+        self._source = source
+        self._tell_source()
+
+    def _tell_source(self) -> None:
+        if self._source is not None:
+            bandwidth = self.disturbance.bandwidth if self.disturbance.observes else None
+            self._source.observe_disturbance(bandwidth)
+
+    def estimate_surface(
+        self, surface: EstimatedSurface, source: ForceSource, name: str = ""
+    ) -> None:
+        """Have ticks follow the plane of the constraint, or of the one named in a stack."""
+        estimate_surface(self.model, source, self._terms, surface, self.period, name)
+        self._estimates = True
+
+    @property
+    def surface(self) -> tuple[Array, float] | None:
+        """Normal and offset nᵀp [m] of an estimated plane; None where none is."""
+        return plane_now(self._terms) if self._estimates else None
+
+    @property
+    def surface_lost(self) -> bool:
+        """Whether an estimated plane is beyond its bounds."""
+        return self._estimates and is_beyond(self._terms)
+
+    def set_delay(self, samples: int) -> None:
+        """From a state to the effect of its answer; bounds the slope of the compensation."""
+        self._terms.delay[0] = float(samples)
+
+    @property
+    def friction(self) -> Array:
+        """Friction that the last tick compensated, n [N·m or N]."""
+        return self._terms.friction
+
+    @property
+    def desired_velocity(self) -> Array:
+        """q̇_d of the last tick that compensated friction, n [rad/s or m/s]."""
+        return self._terms.v_desired
 
     def hold(self, q: ArrayLike, v: ArrayLike | None = None) -> None:
         """Take the present place as the reference: start from here without a jump."""
@@ -100,7 +194,8 @@ class Controller:
     def blending(self) -> bool:
         """Whether new gains are still coming into force."""
         waiting = self.mailbox.blend_pending
-        return waiting or self._blend.active or (self.force is not None and self.force.blending)
+        own = self._blend.active or self._friction_blend.active
+        return waiting or own or (self.force is not None and self.force.blending)
 
     def advance(self) -> None:
         """Take new gains and blend them one tick on, as a tick of the loop does by itself.
@@ -127,6 +222,10 @@ class Controller:
         """Forget what a controller remembers from tick to tick."""
         self._terms.effort[:] = 0.0
         self._terms.error[:] = 0.0
+        if self._estimates and self._source is not None:
+            reset_surface(self.model, self._terms, self._source)
+        for part in ("friction", "disturbance", "integral", "limited", "waits"):
+            getattr(self._terms, part)[:] = 0.0
         if self.force is not None:
             self.force.reset()
 
@@ -188,6 +287,7 @@ class ForceController(Controller):
         _refuse_passive(model)
         super().__init__(model, gains, period, Law.HYBRID)
         self.force = ForceLoopState(force_gains, self._terms, self.period, self.mailbox)
+        self.set_delay(force_gains.delay)
 
 
 class PassiveJointController(Controller):
@@ -215,6 +315,7 @@ class PassiveJointController(Controller):
         super().__init__(model, gains, period, law)
         if force_gains is not None:
             self.force = ForceLoopState(force_gains, self._terms, self.period, self.mailbox)
+            self.set_delay(force_gains.delay)
 
     @property
     def controllable(self) -> bool:

@@ -183,10 +183,10 @@ def normal_effort(t: Terms, c: ControlTerms) -> None:
     normal = Aᵀ S (A⁺ᵀ(h + M q̈) + u_λ).
     """
     copy(c.tangent, c.net)
-    matvec_add(t.P, t.h, c.net, -1.0)
+    matvec_add(t.P, c.h, c.net, -1.0)
     matvec(t.A_pinv, t.b, c.normal_acceleration)
     acceleration_kernel(t.M, t.P, c.net, c.normal_acceleration, c.acceleration, c.PM, c.M_c)
-    copy(t.h, c.load)
+    copy(c.h, c.load)
     matvec_add(t.M, c.acceleration, c.load)
     if c.uncontrolled[0] != 0.0:
         matvec_transposed(t.A_pinv, c.load, c.pressed)

@@ -13,7 +13,9 @@ kinematics.
   so that it also sees what the model does not know (friction, a push), late by 1/K, and without
   differentiating the velocity (De Luca and Mattone, 2003).
 
-In both of the latter λ = A⁺ᵀ F.
+In both of the latter λ = A⁺ᵀ (F − F₀), F₀ being what they show without contact (see `ports.tare`),
+and friction that the controller compensates is known. A second estimate r, with a bandwidth of its
+own, serves as disturbance observer whatever λ comes from (see `disturbance`).
 """
 
 from __future__ import annotations
@@ -30,7 +32,13 @@ from numpy.typing import ArrayLike, NDArray
 from projected_control import validate
 from projected_control.compiled import compiled
 from projected_control.control.mailbox import SENSOR_NUMBERS
-from projected_control.control.wrench_map import WRENCH, unpack_wrench, update_map, write_map
+from projected_control.control.wrench_map import (
+    WRENCH,
+    bend_directions,
+    unpack_wrench,
+    update_map,
+    write_map,
+)
 from projected_control.errors import InvalidValue, UnknownName
 from projected_control.model.constrained_arm import ConstrainedArm, Terms
 from projected_control.model.dynamics import acceleration_kernel
@@ -46,6 +54,7 @@ WORLD = ""
 
 _NO_WRENCH = np.full(6, np.nan)
 _AXES, _OFFSET, _TOOL, _JOINT = slice(0, 9), slice(9, 15), slice(15, 19), 19
+_EFFORT_TARE = slice(SENSOR_NUMBERS, None)
 """Where things lie in `SourceTerms.sensor`."""
 
 
@@ -77,7 +86,10 @@ class SourceTerms(NamedTuple):
     offset: Annotated[Array, Part("6", "The sensor's own bias, in its axes [N, N·m].")]
     tool: Annotated[Array, Part("4", "Mass beyond the sensor and its place there [kg, m].")]
     joint: Annotated[Array, Part("1", "Which joint carries the sensor; 0 for the world's axes.")]
-    sensor: Annotated[Array, Part(f"{SENSOR_NUMBERS}", "The four above.", at="axes")]
+    effort_tare: Annotated[
+        Array, Part("n", "F that model and momentum show without contact [N·m or N].")
+    ]
+    sensor: Annotated[Array, Part(f"{SENSOR_NUMBERS} + n", "The five above.", at="axes")]
     gravity: Annotated[Array, Part("3", "Acceleration of gravity [m/s²].")]
     wrench: Annotated[Array, Part("6", "What is measured, in world axes [N, N·m].")]
     compared: Annotated[Array, Part("2", "Ticks to the next comparison; those that failed.")]
@@ -87,6 +99,11 @@ class SourceTerms(NamedTuple):
     directions: Annotated[Array, Part(WRENCH.length, "How, see `WrenchTerms`.")]
     flow: Annotated[Array, Part("n", "Cᵀq̇ − g at this tick [N·m or N].")]
     estimate: Annotated[Array, Part("n", "r of the momentum observer [N·m or N].")]
+    innovation: Annotated[
+        Array, Part("n", "What changed the momentum besides effort, model and known friction.")
+    ]
+    disturbance_decay: Annotated[Array, Part("1", "exp(−K T) of the disturbance observer.")]
+    disturbance: Annotated[Array, Part("n", "r of the disturbance observer [N·m or N].")]
     momentum: Annotated[Array, Part("n", "p at this tick.")]
     last_momentum: Annotated[Array, Part("n", "p at the last tick.")]
     last_flow: Annotated[Array, Part("n", "Cᵀq̇ − g at the last tick [N·m or N].")]
@@ -119,6 +136,19 @@ def force_from_sensor(wrench: Array, placements: Array, s: SourceTerms, force: A
 
 
 @compiled
+def follow_bends(placements: Array, functions: Array, s: SourceTerms) -> None:
+    """Rows on curved surfaces get the directions that they have here; before `find_force`.
+
+    Args:
+        placements: Where the joints are (see `Arm.placements`).
+        functions: The model's table of functions.
+        s: What the source knows.
+    """
+    if s.varies[0] != 0.0:
+        bend_directions(placements, functions, unpack_wrench(s.directions, s.expected.size))
+
+
+@compiled
 def take_tool_away(joint: Array, s: SourceTerms) -> None:
     """w ← w + (m g, (R c) × m g): what carries the tool's weight does not reach the constraint."""
     weight = add((0.0, 0.0, 0.0), vector(s.gravity, 0), s.tool[0])
@@ -130,7 +160,9 @@ def take_tool_away(joint: Array, s: SourceTerms) -> None:
 
 
 @compiled
-def sensor_disagrees(measured: Array, sent: Array, bound: float, t: Terms, s: SourceTerms) -> bool:
+def sensor_disagrees(
+    measured: Array, sent: Array, known: Array, bound: float, t: Terms, s: SourceTerms
+) -> bool:
     """Whether the measured λ has been away from the model's for a while, under our effort.
 
     At rest under brakes λ is not determined, so that without an effort nothing is compared. One
@@ -145,7 +177,7 @@ def sensor_disagrees(measured: Array, sent: Array, bound: float, t: Terms, s: So
         acts = acts or sent[i] != 0.0
     if not acts:
         return False
-    force_from_model(sent, t, s, s.expected)
+    force_from_model(sent, known, t, s, s.expected)
     wrong = False
     for j in range(measured.size):
         wrong = wrong or abs(measured[j] - s.expected[j]) > bound
@@ -154,17 +186,19 @@ def sensor_disagrees(measured: Array, sent: Array, bound: float, t: Terms, s: So
 
 
 @compiled
-def force_from_model(sent: Array, t: Terms, s: SourceTerms, force: Array) -> None:
-    """λ = A⁺ᵀ (f − h − M q̈), with q̈ what the effort in force gives.
+def force_from_model(sent: Array, known: Array, t: Terms, s: SourceTerms, force: Array) -> None:
+    """λ = A⁺ᵀ (f − τ − h − M q̈ − F₀), with q̈ what effort and known friction τ give; F₀ is tared.
 
     F = (I − P)(f − h − M q̈), and A⁺ᵀ (I − P) = A⁺ᵀ, as the columns of A⁺ are in R(Aᵀ).
     """
     for i in range(sent.size):
-        s.net[i] = sent[i] / t.sqrt_metric[i] - t.h[i]
+        s.net[i] = (sent[i] - known[i]) / t.sqrt_metric[i] - t.h[i]
     matvec(t.P, s.net, s.tangent)
     matvec(t.A_pinv, t.b, s.normal_acceleration)
     acceleration_kernel(t.M, t.P, s.tangent, s.normal_acceleration, s.acceleration, s.PM, s.M_c)
     matvec_add(t.M, s.acceleration, s.net, -1.0)
+    for i in range(sent.size):
+        s.net[i] -= s.effort_tare[i] / t.sqrt_metric[i]
     matvec_transposed(t.A_pinv, s.net, force)
 
 
@@ -181,27 +215,57 @@ def find_flow(v: Array, h: Array, C: Array, flow: Array) -> None:
 
 
 @compiled
-def force_from_momentum(sent: Array, t: Terms, s: SourceTerms, force: Array) -> None:
-    """λ = −A⁺ᵀ r, from what changed the momentum besides the effort and the model.
+def follow_momentum(sent: Array, known: Array, t: Terms, s: SourceTerms) -> int:
+    """innovation = ṗ − f − (Cᵀq̇ − g) + τ, with τ the known friction.
 
-    After a state that is not finite it goes on from the next good one, with the estimate so far.
+    After a state that is not finite it goes on from the next good one.
+
+    Returns:
+        0 where the state is not finite, 1 at the first good one, 2 where there is an innovation.
     """
-    n, decay, rate = t.h.size, s.decay[0], s.decay[1]
-    good = True
+    n, rate = t.h.size, s.decay[1]
+    good, known_before = True, s.started[0] != 0.0
     matvec(t.M, t.v, s.momentum)
     for i in range(n):
         s.momentum[i] *= t.sqrt_metric[i]
         good = good and np.isfinite(s.momentum[i] + s.flow[i])
     for i in range(n):
-        if good and s.started[0] != 0.0:
-            change = (s.momentum[i] - s.last_momentum[i]) * rate
-            expected = sent[i] + 0.5 * (s.flow[i] + s.last_flow[i])
-            s.estimate[i] = decay * s.estimate[i] + (1.0 - decay) * (change - expected)
-        s.net[i] = -s.estimate[i] / t.sqrt_metric[i] if good else np.nan
+        change = (s.momentum[i] - s.last_momentum[i]) * rate
+        expected = sent[i] + 0.5 * (s.flow[i] + s.last_flow[i])
+        s.innovation[i] = (change - expected) + known[i]
     copy(s.momentum, s.last_momentum)
     copy(s.flow, s.last_flow)
     s.started[0] = 1.0 if good else 0.0
+    return (2 if known_before else 1) if good else 0
+
+
+@compiled
+def force_from_momentum(known: int, t: Terms, s: SourceTerms, force: Array) -> None:
+    """λ = −A⁺ᵀ (r + F₀), from what changed the momentum besides the effort and the model.
+
+    Args:
+        known: What `follow_momentum` said.
+        t: The model.
+        s: What the source knows and remembers.
+        force: Result, m.
+    """
+    decay = s.decay[0]
+    for i in range(t.h.size):
+        if known == 2:
+            s.estimate[i] = decay * s.estimate[i] + (1.0 - decay) * s.innovation[i]
+        tared = -s.estimate[i] - s.effort_tare[i]
+        s.net[i] = tared / t.sqrt_metric[i] if known else np.nan
     matvec_transposed(t.A_pinv, s.net, force)
+
+
+@compiled
+def observe_disturbance(waits: bool, known: int, s: SourceTerms, disturbance: Array) -> None:
+    """disturbance ← r of the disturbance observer, which stays as it is where it waits."""
+    decay = s.disturbance_decay[0]
+    for i in range(disturbance.size):
+        if known == 2 and not waits:
+            s.disturbance[i] = decay * s.disturbance[i] + (1.0 - decay) * s.innovation[i]
+        disturbance[i] = s.disturbance[i]
 
 
 @compiled
@@ -213,10 +277,12 @@ def find_force(
     placements: Array,
     coriolis: Array,
     sent: Array,
+    known: Array,
+    observes: bool,
     t: Terms,
     s: SourceTerms,
     force: Array,
-) -> None:
+) -> int:
     """Fill λ at an evaluated model; NaN where it is unknown.
 
     Args:
@@ -226,19 +292,28 @@ def find_force(
         placements: Where the joints are (see `Arm.placements`).
         coriolis: C with C q̇ + g = h, n × n; read for the momentum alone.
         sent: The effort in force, n.
+        known: Friction that is known to act against it, n [N·m or N].
+        observes: Whether the momentum is followed whatever the kind.
         t: The model.
         s: What the source knows and remembers.
         force: Result, m.
+
+    Returns:
+        What `follow_momentum` said, zero where the momentum is not followed.
     """
+    followed = 0
+    if observes or kind == _MOMENTUM:
+        find_flow(v, h, coriolis, s.flow)
+        followed = follow_momentum(sent, known, t, s)
     if kind == _SENSOR:
         force_from_sensor(wrench, placements, s, force)
     elif kind == _MODEL:
-        force_from_model(sent, t, s, force)
+        force_from_model(sent, known, t, s, force)
     elif kind == _MOMENTUM:
-        find_flow(v, h, coriolis, s.flow)
-        force_from_momentum(sent, t, s, force)
+        force_from_momentum(followed, t, s, force)
     else:
         fill(force, np.nan)
+    return followed
 
 
 class ForceSource:
@@ -255,6 +330,7 @@ class ForceSource:
         number: A `SourceKind`, for the compiled tick; zero where there is no λ to find.
         work: All the source knows and remembers, for the compiled tick.
         coriolis: Pinocchio's C, n × n, which `prepare` has computed where it is needed.
+        observes: Whether the momentum is followed for a disturbance observer too.
         by_hand: Whether W⁺ is worked out in Python in every tick.
         post: How what is known of the sensor reaches the tick; None where nothing ticks, and it is
             in force at once.
@@ -272,16 +348,20 @@ class ForceSource:
         if kind not in SOURCES:
             raise UnknownName("source of the constraint force", kind, SOURCES)
         self._model, self.name = model, kind
-        self.number = 0 if model.constraint is None else int(SourceKind[kind.upper()])
+        self.number = int(SourceKind[kind.upper()])
+        if model.constraint is None and kind != "momentum":  # which is observed for its own sake
+            self.number = 0
         self.work: Array = SOURCE.new(n=model.n, m=model.m)
         self._terms = SOURCE.view(self.work, n=model.n, m=model.m)
         period = validate.positive("period", period)
         gain = 2.0 * np.pi * validate.positive("observer bandwidth", bandwidth)
         self._terms.decay[:] = np.exp(-gain * period), 1.0 / period
+        self._period, self.observes = period, False
         self._terms.gravity[:] = model.arm.gravity
         self._data = model.arm.pinocchio_model.createData()
         self.coriolis: Array = self._data.C.reshape(model.n, model.n)
-        self._sensor = np.zeros(SENSOR_NUMBERS)
+        self._sensor = np.zeros(SENSOR_NUMBERS + model.n)
+        self._unknown = np.zeros(model.n)
         self.post: Callable[[Array], None] | None = None
         self.by_hand = False
         self.frame = frame
@@ -293,7 +373,8 @@ class ForceSource:
                 self._learn_basis()
                 if not model.constraint.basis_is_constant(self.frame):
                     directions = WRENCH.view(self._terms.directions, m=model.m)
-                    known = write_map(model.arm, model.constraint, self.frame, directions)
+                    table = None if model.by_hand else model.table
+                    known = write_map(model.arm, model.constraint, self.frame, directions, table)
                     self._terms.varies[0], self.by_hand = float(known), not known
         self.set_axes(WORLD)
         self.reset()
@@ -335,6 +416,39 @@ class ForceSource:
         self._sensor[_TOOL] = heavy, *validate.finite_array("centre of the tool", centre, (3,))
         self._put_into_force()
 
+    def set_effort_tare(self, efforts: ArrayLike) -> None:
+        """Subtract these efforts from F of model and momentum, n [N·m or N]."""
+        n = self._model.n
+        self._sensor[_EFFORT_TARE] = validate.finite_array("effort tare", efforts, (n,))
+        self._put_into_force()
+
+    @property
+    def effort_tare(self) -> Array:
+        """What is subtracted from F of model and momentum, n [N·m or N]."""
+        return self._sensor[_EFFORT_TARE].copy()
+
+    def observe_disturbance(self, bandwidth: float | None) -> None:
+        """Follow the momentum with this bandwidth [Hz] beside whatever λ comes from; None: not."""
+        self.observes = bandwidth is not None
+        if bandwidth is not None:
+            gain = 2.0 * np.pi * validate.positive("disturbance observer bandwidth", bandwidth)
+            self._terms.disturbance_decay[0] = np.exp(-gain * self._period)
+
+    @property
+    def needs_coriolis(self) -> bool:
+        """Whether a tick reads Pinocchio's C."""
+        return self.observes or self.number == _MOMENTUM
+
+    @property
+    def terms(self) -> SourceTerms:
+        """The parts of `work`."""
+        return self._terms
+
+    @property
+    def estimate(self) -> Array:
+        """r of the momentum observer, n; a live array [N·m or N]."""
+        return self._terms.estimate
+
     def _put_into_force(self) -> None:
         if self.post is None:
             self._terms.sensor[:] = self._sensor
@@ -355,7 +469,7 @@ class ForceSource:
         """What is not compiled: after the arm was computed for this state, before the tick."""
         if self.by_hand:
             self._learn_basis()
-        if self.number == _MOMENTUM:
+        if self.observes or self.number == _MOMENTUM:
             pinocchio.computeCoriolisMatrix(self._model.arm.pinocchio_model, self._data, q, v)
 
     def _learn_basis(self) -> None:
@@ -373,6 +487,7 @@ class ForceSource:
         """
         model, arm, force = self._model, self._model.arm, np.empty(self._model.m)
         self.prepare(arm.q, arm.v)
+        follow_bends(arm.placements, model.arguments.functions, self._terms)
         find_force(
             self.number,
             _NO_WRENCH,
@@ -381,6 +496,8 @@ class ForceSource:
             arm.placements,
             self.coriolis,
             effort,
+            self._unknown,
+            False,
             model.terms,
             self._terms,
             force,
@@ -398,6 +515,6 @@ class ForceSource:
 
     def reset(self) -> None:
         """Start from rest."""
-        self._terms.estimate[:] = 0.0
+        self._terms.estimate[:] = self._terms.disturbance[:] = 0.0
         self._terms.started[0] = 0.0
         self._terms.compared[:] = 0.0

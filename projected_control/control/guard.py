@@ -12,6 +12,7 @@ answers what should not be, and says in its report what it did. It never raises.
 | state frozen | zero, until positions change; after a while one more try, then for good |
 | reference jumps | damped stop, until the reference is back or replaced |
 | measured force missing where it is needed | damped stop, until it is back |
+| the deciding side silent, its references at rest | damped stop |
 | controllability of passive joints lost | zero, until it is regained |
 | the arm has left its constraint | zero, until it is back |
 | effort not finite | zero |
@@ -56,6 +57,7 @@ class Event(IntFlag):
     FORCE_STALE = 4096
     LEFT_CONSTRAINT = 8192
     FORCE_DISAGREES = 16384
+    COMMANDER_SILENT = 32768
 
     @property
     def phrase(self) -> str:
@@ -82,7 +84,11 @@ class Action(IntEnum):
 
 
 _STOP_EVENTS = int(
-    Event.POSITION_LIMIT | Event.VELOCITY_LIMIT | Event.REFERENCE_JUMPED | Event.FORCE_STALE
+    Event.POSITION_LIMIT
+    | Event.VELOCITY_LIMIT
+    | Event.REFERENCE_JUMPED
+    | Event.FORCE_STALE
+    | Event.COMMANDER_SILENT
 )
 _HOLD_EVENTS = int(Event.STATE_NOT_FINITE | Event.TIME_WENT_BACK)
 _ZERO_EVENTS = int(

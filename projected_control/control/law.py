@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projected_control.compiled import compiled
+from projected_control.control.compensation import locate_contact
 from projected_control.control.force import hybrid_law
 from projected_control.control.motion import motion_law
 from projected_control.control.passive import passive_law
@@ -75,4 +76,6 @@ def compute(
     t = evaluate_model(
         time, q, v, M, h, spatial_jacobian, placements, state, sizes, functions, target, model_work
     )
-    apply_law(law, stop, passive, t, unpack_control(control_work, t, passive.size))
+    c = unpack_control(control_work, t, passive.size)
+    locate_contact(v, spatial_jacobian, placements, c)
+    apply_law(law, stop, passive, t, c)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,9 @@ from projected_control.control.counters import COUNTERS
 from projected_control.control.force_source import ForceSource
 from projected_control.control.guard import Action, Guard, GuardReport
 from projected_control.control.limits import Limits
+from projected_control.control.mailbox import Room
 from projected_control.control.references import Reference
+from projected_control.control.silence import SILENT
 from projected_control.control.state import RawState
 from projected_control.control.tick import TickArguments, tick
 from projected_control.errors import InvalidValue
@@ -44,6 +46,14 @@ class Tick(NamedTuple):
     multipliers: Array
 
 
+@runtime_checkable
+class Engine(Protocol):
+    """What makes ticks in place of the kernel, and can get ready for other arrays."""
+
+    def prepare(self, arguments: TickArguments) -> None:
+        """These are what a later tick will be called with; from any thread."""
+
+
 class _ByHand(NamedTuple):
     """What Python is asked for before each tick; None for what the tick knows by itself."""
 
@@ -69,6 +79,7 @@ class ControlLoop:
         arguments: What `tick` takes after the state.
         tick: What makes a tick: the kernel, or an engine in its place (see `native.engine`).
         engine: Its name: numba, numpy, or native.
+        without_python: Whether what Python would have to compute in a tick is refused.
     """
 
     def __init__(
@@ -88,13 +99,14 @@ class ControlLoop:
         self.guard = Guard(limits or Limits.of(model.arm), model.k, period)
         self.mailbox = controller.mailbox
         self.guard.post, force_source.post = self.mailbox.post_limits, self.mailbox.post_sensor
+        controller.connect(force_source)
         self._needs_wrench = controller.force is not None and force_source.needs_wrench
         if self._needs_wrench:
             force_source.require_frame()
         changes_gains = type(controller).advance is not Controller.advance
         self._ask(_ByHand(controller=controller if changes_gains else None))
         choices = [controller.law_number, force_source.number, self._needs_wrench, changes_gains]
-        self._choices = np.array(choices, dtype=np.int64)
+        self._choices = np.array([*choices, 0], dtype=np.int64)
         counters = COUNTERS.new(k=model.k)
         self.counters = COUNTERS.view(counters, k=model.k)
         self.arguments = TickArguments(
@@ -108,14 +120,15 @@ class ControlLoop:
             counters,
             *self._letters(),
         )
+        self._spare: TickArguments | None = None
         self.tick: Callable[..., tuple[int, int]] = tick
-        self.engine = "numba" if COMPILED else "numpy"
+        self.engine, self.without_python = "numba" if COMPILED else "numpy", False
         self.set_reference(reference)
         self.set_force_reference(force_reference)
         self.report = GuardReport(self.guard.sent, Action.FOLLOW, 0)
 
-    def _letters(self) -> tuple[Array, Array, Array, Array]:
-        mail = self.mailbox
+    def _letters(self, room: Room | None = None) -> tuple[Array, Array, Array, Array]:
+        mail = room or self.mailbox
         return mail.reference, mail.force_reference, mail.box, mail.taken
 
     @property
@@ -155,7 +168,7 @@ class ControlLoop:
                 f"the reference has {reference.size} coordinates, the controller follows "
                 f"{self.controller.model.k}: {', '.join(names.names) if names else ''}"
             )
-        table = reference.table
+        table = self._table(reference)
         self._reserve(table, None)
         self.mailbox.post_reference(table)
         self._ask(self._by_hand._replace(motion=reference if table is None else None))
@@ -173,7 +186,7 @@ class ControlLoop:
                     f"the force reference has {reference.size} numbers, the constraint has "
                     f"{self.controller.model.m} rows"
                 )
-        table = None if reference is None else reference.table
+        table = None if reference is None else self._table(reference)
         self._reserve(None, table)
         if reference is None:
             self.mailbox.clear_force_reference()
@@ -182,16 +195,48 @@ class ControlLoop:
         self._ask(self._by_hand._replace(force=reference if table is None else None))
         self.force_reference = reference
 
+    def _table(self, reference: Reference) -> MotionTable | None:
+        table = reference.table
+        if table is None and self.without_python:
+            raise InvalidValue(
+                f"this loop runs without Python, and a {type(reference).__name__} has no table: "
+                "give it one (Reference.table), or use the engine numba"
+            )
+        return table
+
     def _ask(self, by_hand: _ByHand) -> None:
         self._by_hand, self._asks_python = by_hand, any(part is not None for part in by_hand)
+
+    def make_room(self, reference: Reference | None, force: Reference | None = None) -> None:
+        """Get ready for references that are longer than any before, from any thread.
+
+        `set_reference` then allocates nothing in the thread that ticks. What is made here may be
+        of another start and time than what is set in the end: only its length counts.
+        """
+        tables = [None if one is None else one.table for one in (reference, force)]
+        room = self.mailbox.make_room(*tables)
+        if room is not None:
+            self._spare = spare = self._with_letters(room)
+            if isinstance(self.tick, Engine):
+                self.tick.prepare(spare)
 
     def _reserve(self, motion: MotionTable | None, force: MotionTable | None) -> None:
         """Make room for references that are longer than any before."""
         if self.mailbox.reserve(motion, force):
-            reference, force_reference, box, taken = self._letters()
-            self.arguments = self.arguments._replace(
-                reference=reference, force_reference=force_reference, mailbox=box, taken=taken
-            )
+            spare = self._spare
+            ready = spare is not None and spare.mailbox is self.mailbox.box
+            self.arguments = spare if spare is not None and ready else self._with_letters()
+
+    def widen(self, pieces: int) -> None:
+        """Make room for references of so many pieces; only between two ticks."""
+        if self.mailbox.widen(pieces):
+            self.arguments = self._with_letters()
+
+    def _with_letters(self, room: Room | None = None) -> TickArguments:
+        reference, force_reference, box, taken = self._letters(room)
+        return self.arguments._replace(
+            reference=reference, force_reference=force_reference, mailbox=box, taken=taken
+        )
 
     def warm_up(self) -> None:
         """Run every compiled kernel once, so that no tick waits for the compiler."""
@@ -220,6 +265,7 @@ class ControlLoop:
         self.guard.reset()
         self.force_source.reset()
         self.arguments.counters[:] = 0.0
+        self._choices[SILENT] = 0
 
     def update(self, state: RawState) -> GuardReport:
         """What to send in answer to a state. Never raises for what an arm or a planner may do."""

@@ -10,7 +10,7 @@ Neither side ever waits for the other.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from enum import IntEnum
 from threading import RLock
@@ -23,6 +23,7 @@ from projected_control.compiled import compiled, memory_fence
 from projected_control.control.gains import advance_blend, begin_blend
 from projected_control.control.guard import GUARD_LIMITS
 from projected_control.control.terms import ControlTerms
+from projected_control.errors import InvalidValue
 from projected_control.model.linalg import copy
 from projected_control.model.motion_tables import MotionTable, move_table, new_table
 from projected_control.workspace import Layout, Part
@@ -45,10 +46,13 @@ _KEPT = (
     "force_seconds",
     "limits",
     "sensor",
+    "friction",
+    "disturbance",
 )
 
 SENSOR_NUMBERS = 20
-"""Axes, offset, tool and joint of a force sensor, see `SourceTerms.sensor`."""
+"""Axes, offset, tool and joint of a force sensor; the tare of n efforts follows, see
+`SourceTerms.sensor`."""
 
 
 class Section(IntEnum):
@@ -60,9 +64,12 @@ class Section(IntEnum):
     SENSOR = 3
     REFERENCE = 4
     FORCE_REFERENCE = 5
+    FRICTION = 6
+    DISTURBANCE = 7
 
 
-_GAINS, _FORCE_GAINS, _LIMITS, _SENSOR, _REFERENCE, _FORCE_REFERENCE = (int(s) for s in Section)
+_GAINS, _FORCE_GAINS = int(Section.GAINS), int(Section.FORCE_GAINS)
+_FRICTION, _DISTURBANCE = int(Section.FRICTION), int(Section.DISTURBANCE)
 _SECTIONS = len(Section)
 
 
@@ -81,7 +88,11 @@ class LetterTerms(NamedTuple):
     anti_windup: Annotated[Array, Part("3", "See `ForceGains.anti_windup_array`.")]
     force_seconds: Annotated[Array, Part("1", "Time over which the force gains come in [s].")]
     limits: Annotated[Array, Part(GUARD_LIMITS, "See `GuardTerms.limits`.")]
-    sensor: Annotated[Array, Part(f"{SENSOR_NUMBERS}", "See `SourceTerms.sensor`.")]
+    sensor: Annotated[Array, Part(f"{SENSOR_NUMBERS} + n", "See `SourceTerms.sensor`.")]
+    friction: Annotated[
+        Array, Part("5 * n + 3", "See `FrictionCompensation.array`; the time it takes [s].")
+    ]
+    disturbance: Annotated[Array, Part("4 + k", "See `Disturbance.array`; the time it takes [s].")]
     reference: Annotated[Array, Part("motion", "An array of `MotionTerms`.")]
     force_reference: Annotated[Array, Part("force", "An array of `MotionTerms`.")]
 
@@ -142,6 +153,17 @@ def take_gains(letter: LetterTerms, c: ControlTerms) -> None:
     if is_new(_FORCE_GAINS, letter):
         begin_blend(letter.force_gains, letter.force_seconds[0], c.force_gains, c.force_blend)
         copy(letter.anti_windup, c.anti_windup)
+    if is_new(_FRICTION, letter):
+        last = letter.friction.size - 1
+        begin_blend(letter.friction[:last], letter.friction[last], c.all_friction, c.friction_blend)
+    if is_new(_DISTURBANCE, letter):
+        last = letter.disturbance.size - 1
+        begin_blend(
+            letter.disturbance[:last],
+            letter.disturbance[last],
+            c.disturbance_gains,
+            c.disturbance_blend,
+        )
 
 
 @compiled
@@ -163,6 +185,8 @@ def blend_gains(c: ControlTerms) -> None:
     """Blend all gains one tick on."""
     advance_blend(c.period[0], c.all_gains, c.gains_blend)
     advance_blend(c.period[0], c.force_gains, c.force_blend)
+    advance_blend(c.period[0], c.all_friction, c.friction_blend)
+    advance_blend(c.period[0], c.disturbance_gains, c.disturbance_blend)
 
 
 @compiled
@@ -185,6 +209,52 @@ def take_reference(section: int, new: Array, letter: LetterTerms, live: Array) -
     return True
 
 
+class Room:
+    """The arrays of a mailbox, with tables of so many pieces and sines.
+
+    Args:
+        n, m, k: Numbers of joints, constraint rows and coordinates.
+        pieces, sines: Of the tables of both references.
+
+    Attributes:
+        draft, box, taken, reference, force_reference: See `Mailbox`.
+        letter: The draft's parts.
+        applied: Of what was taken.
+    """
+
+    def __init__(self, n: int, m: int, k: int, pieces: Sequence[int], sines: Sequence[int]) -> None:
+        self.reference = new_table(k, pieces[0], sines[0])
+        self.force_reference = new_table(m, pieces[1], sines[1])
+        lengths = {"motion": self.reference.size, "force": self.force_reference.size}
+        sizes = {"n": n, "k": k, **lengths}
+        arrays = [LETTER.new(**sizes) for _ in range(3)]
+        self.draft, self.box, self.taken = arrays
+        for array in arrays:
+            letter = LETTER.view(array, **sizes)
+            letter.lengths[:] = self.reference.size, self.force_reference.size
+            letter.reference[:], letter.force_reference[:] = self.reference, self.force_reference
+        self.letter = LETTER.view(self.draft, **sizes)
+        self.applied = LETTER.view(self.taken, **sizes).applied
+
+    def fits(self, motion: MotionTable | None, force: MotionTable | None) -> bool:
+        """Whether there is room for these."""
+        wanted = ((motion, self.reference), (force, self.force_reference))
+        return all(table is None or table.fits(array) for table, array in wanted)
+
+    def take_over(self, old: Room) -> None:
+        """Copy all that another room holds, in force or not."""
+        for name in _KEPT:
+            getattr(self.letter, name)[:] = getattr(old.letter, name)
+        self.applied[:] = old.applied
+        move_table(old.reference, self.reference)
+        move_table(old.force_reference, self.force_reference)
+        move_table(old.letter.reference, self.letter.reference)
+        move_table(old.letter.force_reference, self.letter.force_reference)
+        self.box[_CONTENT:] = self.draft[_CONTENT:]
+        self.taken[_CONTENT:] = self.draft[_CONTENT:]
+        self.box[0], self.taken[0] = old.box[0], old.taken[0]
+
+
 class Mailbox:
     """Letters to the tick of one controller, from any thread.
 
@@ -198,51 +268,82 @@ class Mailbox:
         taken: What it took; likewise, written by the tick alone.
         reference, force_reference: The tables in force; written by the tick, which has room there
             for whatever `reserve` was told of.
+        sender: Takes every letter to a tick that is made elsewhere; None where there is none.
+        fixed: Whether the room for references must stay as it is, as such a tick has no other.
     """
 
     def __init__(self, n: int, m: int, k: int) -> None:
-        self._n, self._m, self._k = n, m, k
+        self._sizes = n, m, k
         self._lock, self._depth = RLock(), 0
-        self._allocate([PIECES, PIECES], [SINES_PER_NUMBER * k, SINES_PER_NUMBER * m])
+        self._spare: Room | None = None
+        self.sender: Callable[[Array], None] | None = None
+        self.fixed = False
+        sines = [SINES_PER_NUMBER * k, SINES_PER_NUMBER * m]
+        self._move_into(Room(n, m, k, [PIECES, PIECES], sines))
 
-    def _allocate(self, pieces: Sequence[int], sines: Sequence[int]) -> None:
-        self.reference = new_table(self._k, pieces[0], sines[0])
-        self.force_reference = new_table(self._m, pieces[1], sines[1])
-        lengths = {"motion": self.reference.size, "force": self.force_reference.size}
-        sizes = {"n": self._n, "k": self._k, **lengths}
-        arrays = [LETTER.new(**sizes) for _ in range(3)]
-        self._draft, self.box, self.taken = arrays
-        for array in arrays:
-            letter = LETTER.view(array, **sizes)
-            letter.lengths[:] = self.reference.size, self.force_reference.size
-            letter.reference[:], letter.force_reference[:] = self.reference, self.force_reference
-        self._letter = LETTER.view(self._draft, **sizes)
-        self._applied = LETTER.view(self.taken, **sizes).applied
+    def _move_into(self, room: Room) -> None:
+        self._room, self._letter, self._applied = room, room.letter, room.applied
+        self._draft, self.box, self.taken = room.draft, room.box, room.taken
+        self.reference, self.force_reference = room.reference, room.force_reference
+
+    def make_room(self, motion: MotionTable | None, force: MotionTable | None) -> Room | None:
+        """Get arrays for longer references ready, from any thread; None where these are enough.
+
+        The thread that ticks moves into them when such a reference comes (`reserve`), and has
+        nothing to allocate.
+        """
+        for room in (self._room, self._spare):
+            if room is not None and room.fits(motion, force):
+                return None if room is self._room else room
+        self.require_room(motion, force)
+        self._spare = spare = self._larger(motion, force)
+        return spare
+
+    def _larger(self, motion: MotionTable | None, force: MotionTable | None) -> Room:
+        wanted = ((motion, self.reference), (force, self.force_reference))
+        pieces = [max(int(a[1]), 2 * t.pieces if t else 0) for t, a in wanted]
+        sines = [max(int(a[2]), 2 * t.sine_count if t else 0) for t, a in wanted]
+        return Room(*self._sizes, pieces, sines)
 
     def reserve(self, motion: MotionTable | None, force: MotionTable | None) -> bool:
-        """Make room for longer references; whether the arrays are other ones from now on.
+        """Move to where there is room for longer references; whether the arrays are other ones.
 
-        Only between two ticks: call it from the thread that ticks, or before it does.
+        Only between two ticks: call it from the thread that ticks, or before it does. Allocates
+        nothing where `make_room` was told of them.
         """
         with self._lock:
-            wanted = ((motion, self.reference), (force, self.force_reference))
-            if all(table is None or table.fits(array) for table, array in wanted):
+            old, spare = self._room, self._spare
+            if old.fits(motion, force):
                 return False
-            pieces = [max(int(a[1]), 2 * t.pieces if t else 0) for t, a in wanted]
-            sines = [max(int(a[2]), 2 * t.sine_count if t else 0) for t, a in wanted]
-            before, live = self._letter, [self.reference, self.force_reference]
-            sequence, taken, applied = self.box[0], self.taken[0], self._applied
-            self._allocate(pieces, sines)
-            for name in _KEPT:
-                getattr(self._letter, name)[:] = getattr(before, name)
-            self._applied[:] = applied
-            for new, old in ((self.reference, live[0]), (self.force_reference, live[1])):
-                move_table(old, new)
-            move_table(before.reference, self._letter.reference)
-            move_table(before.force_reference, self._letter.force_reference)
-            self.box[_CONTENT:] = self._draft[_CONTENT:]
-            self.taken[_CONTENT:] = self._draft[_CONTENT:]
-            self.box[0], self.taken[0] = sequence, taken
+            self.require_room(motion, force)
+            ready = spare is not None and spare.fits(motion, force)
+            new = spare if spare is not None and ready else self._larger(motion, force)
+            new.take_over(old)
+            self._spare = None
+            self._move_into(new)
+            return True
+
+    def require_room(self, motion: MotionTable | None, force: MotionTable | None = None) -> None:
+        """Raise where a reference is longer than the room there is, and that is fixed."""
+        for table, array in ((motion, self.reference), (force, self.force_reference)):
+            if self.fixed and table is not None and not table.fits(array):
+                raise InvalidValue(
+                    f"a reference of {table.pieces} pieces and {table.sine_count} sines is too "
+                    f"long: while the loop runs elsewhere there is room for {int(array[1])} and "
+                    f"{int(array[2])} (plugin.pieces)"
+                )
+
+    def widen(self, pieces: int) -> bool:
+        """Move to tables of at least so many pieces; see `reserve`."""
+        with self._lock:
+            arrays = (self.reference, self.force_reference)
+            if all(array[1] >= pieces for array in arrays):
+                return False
+            rooms = [max(int(a[1]), pieces) for a in arrays]
+            new = Room(*self._sizes, rooms, [int(a[2]) for a in arrays])
+            new.take_over(self._room)
+            self._spare = None
+            self._move_into(new)
             return True
 
     @property
@@ -257,6 +358,8 @@ class Mailbox:
         waits = [
             (Section.GAINS, letter.gains_seconds[0]),
             (Section.FORCE_GAINS, letter.force_seconds[0]),
+            (Section.FRICTION, letter.friction[-1]),
+            (Section.DISTURBANCE, letter.disturbance[-1]),
         ]
         return any(
             seconds > 0.0 and letter.versions[section] != applied[section]
@@ -281,6 +384,8 @@ class Mailbox:
                 self._depth -= 1
             if self._depth == 0:
                 publish(self._draft, self.box)
+                if self.sender is not None:
+                    self.sender(self.box)
 
     def post_gains(self, gains: Array, seconds: float) -> None:
         """New gains on the coordinates, over this time [s]; see `MotionGains.array`."""
@@ -292,6 +397,16 @@ class Mailbox:
         with self._changing(Section.FORCE_GAINS) as letter:
             letter.force_gains[:], letter.force_seconds[0] = gains, seconds
             letter.anti_windup[:] = anti_windup
+
+    def post_friction(self, numbers: Array, seconds: float) -> None:
+        """New friction to compensate, over this time [s]; see `FrictionCompensation.array`."""
+        with self._changing(Section.FRICTION) as letter:
+            letter.friction[:-1], letter.friction[-1] = numbers, seconds
+
+    def post_disturbance(self, numbers: Array, seconds: float) -> None:
+        """New gains against disturbances, over this time [s]; see `Disturbance.array`."""
+        with self._changing(Section.DISTURBANCE) as letter:
+            letter.disturbance[:-1], letter.disturbance[-1] = numbers, seconds
 
     def post_limits(self, limits: Array) -> None:
         """New limits; see `GuardTerms.limits`."""

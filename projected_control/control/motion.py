@@ -15,6 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projected_control.compiled import compiled
+from projected_control.control.compensation import compensate_friction
+from projected_control.control.disturbance import integrate_error, note_rest, take_disturbance
 from projected_control.control.terms import ControlTerms
 from projected_control.model.constrained_arm import Terms
 from projected_control.model.kinematics import vector
@@ -83,8 +85,9 @@ def motion_effort(stop: bool, stiff: bool, t: Terms, c: ControlTerms) -> None:
         u_p = w + A⁺b + (J_θ P)⁺ a,   w = P (K₀ (q₀ − q) − (d + D₀) q̇),
         a   = θ̈_d + G_D ė + G_P e − J̇_θ q̇ − J_θ (w + A⁺b)
 
-    w damps what motion the coordinates leave free, and draws it to the posture q₀: a takes away
-    again what of w moves the coordinates. (J_θ P)⁺ = P (J_θ P)⁺ keeps A u_p = b.
+    h has friction and disturbance that are known in it (see `compensation`, `disturbance`), a the
+    integral. w damps what motion the coordinates leave free, and draws it to the posture q₀: a
+    takes away again what of w moves the coordinates. (J_θ P)⁺ = P (J_θ P)⁺ keeps A u_p = b.
 
     Args:
         stop: Leave the reference aside and brake all motion instead.
@@ -99,6 +102,13 @@ def motion_effort(stop: bool, stiff: bool, t: Terms, c: ControlTerms) -> None:
     tracking_error(t, c)
     matmul(J_theta, P, c.J_free)
     c.margins[0] = pseudo_inverse(c.J_free, INDEPENDENCE_TOLERANCE, c.J_free_pinv, t.scratch)
+    compensate_friction(stop, t, c)
+    if c.disturbance_kind[0] == 0.0:
+        fill(c.integral, 0.0)
+    else:
+        take_disturbance(t, c)
+        note_rest(stop, t, c)
+        integrate_error(t, c)
     copy(t.b, b)
     if stiff:
         stiff_constraint(t, c)
@@ -108,9 +118,10 @@ def motion_effort(stop: bool, stiff: bool, t: Terms, c: ControlTerms) -> None:
     if not stop:
         for i in range(a.size):
             a[i] = c.feedforward[i] + G_D[i] * e_rate[i] + G_P[i] * e[i] - t.theta_bias[i]
+            a[i] += c.integral[i]
         matvec_add(J_theta, u_p, a, -1.0)
         matvec_add(c.J_free_pinv, a, u_p)
-    copy(t.h, c.full)
+    copy(c.h, c.full)
     matvec_add(M, u_p, c.full)
     matvec(P, c.full, c.tangent)
 

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.interpolate import BPoly, PPoly
 
 from projected_control import validate
 from projected_control.errors import InvalidValue
@@ -177,6 +176,8 @@ class Waypoints(TabulatedReference):
                     "waypoint accelerations", accelerations, places.shape
                 )
             derivatives.append(curvature)
+        from scipy.interpolate import BPoly, PPoly  # slow to load
+
         curve = PPoly.from_bernstein_basis(
             BPoly.from_derivatives(clock, np.stack(derivatives, axis=1))
         )

@@ -16,7 +16,16 @@ answers, the loop has the characteristic polynomial
 
     z^(d−1) (z − 1)² + (G_P T²/2)(z + 1) + G_D T (z − 1).
 
-For d = 1 it is stable exactly where G_P T/2 < G_D < 2/T. docs/equations.md derives both.
+For d = 1 it is stable exactly where G_P T/2 < G_D < 2/T. Integral action K_I ∫ e makes it
+
+    (z − 1) [z^(d−1) (z − 1)² + (G_P T²/2)(z + 1) + G_D T (z − 1)] + (K_I T³/2) z (z + 1),
+
+a disturbance observer with the pole α = exp(−K T), whose model has ρ times the true inertia,
+
+    (z − 1)² [z^(d−1) (z − 1) + (1 − α) ρ] + ρ (z − α) [(G_P T²/2)(z + 1) + G_D T (z − 1)].
+
+For d = 1 and ρ = 1 the observer's pole stands by itself; with more delay it believes that efforts
+act which are still on their way. docs/equations.md derives all.
 """
 
 from __future__ import annotations
@@ -164,6 +173,15 @@ WEAK_DAMPING = 0.3
 """Damping ratio below which the motion loop rings for so long that a warning is due."""
 
 
+INERTIA_RATIO = 1.3
+"""The model's inertia over the true one, or the reverse, up to which a loop with a disturbance
+observer must be stable."""
+
+
+def _slowest(polynomial: NDArray[Any]) -> float:
+    return float(np.abs(np.roots(polynomial)).max(initial=0.0))
+
+
 @dataclass(frozen=True)
 class MotionLoop:
     """The loop of one coordinate as the sampled system it is.
@@ -173,34 +191,67 @@ class MotionLoop:
         damping: G_D [1/s].
         period: T [s].
         delay: d, from a state to the effect of its answer [samples]; at least one.
+        integral: K_I [1/s³]; zero for none.
+        observer: Bandwidth K/2π of a disturbance observer [Hz]; zero for none.
     """
 
     stiffness: float
     damping: float
     period: float
     delay: int = 1
+    integral: float = 0.0
+    observer: float = 0.0
 
     def __post_init__(self) -> None:
         validate.positive("stiffness G_P", self.stiffness)
         validate.positive("damping G_D", self.damping)
+        validate.not_negative("integral gain K_I", self.integral)
+        validate.not_negative("bandwidth of the disturbance observer", self.observer)
+        if self.integral > 0.0 and self.observer > 0.0:
+            raise InvalidValue("integral action and a disturbance observer: one at a time")
         validate.positive("period", self.period)
         if self.delay != int(self.delay) or not 1 <= self.delay <= MAX_DELAY:
             raise InvalidValue(f"delay must be 1 to {MAX_DELAY} whole samples, got {self.delay}")
 
     @property
     def spectral_radius(self) -> float:
-        """Magnitude of the slowest root; the loop is stable below one."""
+        """Magnitude of the slowest root; the loop is stable below one.
+
+        With an observer, of the worst of the inertias that its model may have.
+        """
+        if self.observer > 0.0:
+            ratios = (1.0 / INERTIA_RATIO, 1.0, INERTIA_RATIO)
+            return max(_slowest(self._with_observer(ratio)) for ratio in ratios)
+        return _slowest(self._with_integral() if self.integral > 0.0 else self._alone())
+
+    def _feedback(self) -> NDArray[Any]:
+        """(G_P T²/2)(z + 1) + G_D T (z − 1)."""
         spring = 0.5 * self.stiffness * self.period**2
         friction = self.damping * self.period
+        return np.array([spring + friction, spring - friction])
+
+    def _alone(self) -> NDArray[Any]:
         polynomial = np.zeros(self.delay + 2)
         polynomial[:3] = 1.0, -2.0, 1.0
-        polynomial[-2:] += spring + friction, spring - friction
-        return float(np.abs(np.roots(polynomial)).max(initial=0.0))
+        polynomial[-2:] += self._feedback()
+        return polynomial
+
+    def _with_integral(self) -> NDArray[Any]:
+        added = 0.5 * self.integral * self.period**3 * np.array([1.0, 1.0, 0.0])
+        return np.polyadd(np.polymul([1.0, -1.0], self._alone()), added)
+
+    def _with_observer(self, ratio: float) -> NDArray[Any]:
+        pole = np.exp(-2.0 * np.pi * self.observer * self.period)
+        inner = np.zeros(self.delay + 1)
+        inner[:2] = 1.0, -1.0
+        inner[-1] += (1.0 - pole) * ratio
+        fed_back = ratio * np.polymul([1.0, -pole], self._feedback())
+        return np.polyadd(np.polymul([1.0, -2.0, 1.0], inner), fed_back)
 
     @property
     def stable(self) -> bool:
         """Whether all roots lie inside the unit circle."""
-        if self.delay == 1:
+        if self.delay == 1 and self.integral == 0.0 and self.observer == 0.0:
             return 0.5 * self.stiffness * self.period < self.damping < 2.0 / self.period
         return self.spectral_radius < 1.0
 
@@ -267,10 +318,19 @@ class MotionLoop:
             advice.append(
                 f"the stiffness below {bound:.4g} 1/s², with a damping of twice its square root"
             )
+        more = ""
+        if self.integral > 0.0:
+            more = f", disturbance.integral {self.integral:g} 1/s³"
+            bound = _largest(lambda gain: replace(self, integral=gain).stable, 1e9)
+            advice.insert(0, f"disturbance.integral below {bound:.4g} 1/s³")
+        if self.observer > 0.0:
+            more = f", disturbance.bandwidth {self.observer:g} Hz"
+            bound = _largest(lambda hertz: replace(self, observer=hertz).stable)
+            advice.insert(0, f"disturbance.bandwidth below {bound:.4g} Hz")
         raise UnstableMotionLoop(
             f"the motion loop{f' of {name}' if name else ''} would diverge: with gains.stiffness "
-            f"{self.stiffness:g} 1/s², gains.damping {self.damping:g} 1/s and {samples} of delay "
-            f"at {1.0 / self.period:g} Hz; it takes {', or '.join(advice)}"
+            f"{self.stiffness:g} 1/s², gains.damping {self.damping:g} 1/s{more} and {samples} of "
+            f"delay at {1.0 / self.period:g} Hz; it takes {', or '.join(advice)}"
         )
 
     def warning(self, name: str = "") -> str:

@@ -15,6 +15,10 @@ from projected_control.workspace import Layout, Part
 Array = NDArray[np.float64]
 
 
+SURFACE_NUMBERS = 24
+"""What is known of an estimated surface, see `control.surface`."""
+
+
 class Effort(NamedTuple):
     """Joint efforts of one tick [N·m or N]. Live arrays: copy what is to be kept.
 
@@ -43,6 +47,33 @@ class ControlTerms(NamedTuple):
     posture: Annotated[Array, Part("n", "q₀, where free motions are drawn to, in joint units.")]
     posture_gains: Annotated[Array, Part("2", "K₀ [1/s²] and D₀ [1/s]; zero for none.")]
     period: Annotated[Array, Part("1", "Period of the loop [s].")]
+    delay: Annotated[Array, Part("1", "From a state to the effect of its answer [samples].")]
+    friction_gains: Annotated[
+        Array, Part("5, n", "Coulomb, static, Stribeck velocity, viscous, width; in joint units.")
+    ]
+    contact_gains: Annotated[Array, Part("2", "µ at the contact, and its width [m/s].")]
+    all_friction: Annotated[Array, Part("5 * n + 2", "The two above.", at="friction_gains")]
+    friction_blend: Annotated[Array, Part(BLEND.length_with(size="5 * n + 2"), "See `BlendTerms`.")]
+    contact: Annotated[Array, Part("4", "Joint of the contact, 0 for none; its place there [m].")]
+    contact_support: Annotated[Array, Part("n", "1 for each joint that moves the contact.")]
+    contact_rows: Annotated[Array, Part("m", "1 for each row whose λ presses on the contact.")]
+    contact_jacobian: Annotated[Array, Part("6, n", "J_c, linear above angular, in joint units.")]
+    v_desired: Annotated[Array, Part("n", "q̇_d, in joint units.")]
+    a_desired: Annotated[Array, Part("n", "(J_θ P)⁺ θ̈_d, in joint units.")]
+    friction: Annotated[Array, Part("n", "Friction that is compensated [N·m or N].")]
+    disturbance_kind: Annotated[Array, Part("1", "A `DisturbanceKind`.")]
+    disturbance_gains: Annotated[
+        Array, Part("3 + k", "K_I [1/s³], limits of integral and effort, band of each coordinate.")
+    ]
+    disturbance_blend: Annotated[Array, Part(BLEND.length_with(size="3 + k"), "See `BlendTerms`.")]
+    disturbance: Annotated[Array, Part("n", "r, as observed [N·m or N].")]
+    integral: Annotated[Array, Part("k", "K_I ∫ e dt [m/s² or rad/s²].")]
+    limited: Annotated[Array, Part("1", "1 where the last effort was limited, else 0.")]
+    waits: Annotated[Array, Part("1", "1 where integral and observer wait, else 0.")]
+    surface: Annotated[Array, Part(f"{SURFACE_NUMBERS}", "See `control.surface`.")]
+    surface_jacobian: Annotated[Array, Part("6, n", "J of the point on it, in joint units.")]
+    surface_support: Annotated[Array, Part("n", "1 for each joint that moves it.")]
+    h: Annotated[Array, Part("n", "h, with friction and disturbance that are taken away.")]
     topology: Annotated[Array, Part("k", "`Topology` of each coordinate.")]
     error: Annotated[Array, Part("2, k", "e = θ_d − θ and ė; of a rotation log(R_d Rᵀ), ω_d − ω.")]
     feedforward: Annotated[Array, Part("k", "θ̈_d; of a rotation ω̇_d.")]

@@ -15,13 +15,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projected_control.compiled import compiled
+from projected_control.control.compensation import locate_contact
 from projected_control.control.counters import COUNTERS, count_tick, unpack_counters
+from projected_control.control.disturbance import DisturbanceKind
 from projected_control.control.force import find_shortfall, lead_integral
 from projected_control.control.force_source import (
     SOURCE,
     SourceKind,
     SourceTerms,
     find_force,
+    follow_bends,
+    observe_disturbance,
     sensor_disagrees,
     unpack_source,
 )
@@ -48,6 +52,8 @@ from projected_control.control.mailbox import (
     unpack_letter,
 )
 from projected_control.control.passive import CONTROLLABILITY_TOLERANCE
+from projected_control.control.silence import SILENT
+from projected_control.control.surface import follow_surface
 from projected_control.control.terms import CONTROL, ControlTerms, unpack_control
 from projected_control.model.constrained_arm import TERMS, evaluate_model
 from projected_control.model.linalg import copy, dot, fill
@@ -62,12 +68,14 @@ Whole = NDArray[np.int64]
 _LIMITED = int(Event.EFFORT_LIMITED | Event.RATE_LIMITED)
 _RANK_CHANGED, _CONTROL_LOST = int(Event.RANK_CHANGED), int(Event.CONTROL_LOST)
 _LEFT_CONSTRAINT, _FORCE_STALE = int(Event.LEFT_CONSTRAINT), int(Event.FORCE_STALE)
+_COMMANDER_SILENT = int(Event.COMMANDER_SILENT)
 _FORCE_DISAGREES, _JUMPED = int(Event.FORCE_DISAGREES), int(Event.REFERENCE_JUMPED)
 _ACTION_FOLLOW, _ACTION_STOP, _ACTION_HOLD = (
     int(Action.FOLLOW),
     int(Action.STOP),
     int(Action.HOLD),
 )
+_OBSERVER = int(DisturbanceKind.OBSERVER)
 _NONE, _SENSOR = int(SourceKind.NONE), int(SourceKind.SENSOR)
 _LIMITS, _SENSOR_SECTION = int(Section.LIMITS), int(Section.SENSOR)
 _REFERENCE, _FORCE_REFERENCE = int(Section.REFERENCE), int(Section.FORCE_REFERENCE)
@@ -111,7 +119,7 @@ class TickArguments(NamedTuple):
         Whole,
         Argument("First compiled row, m, k, frames (see `ModelArguments`).", "4", whole=True),
     ]
-    functions: Annotated[Array, Argument("Constraint and coordinates.", layout=TABLE)]
+    functions: Annotated[Array, Argument("Constraint and coordinates.", layout=TABLE, written=True)]
     target: Annotated[Array, Argument("x(t) of a moving constraint.", layout=MOTION)]
     model_work: Annotated[Array, Argument("The model.", layout=TERMS, written=True)]
     coriolis: Annotated[
@@ -121,8 +129,8 @@ class TickArguments(NamedTuple):
         Whole,
         Argument(
             "Number of the `Law`; of the `SourceKind`; 1 where the law needs a wrench; 1 where "
-            "Python advances the gains.",
-            "4",
+            "Python advances the gains; 1 where the deciding side is silent (see `silence`).",
+            "5",
             whole=True,
         ),
     ]
@@ -217,17 +225,38 @@ def tick(
     if force_reference[_TABLE_PIECES] > 0.0:
         evaluate_motion(stamp, force_reference, c.lambda_motion)
         copy(c.lambda_motion[0], c.lambda_desired)
-    events = 0
+    events = _COMMANDER_SILENT if choices[SILENT] else 0
     if source == _SENSOR and not wrench_age <= g.force_time[0]:
         if needs_wrench:
             events |= _FORCE_STALE
         else:
             source = _NONE
-    find_force(source, wrench, v, h, placements, coriolis, g.sent, t, s, c.lambda_measured)
+    if s.varies[0] != 0.0:
+        follow_bends(placements, functions, s)
+    observes = int(c.disturbance_kind[0]) == _OBSERVER
+    followed = find_force(
+        source,
+        wrench,
+        v,
+        h,
+        placements,
+        coriolis,
+        g.sent,
+        c.friction,
+        observes,
+        t,
+        s,
+        c.lambda_measured,
+    )
+    if observes:
+        observe_disturbance(c.waits[0] != 0.0, followed, s, c.disturbance)
     bound = g.force_difference[0]
-    if source == _SENSOR and sensor_disagrees(c.lambda_measured, g.sent, bound, t, s):
+    if source == _SENSOR and sensor_disagrees(c.lambda_measured, g.sent, c.friction, bound, t, s):
         events |= _FORCE_DISAGREES
-    if dot(t.residual, t.residual) > g.residual[0] * g.residual[0]:
+    seen = True
+    if c.surface[0] != 0.0:  # its row
+        seen = follow_surface(v, spatial_jacobian, placements, sizes, functions, c, s)
+    if not seen or dot(t.residual, t.residual) > g.residual[0] * g.residual[0]:
         events |= _LEFT_CONSTRAINT
     accept_replaced(c.motion, t.theta, c.topology, g)
     if out_of_reach(c.motion[0], t.theta, c.topology):
@@ -235,6 +264,8 @@ def tick(
     events |= inspect_tick(q, v, stamp, c.motion, g, events)
     answer = severity(events)
     if answer < _ACTION_HOLD:
+        if c.contact_gains[0] != 0.0:
+            locate_contact(v, spatial_jacobian, placements, c)
         apply_law(law, answer == _ACTION_STOP, passive, t, c)
         if t.rank[0] != g.rank[0]:
             if not np.isnan(g.rank[0]):
@@ -247,5 +278,6 @@ def tick(
     if limited:
         find_shortfall(g.sent, t, c)
     lead_integral(limited, c)
+    c.limited[0] = 1.0 if limited else 0.0
     count_tick(action, events, g.sent, t.sqrt_metric, c, unpack_counters(counters, t.theta.size))
     return action, events

@@ -7,6 +7,8 @@ Column i of W is the wrench that λ_i = 1 exerts on the surroundings, at the sen
     along d that turns:     the same, applied at the end that d does not turn with
     cosine of a and b:      (0, a × b)
     distance:               (n, (p_f − p) × n),  n = d/‖d‖, d = S (p_f − p_other)
+    height over a surface:  a position along e₃ − s_x e₁ − s_y e₂, which `bend_directions` writes
+    angle about a point:    a position along (x e₂ − y e₁)/ρ², likewise
 
 The pseudo-inverse is taken with the moment about the origin of the constraint's own frame (see
 `Constraint.multiplier_map`, which says the same in Python): (X W)⁺ X, X moving the moment there.
@@ -25,16 +27,21 @@ from projected_control.model.constraints import Constraint, FunctionConstraint, 
 from projected_control.model.constraints.base import RANK_TOLERANCE
 from projected_control.model.constraints.wrenches import ends_felt
 from projected_control.model.function_kinds import (
+    AngleAbout,
     AxisCosine,
+    CentreOfMassAlong,
     DistanceTo,
     HeadingInPlane,
+    HeightAbove,
     JointPosition,
     PositionAlong,
     ScalarFunction,
 )
+from projected_control.model.height_map import height_at
 from projected_control.model.kinematics import Vector, add, cross, inner, place, turn, vector
 from projected_control.model.linalg import fill
 from projected_control.model.projection import SVD, relative_pseudo_inverse
+from projected_control.model.scalar_functions import FunctionTable
 from projected_control.workspace import Layout, Part
 
 Array = NDArray[np.float64]
@@ -42,6 +49,7 @@ Array = NDArray[np.float64]
 _SIGN, _KIND, _JOINT, _LOCAL, _AXIS, _E1, _E2, _COLUMNS = 0, 1, 2, 3, 6, 9, 12, 15
 _OTHER_JOINT = _E2
 _POSITION, _HEADING, _TURNING, _COSINE, _DISTANCE = 0.0, 1.0, 2.0, 3.0, 4.0
+_STRAIGHT, _ROUND, _BEND_COLUMNS = 0.0, -1.0, 10
 
 
 class WrenchTerms(NamedTuple):
@@ -59,6 +67,15 @@ class WrenchTerms(NamedTuple):
             "frame, e₂ or the other frame's joint.",
         ),
     ]
+    bends: Annotated[
+        Array,
+        Part(
+            f"m, {_BEND_COLUMNS}",
+            "For each row whose direction follows from where its frame is: where the table of "
+            "functions has its height map (0 for a straight row, -1 for an angle about a point), "
+            "origin [m], e₁, e₂.",
+        ),
+    ]
     directions: Annotated[Array, Part("m, 6", "(X W)ᵀ.")]
     inverse: Annotated[Array, Part("6, m", "Its pseudo-inverse.")]
     scratch: Annotated[Array, Part(SVD.length_with(n="6"), "Of the decomposition.")]
@@ -66,6 +83,13 @@ class WrenchTerms(NamedTuple):
 
 WRENCH = Layout(WrenchTerms, "m")
 unpack_wrench = WRENCH.unpack
+
+
+@compiled
+def set_direction(w: WrenchTerms, row: int, direction: Array) -> None:
+    """Another direction of a row that is a position along one, in the world."""
+    for i in range(3):
+        w.ends[row, 0, _AXIS + i] = direction[i]
 
 
 @compiled
@@ -105,6 +129,33 @@ def felt_between(end: Array, placement: Array, other: Array, at: Vector) -> tupl
     d = add(r, axis, -inner(axis, r))
     n = add(none, d, 1.0 / np.sqrt(inner(d, d)))
     return n, cross(lever, n)
+
+
+@compiled
+def bend_directions(placements: Array, functions: Array, w: WrenchTerms) -> None:
+    """Give rows on curved surfaces the direction that they have here; before `update_map`.
+
+    Args:
+        placements: Where the joints are (see `Arm.placements`).
+        functions: The model's table of functions, which holds the height maps.
+        w: How the force is measured.
+    """
+    for j in range(w.bends.shape[0]):
+        bend, end = w.bends[j], w.ends[j, 0]
+        if bend[0] == _STRAIGHT:
+            continue
+        e1, e2 = vector(bend, 4), vector(bend, 7)
+        at = place(placements[int(end[_JOINT])], vector(end, _LOCAL))
+        r = add(at, vector(bend, 1), -1.0)
+        x, y = inner(e1, r), inner(e2, r)
+        if bend[0] == _ROUND:
+            square = x * x + y * y
+            direction = add(add((0.0, 0.0, 0.0), e2, x / square), e1, -y / square)
+        else:
+            _, s_x, s_y, _, _, _ = height_at(functions[int(bend[0]) :], x, y)
+            direction = add(add(cross(e1, e2), e1, -s_x), e2, -s_y)
+        for i in range(3):
+            end[_AXIS + i] = direction[i]
 
 
 @compiled
@@ -162,27 +213,57 @@ def measured_functions(constraint: Constraint) -> list[ScalarFunction] | None:
     return None
 
 
-def write_map(arm: Arm, constraint: Constraint, frame: str, w: WrenchTerms) -> bool:
-    """Write down how a constraint's force is measured at a frame; False where Python has to say."""
+def write_map(
+    arm: Arm,
+    constraint: Constraint,
+    frame: str,
+    w: WrenchTerms,
+    table: FunctionTable | None = None,
+) -> bool:
+    """Write down how a constraint's force is measured at a frame; False where Python has to say.
+
+    Args:
+        arm: Whose frames.
+        constraint: What holds it.
+        frame: Where the sensor sits.
+        w: Where to write.
+        table: The constraint's functions first of all; needed for height maps.
+    """
     functions = measured_functions(constraint)
-    if functions is None or not all(map(_is_known, functions)):
+    if functions is None or not all(isinstance(function, _KNOWN) for function in functions):
         return False
+    if table is None and any(isinstance(function, HeightAbove) for function in functions):
+        return False
+    w.bends[:] = 0.0
+    for row, function in enumerate(functions):
+        if isinstance(function, HeightAbove) and table is not None:
+            numbers = (table.stored(row), *function.origin, *function.e1, *function.e2)
+            w.bends[row] = numbers
+        elif isinstance(function, AngleAbout):
+            w.bends[row] = _ROUND, *function.point, *function.e1, *function.e2
     for origin, name in zip(w.origins, (frame, constraint.frame or frame), strict=True):
         attachment = arm.attachment(name)
         origin[:] = attachment.joint, *attachment.translation
     w.ends[:] = 0.0
     for lines, function in zip(w.ends, functions, strict=True):
-        ends = [] if isinstance(function, JointPosition) else ends_felt(arm, function, frame)
+        inner_force = isinstance(function, (JointPosition, CentreOfMassAlong))
+        ends = [] if inner_force else ends_felt(arm, function, frame)
         for line, end in zip(lines, ends, strict=False):
             _write_end(line, arm, function, end, 1.0 if end == function.frames[0] else -1.0)
     return True
 
 
-def _is_known(function: ScalarFunction) -> bool:
-    """Whether the kernel knows the wrench behind a function; for the others, Python says it."""
-    return isinstance(
-        function, (AxisCosine, DistanceTo, HeadingInPlane, JointPosition, PositionAlong)
-    )
+_KNOWN = (
+    AngleAbout,
+    AxisCosine,
+    CentreOfMassAlong,
+    DistanceTo,
+    HeadingInPlane,
+    HeightAbove,
+    JointPosition,
+    PositionAlong,
+)
+"""Functions whose wrench the kernel knows; for others, Python says it."""
 
 
 def _write_place(line: Array, arm: Arm, frame: str | None) -> None:

@@ -23,6 +23,9 @@ from projected_control.workspace import BYTES_PER_NUMBER
 
 Array = NDArray[np.float64]
 
+SINGULAR = 1e-12
+"""Ratio of the smallest to the largest eigenvalue of M up to which a motion counts as massless."""
+
 
 @dataclass(frozen=True)
 class JointLimits:
@@ -171,7 +174,7 @@ class Arm:
         self.limits = _limits(model)
         self._attach(model)
         if not allow_massless:
-            self._refuse_singular_inertia()
+            self.warnings = (*self.warnings, *self._singular_inertia())
 
     @classmethod
     def from_urdf(
@@ -199,7 +202,8 @@ class Arm:
             frames: Frames at an offset from a link, by name, beside those of the description.
             armature: Inertia of the rotors as the joints feel it, one number or one per joint
                 [kg·m² or kg].
-            allow_massless: Permit links without inertia that leave M singular (see `dynamics`).
+            allow_massless: Do not warn of links without inertia that leave M singular: the
+                constraint carries them (see `dynamics`).
         """
         return cls(
             read_description(source, mappings),
@@ -233,24 +237,21 @@ class Arm:
         self._attachments: dict[str, Attachment] = {}
         self.update(self.q, self.v)
 
-    def _refuse_singular_inertia(self) -> None:
+    def _singular_inertia(self) -> list[str]:
+        """In words where a motion has no inertia; it matters unless the constraint carries it."""
         random = np.random.default_rng(0)
         self.update(random.uniform(-1.0, 1.0, self.n), np.zeros(self.n))
         eigenvalues = np.linalg.eigvalsh(self.M)
         self.update(np.zeros(self.n), np.zeros(self.n))
-        if eigenvalues[0] <= 1e-12 * eigenvalues[-1]:
-            moved = {self._description.joints[name].child for name in self.joint_names}
-            bare = sorted(moved & set(self._description.links_without_mass))
-            raise InvalidDescription(
-                "the inertia matrix is singular: "
-                + (
-                    f"link {', '.join(bare)} moves but has no mass"
-                    if bare
-                    else "a joint moves no inertia"
-                )
-                + "; give it an <inertial>, or allow massless links (allow_massless=True) if the "
-                "constraint carries it"
-            )
+        if eigenvalues[0] > SINGULAR * eigenvalues[-1]:
+            return []
+        moved = {self._description.joints[name].child for name in self.joint_names}
+        bare = sorted(moved & set(self._description.links_without_mass))
+        reason = f"link {', '.join(bare)} moves but has no mass" if bare else "a joint moves none"
+        return [
+            f"the inertia matrix is singular: {reason}; give it an <inertial> or the joint an "
+            "armature, unless the constraint carries it: else it cannot be moved"
+        ]
 
     @property
     def name(self) -> str:
@@ -347,6 +348,19 @@ class Arm:
         if load > 0.0 and place.joint > 0:
             point = pinocchio.Inertia(load, place.translation + lever, np.zeros((3, 3)))
             self._model.inertias[place.joint] = self._inertias[place.joint] + point
+
+    def scale_masses(self, factor: float) -> None:
+        """Make every link heavier by a factor, its inertia with it; a payload stays as it is.
+
+        For a simulated arm that is not what its description says. Twins share it.
+        """
+        scale = validate.positive("factor of the masses", factor)
+        for joint, inertia in enumerate(self._inertias):
+            if joint > 0:
+                old, load = inertia.copy(), self._model.inertias[joint] - inertia
+                new = pinocchio.Inertia(scale * old.mass, old.lever, scale * old.inertia)
+                self._inertias[joint] = new
+                self._model.inertias[joint] = new + load if load.mass > 0.0 else new
 
     def mass_centres(self) -> tuple[list[Attachment], Array]:
         """The centres of mass of the moving bodies, as frames, and their shares of the mass."""

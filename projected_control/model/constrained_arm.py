@@ -115,6 +115,7 @@ class ConstrainedArm:
         terms: The workspace's parts, of which those below are the most used.
         sqrt_metric: Diagonal of W^½, n; ones without a metric.
         moves: Whether the constraint is driven, x(t) ≠ const.
+        table: The functions of constraint and coordinates, as far as they are not by hand.
         by_hand, target_by_hand: Whether Python computes the constraint, or its motion, in every
             evaluation.
         time: Time of the last evaluation [s].
@@ -158,7 +159,7 @@ class ConstrainedArm:
         self._by_hand = constraint if equations is None else None
         self.by_hand = equations is None
         functions = [*(equations or []), *(coordinates.functions if coordinates else [])]
-        table = FunctionTable(arm, functions)
+        self.table = table = FunctionTable(arm, functions)
         sizes = {"n": n, "m": m, "k": k, "frames": table.frames}
         work = TERMS.new(**sizes)
         self.terms = terms = TERMS.view(work, **sizes)

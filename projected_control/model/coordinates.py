@@ -7,11 +7,12 @@ other packages come in through the entry points ``projected_control.coordinates`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+import pinocchio
 from numpy.typing import ArrayLike, NDArray
 
 from projected_control import validate
@@ -44,7 +45,8 @@ class PlaneSettings(Protocol):
 
 
 CENTRE_OF_MASS = "centre_of_mass"
-OWN_COORDINATES = ("position", "angle", "tilt", "round", CENTRE_OF_MASS)
+ORIENTATION = "orientation"
+OWN_COORDINATES = ("position", "angle", "tilt", "round", CENTRE_OF_MASS, ORIENTATION)
 """Kinds of coordinate that ``coordinate.<name>.kind`` can name."""
 
 
@@ -330,6 +332,10 @@ class CoordinateSettings(Protocol):
     def axis(self) -> Sequence[float]:
         """An axis of the link."""
 
+    @property
+    def zero(self) -> Sequence[float]:
+        """Roll, pitch and yaw of the orientation from which an orientation counts [rad]."""
+
 
 _NEEDED = {
     "position": ("frame", "direction"),
@@ -337,11 +343,36 @@ _NEEDED = {
     "tilt": ("frame", "axis", "direction"),
     "round": ("frame", "point", "direction"),
     CENTRE_OF_MASS: ("direction",),
+    ORIENTATION: ("frame",),
 }
+_TURNS = ("rx", "ry", "rz")
+
+
+def own_group(name: str, groups: Iterable[str]) -> str:
+    """Whose settings say what a coordinate is: its own, of ``turn.rx`` those of ``turn``; or none.
+
+    Args:
+        name: Of the coordinate.
+        groups: Names of groups of settings.
+    """
+    group, _, axis = name.rpartition(".")
+    known = set(groups)
+    return name if name in known else group if group in known and axis in _TURNS else ""
 
 
 def own_coordinate(name: str, settings: CoordinateSettings) -> Coordinate:
-    """The coordinate of a group of settings, under its own name."""
+    """The coordinate of a group of settings, under its own name.
+
+    An orientation is three: ``name.rx``, ``name.ry`` and ``name.rz``.
+    """
+    group, _, turn = name.rpartition(".")
+    if settings.kind == ORIENTATION or turn in _TURNS:
+        if settings.kind != ORIENTATION or turn not in _TURNS:
+            raise InvalidValue(
+                f"coordinate {name!r}: of kind {ORIENTATION!r}, and of no other, there are three: "
+                f"{', '.join(f'{group or name}.{each}' for each in _TURNS)}"
+            )
+        return _own_orientation(group, settings)[_TURNS.index(turn)]
     kind = validate.one_of(f"coordinate.{name}.kind", settings.kind, OWN_COORDINATES)
     missing = [n for n in _NEEDED[kind] if not len(getattr(settings, n))]
     if missing:
@@ -358,6 +389,18 @@ def own_coordinate(name: str, settings: CoordinateSettings) -> Coordinate:
     if kind == "round":
         return Coordinate.round(frame, settings.point, direction, name)
     return Coordinate.centre_of_mass(direction, name)
+
+
+def _own_orientation(
+    name: str, settings: CoordinateSettings
+) -> tuple[Coordinate, Coordinate, Coordinate]:
+    if not settings.frame:
+        raise InvalidValue(f"coordinate.{name}.kind {ORIENTATION!r} needs coordinate.{name}.frame")
+    zero = None
+    if len(settings.zero):
+        angles = validate.finite_array(f"coordinate.{name}.zero", settings.zero, (3,))
+        zero = pinocchio.rpy.rpyToMatrix(*angles)
+    return Coordinate.orientation(settings.frame, zero, name)
 
 
 def _read_centre(name: str, arm: Arm, settings: PlaneSettings) -> Coordinate | None:

@@ -13,6 +13,7 @@ result says which.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
@@ -23,14 +24,12 @@ from numpy.typing import ArrayLike, NDArray
 from projected_control import validate
 from projected_control.compiled import compiled
 from projected_control.errors import InvalidValue
+from projected_control.model.arm import SINGULAR
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.linalg import copy, matmul, matvec_add, solve
 from projected_control.model.projection import TOLERANCE, Projection
 
 Array = NDArray[np.float64]
-
-SINGULAR = 1e-12
-"""Ratio of the smallest to the largest eigenvalue of M up to which a motion counts as massless."""
 
 
 class Regularisation(Enum):
@@ -258,6 +257,21 @@ def moves_mass(M: ArrayLike, A: ArrayLike, tolerance: float = TOLERANCE) -> bool
     free = round(np.trace(P))
     values = np.linalg.svd(P @ M @ P, compute_uv=False)[:free]
     return bool(free == 0 or values[-1] > SINGULAR * max(float(np.linalg.norm(M, 2)), 1e-300))
+
+
+def massless_joints(M: Array, P: Array, names: Sequence[str]) -> list[str]:
+    """Joints whose motion is not determined as M_c is singular (R = M); none where it is regular.
+
+    M_c = M + PM − (PM)ᵀ is what plant and force loop solve with. As xᵀM_c x = xᵀMx, it is singular
+    only where a motion has no inertia, and then unless the constraint carries that motion.
+    """
+    if not (np.isfinite(M).all() and np.isfinite(P).all()):
+        return []
+    _, sigma, Vt = np.linalg.svd(constraint_inertia(Regularisation.INERTIA, M, P))
+    lost = Vt[sigma <= SINGULAR * max(float(sigma[0]), 1e-300)]
+    return [
+        name for name, share in zip(names, np.abs(lost).sum(axis=0), strict=True) if share > 0.1
+    ]
 
 
 def cross_coupling(M: Array, P: Array) -> Array:

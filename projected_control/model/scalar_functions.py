@@ -44,8 +44,8 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-_GEOMETRY, _COLUMNS = 4, 16
-_OFFSET = 3
+_GEOMETRY, COLUMNS = 4, 16
+_OFFSET, _STORED = 3, 13
 _POSITION, _HEADING, _JOINT, _TURNING = 0, 1, 2, 3
 _COSINE, _DISTANCE, _HEIGHT, _ROUND, _CENTRE, _ORIENTATION = 4, 5, 6, 7, 8, 9
 assert list(FunctionKind) == list(range(_ORIENTATION + 1))
@@ -65,7 +65,7 @@ class TableTerms(NamedTuple):
     lines: Annotated[
         Array,
         Part(
-            f"functions, {_COLUMNS}",
+            f"functions, {COLUMNS}",
             "Kind, frame or joint, other frame, offset, and up to twelve numbers of geometry.",
         ),
     ]
@@ -89,7 +89,7 @@ class FunctionTable:
 
     def __init__(self, arm: Arm, functions: Sequence[ScalarFunction]) -> None:
         places = _Places(arm, functions)
-        written = np.zeros((len(functions), _COLUMNS))
+        written = np.zeros((len(functions), COLUMNS))
         for line, function in zip(written, functions, strict=True):
             function.write(line, places)
         attachments = places.attachments
@@ -103,8 +103,13 @@ class FunctionTable:
         lines[:], more[:] = written, places.more
         for anchor, attachment in zip(anchors, attachments, strict=True):
             anchor[:] = attachment.joint, *attachment.translation, *attachment.support
+        self._more, self._lines = TABLE.offsets(**sizes)["more"], lines
         self._arm = arm
         self._scratch = FRAMES.new(frames=len(attachments), n=arm.n)
+
+    def stored(self, row: int) -> int:
+        """Where in the table lie the numbers that do not fit into a function's line."""
+        return self._more + int(self._lines[row, _STORED])
 
     def evaluate(self) -> FunctionTable:
         """Value, Jacobian and bias for the arm's present state."""
@@ -207,7 +212,7 @@ def evaluate_functions(
     """
     n = v.size
     f = unpack_frames(scratch, frames, n)
-    extra = table.size - frames * (4 + n) - value.size * _COLUMNS
+    extra = table.size - frames * (4 + n) - value.size * COLUMNS
     anchors, lines, numbers = unpack_table(table, frames, value.size, n, extra)
     evaluate_frames(spatial_jacobian, v, placements, anchors, f)
     for i in range(value.size):

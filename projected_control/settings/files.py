@@ -25,6 +25,7 @@ ALL_NODES = "/**"
 PARAMETERS = "ros__parameters"
 DESCRIPTION = "robot_description_file"
 HEIGHTS = "heights_file"
+POINTS = "reference.file"
 
 ROS_OWN = ("use_sim_time", "start_type_description_service")
 ROS_OWN_GROUPS = ("qos_overrides.",)
@@ -125,7 +126,7 @@ class ParameterFile:
 
     def _value(self, name: str, entry: Entry) -> Value:
         """The value; a description or heights beside the file are named by their path."""
-        is_file = name == DESCRIPTION or name.rpartition(".")[2] == HEIGHTS
+        is_file = name in (DESCRIPTION, POINTS) or name.rpartition(".")[2] == HEIGHTS
         if is_file and isinstance(entry.value, str) and entry.value:
             beside = self.path.parent / entry.value
             if not Path(entry.value).is_absolute() and beside.is_file():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from projected_control.control.disturbance import KINDS as DISTURBANCES
 from projected_control.control.force_source import SOURCES
 from projected_control.model.constraints import CONSTRAINTS
 from projected_control.model.constraints.point_on_surface import SURFACES
@@ -11,6 +12,7 @@ from projected_control.model.constraints.poses import DIRECTIONS
 from projected_control.model.coordinates import OWN_COORDINATES
 from projected_control.settings.declaration import Group, Numbers, Words, group, parameter
 from projected_control.settings.references import REFERENCES
+from projected_control.simulation.sensors import VELOCITIES
 
 SMALL, LARGE = 1e-9, 1e6
 """Bounds of numbers that only have to be positive, or finite."""
@@ -52,6 +54,7 @@ class Constraint(Group):
     ratio: Numbers = parameter((), "How far it goes for each unit of the other", minimum=-LARGE, maximum=LARGE)
     position: Numbers = parameter((), "Where it is locked, or is while the other is at zero", "rad or m", minimum=-LARGE, maximum=LARGE)
     motion: Motion = group(Motion)
+    estimated: bool = parameter(False, "Whether a plane (point_on_plane) follows the contact point and the measured force, within the bounds of surface; for controllers")
     arguments: Words = parameter((), "What a kind of another package needs beyond these, each as name:=value")
 
 
@@ -68,12 +71,13 @@ class OffsetFrame(Group):
 class Coordinate(Group):
     """A coordinate that a bare name does not say."""
 
-    kind: str = parameter("", "What is moved: a position along a direction, the angle of an axis about a direction, the tilt of an axis towards a direction, how far round an axis a point has gone (turns are counted), or the centre of mass along a direction", choices=OWN_COORDINATES, required=True)
+    kind: str = parameter("", "What is moved: a position along a direction, the angle of an axis about a direction, the tilt of an axis towards a direction, how far round an axis a point has gone (turns are counted), the centre of mass along a direction, or an orientation, which is three coordinates: name.rx, name.ry and name.rz", choices=OWN_COORDINATES, required=True)
     frame: str = parameter("", "Link whose origin or axis is followed")
     direction: Numbers = parameter((), "Along or about which, in the world, or in other_frame for a position", minimum=-LARGE, maximum=LARGE)
     other_frame: str = parameter("", "Link from which a position counts, in its axes; empty for the world")
     point: Numbers = parameter((), "A point of the axis that a point goes round", "m", minimum=-LARGE, maximum=LARGE)
     axis: Numbers = parameter((), "Axis of the link that is followed, in its own axes; empty for x", minimum=-LARGE, maximum=LARGE)
+    zero: Numbers = parameter((), "Roll, pitch and yaw, in the world, from which an orientation counts: where its rotation vector is zero; empty for the world's axes", "rad", minimum=-LARGE, maximum=LARGE)
 
 
 @dataclass(frozen=True)
@@ -115,6 +119,42 @@ class Posture(Group):
 
 
 @dataclass(frozen=True)
+class Compensation(Group):
+    """Friction that a controller knows and compensates, following the desired joint velocity."""
+
+    coulomb: Numbers = parameter((0.0,), "Coulomb friction that is compensated, one number or one per joint", "N·m or N", minimum=0.0, maximum=1e6, live=True)
+    viscous: Numbers = parameter((0.0,), "Viscous friction, likewise", "N·m·s/rad or N·s/m", minimum=0.0, maximum=1e6, live=True)
+    static: Numbers = parameter((), "Friction at the beginning of a motion, likewise; empty for that of coulomb", "N·m or N", minimum=0.0, maximum=1e6, live=True)
+    stribeck_velocity: Numbers = parameter((0.05,), "Velocity over which static goes over into Coulomb friction, likewise", "rad/s or m/s", minimum=1e-6, maximum=1e3, live=True)
+    width: Numbers = parameter((0.02,), "Desired velocity at which three quarters of the dry friction are compensated, likewise; the loop widens it where the desired velocity changes sign so fast that period and delay ask for it", "rad/s or m/s", minimum=1e-6, maximum=1e3, live=True)
+    contact: float = parameter(0.0, "Coefficient of friction µ at the contact: µ times the wanted force is compensated, against the motion along the surface", minimum=0.0, maximum=10.0, live=True)
+    contact_width: float = parameter(0.005, "Wanted speed of the contact point at which three quarters of it are", "m/s", minimum=1e-6, maximum=10.0, live=True)
+
+
+@dataclass(frozen=True)
+class Rejection(Group):
+    """What answers the disturbances that no model knows."""
+
+    kind: str = parameter("none", "Nothing, integral action on the coordinates, or the tangent part of a momentum observer's estimate; one at a time", choices=DISTURBANCES)
+    integral: float = parameter(500.0, "K_I of integral action", "1/s³", minimum=0.0, maximum=1e9, live=True)
+    integral_limit: float = parameter(20.0, "Largest acceleration that the integral asks for", "m/s² or rad/s²", minimum=SMALL, maximum=1e6, live=True)
+    bandwidth: float = parameter(10.0, "Bandwidth of the observer", "Hz", minimum=SMALL, maximum=1e4)
+    effort_limit: float = parameter(5.0, "Largest effort that the observer adds to any joint", "N·m or N", minimum=SMALL, maximum=1e6, live=True)
+    band: Numbers = parameter((0.001,), "Error up to which either waits while the reference rests, so that dry friction does not have the arm hunt; one number or one per coordinate", "m or rad", minimum=0.0, maximum=10.0, live=True)
+
+
+@dataclass(frozen=True)
+class Surface(Group):
+    """How a plane is followed that is marked estimated."""
+
+    angle: float = parameter(0.2, "Largest angle between the plane and where it should be; beyond, the arm has left its constraint", "rad", minimum=1e-3, maximum=1.4)
+    distance: float = parameter(0.05, "Largest distance of the contact point from where the plane should be; likewise", "m", minimum=1e-4, maximum=10.0)
+    bandwidth: float = parameter(2.0, "How fast the plane is followed", "Hz", minimum=1e-3, maximum=100.0)
+    force: float = parameter(1.0, "Least normal force at which it is", "N", minimum=SMALL, maximum=1e6)
+    speed: float = parameter(0.005, "Least speed of the contact point at which its direction is", "m/s", minimum=SMALL, maximum=10.0)
+
+
+@dataclass(frozen=True)
 class Metric(Group):
     """How joint efforts are compared."""
 
@@ -138,6 +178,7 @@ class Force(Group):
     source: str = parameter("sensor", "Where λ comes from: the wrench topic, the model (32), or a momentum observer", choices=SOURCES)
     observer_bandwidth: float = parameter(50.0, "Bandwidth of the momentum observer", "Hz", minimum=SMALL, maximum=1e4)
     tare: Numbers = parameter((), "Wrench that the sensor shows without contact and without tool, force then moment, in its own axes; subtracted. The service ~/tare measures it; empty for none", "N and N·m", minimum=-1e6, maximum=1e6, live=True)
+    effort_tare: Numbers = parameter((), "Joint efforts that the sources model and momentum show without contact, one per joint; subtracted from what they show. They are measured in free motion near the contact, see docs/friction.md; empty for none", "N·m or N", minimum=-1e6, maximum=1e6, live=True)
     tool_mass: float = parameter(0.0, "Mass of what hangs beyond the sensor; its weight is taken away from the wrench", "kg", minimum=0.0, maximum=1e3, live=True)
     tool_centre: Numbers = parameter((), "Centre of mass of that tool, in the sensor's axes; empty for the sensor's origin", "m", minimum=-10.0, maximum=10.0, live=True)
 
@@ -179,15 +220,30 @@ class ForceLimits(Limits):
 class Reference(Group):
     """What a controller follows."""
 
-    kind: str = parameter("hold", "Stay where the arm is, or follow a sine; the topic ~/reference takes over either", choices=REFERENCES, live=True)
+    kind: str = parameter("hold", "Stay where the arm is, follow a sine, or go along a path: a line, a circle, a spiral, a raster or waypoints; the topic ~/reference takes over any of them", choices=REFERENCES, live=True)
     offset: Numbers = parameter((0.0,), "Centre of the sine, one number or one per coordinate", "m or rad", minimum=-LARGE, maximum=LARGE, live=True)
     amplitude: Numbers = parameter((0.0,), "Amplitude of the sine, likewise", "m or rad", minimum=-LARGE, maximum=LARGE, live=True)
     frequency: Numbers = parameter((0.5,), "Frequency of the sine, likewise", "Hz", minimum=0.0, maximum=100.0, live=True)
-    phase: Numbers = parameter((0.0,), "Phase of the sine, likewise", "rad", minimum=-LARGE, maximum=LARGE, live=True)
-    approach: bool = parameter(True, "Go to the start of the sine smoothly first; without it the arm must already move along it")
-    max_rate: Numbers = parameter((0.5,), "Largest rate on the way to a set-point", "m/s or rad/s", minimum=SMALL, maximum=1e3, live=True)
-    max_acceleration: Numbers = parameter((2.0,), "Largest acceleration on the way to a set-point", "m/s² or rad/s²", minimum=SMALL, maximum=1e4, live=True)
-    max_jerk: Numbers = parameter((20.0,), "Largest jerk on the way to a set-point", "m/s³ or rad/s³", minimum=SMALL, maximum=1e6, live=True)
+    phase: Numbers = parameter((0.0,), "Phase of the sine, likewise; of a circle or spiral, the angle at which it begins", "rad", minimum=-LARGE, maximum=LARGE, live=True)
+    approach: bool = parameter(True, "Go to the start of the motion smoothly first; without it the arm must already be there, and move along a sine")
+    along: Words = parameter((), "Coordinates that a path moves, in its order; empty for the first ones. The others stay where they are", live=True)
+    centre: Numbers = parameter((), "Centre of a line, circle, spiral or raster in these coordinates; empty for where the arm is", "m or rad", minimum=-LARGE, maximum=LARGE, live=True)
+    size: Numbers = parameter((), "From end to end of a line, one number per coordinate that it moves; length and width of a raster", "m or rad", minimum=-LARGE, maximum=LARGE, live=True)
+    radius: float = parameter(0.05, "Radius of a circle, outer radius of a spiral", "m or rad", minimum=SMALL, maximum=LARGE, live=True)
+    spacing: float = parameter(0.02, "Distance between the lines of a raster or the windings of a spiral", "m or rad", minimum=SMALL, maximum=LARGE, live=True)
+    turns: float = parameter(1.0, "Turns of a circle; negative for backwards", minimum=-1000.0, maximum=1000.0, live=True)
+    points: Numbers = parameter((), "Waypoints, one after the other, each with one number per coordinate of reference.along", "m or rad", minimum=-LARGE, maximum=LARGE, live=True)
+    file: str = parameter("", "CSV file of waypoints, instead of reference.points: a line with the names of coordinates, then one line per point; with a column time [s], the points are passed at these times", live=True)
+    blend: float = parameter(0.01, "Distance before a corner of a path at which its rounding begins; 0 to stop at every corner", "m or rad", minimum=0.0, maximum=LARGE, live=True)
+    back: bool = parameter(False, "Go along the path there and back", live=True)
+    repeats: int = parameter(1, "How often the path is gone along; one that does not close is then gone along there and back", minimum=1, maximum=10000, live=True)
+    square: bool = parameter(True, "Coordinates of kind tilt of the held link keep its axis square to the surface along a path; false to hold their values", live=True)
+    speed: float = parameter(0.25, "Largest speed along a path, of the coordinates that are lengths together", "m/s", minimum=SMALL, maximum=LARGE, live=True)
+    rate_share: float = parameter(0.8, "Share of the joints' velocity limits that a path may use", minimum=0.01, maximum=1.0, live=True)
+    effort_share: float = parameter(0.8, "Share of the joints' effort limits that a path may use", minimum=0.01, maximum=1.0, live=True)
+    max_rate: Numbers = parameter((0.5,), "Largest rate of a coordinate on the way to a set-point and along a path", "m/s or rad/s", minimum=SMALL, maximum=1e3, live=True)
+    max_acceleration: Numbers = parameter((2.0,), "Largest acceleration, likewise", "m/s² or rad/s²", minimum=SMALL, maximum=1e4, live=True)
+    max_jerk: Numbers = parameter((20.0,), "Largest jerk, likewise", "m/s³ or rad/s³", minimum=SMALL, maximum=1e6, live=True)
 
 
 @dataclass(frozen=True)
@@ -204,6 +260,16 @@ class ControllerRos2Control(Ros2Control):
     """How a controller finds an arm behind ros2_control."""
 
     wrench: str = parameter("", "Topic of the measured wrench; empty for the force-torque broadcaster's, or wrench where there is none")
+
+
+@dataclass(frozen=True)
+class Plugin(Group):
+    """A loop that runs in the controller manager, as a plugin that the node commands."""
+
+    on_silence: str = parameter("stop", "What the plugin does when the node dies or hangs: stop (the reference comes to rest and λ_d to zero, then all motion is damped), hold (the reference comes to rest and is held, with λ_d as it is), or finish (what there is is followed to its end, then stop)", choices=("stop", "hold", "finish"))
+    silence_time: float = parameter(0.2, "Time without a sign of life of the node after which the plugin does that", "s", minimum=0.05, maximum=60.0)
+    stop_time: float = parameter(0.5, "Time in which it brings reference and λ_d to rest", "s", minimum=0.01, maximum=60.0)
+    pieces: int = parameter(128, "Pieces of a reference for which the plugin has room: points of a trajectory, and a few for a set-point", minimum=16, maximum=4096)
 
 
 @dataclass(frozen=True)
@@ -230,6 +296,7 @@ class Simulation(Group):
     coordinates: Words = parameter((), "Coordinates prescribed at the start: names as for controllers")
     values: Numbers = parameter((), "Values of these coordinates", "m or rad", minimum=-LARGE, maximum=LARGE)
     rates: Numbers = parameter((), "Rates of these coordinates; empty for rest", "m/s or rad/s", minimum=-LARGE, maximum=LARGE)
+    mass_factor: float = parameter(1.0, "Masses and inertias of the simulated links over those of the description: not one for an arm that its controller does not quite know", minimum=0.01, maximum=100.0)
     factor: float = parameter(1.0, "Speed of time against the wall clock; 0 for as fast as it goes", minimum=0.0, maximum=1000.0, live=True)
     step: float = parameter(0.001, "Step of the integration; divides the period of the loop", "s", minimum=1e-6, maximum=0.1)
     wait_for_command: bool = parameter(False, "Time stands still until the first effort is commanded, so that the arm does not fall before")
@@ -242,10 +309,31 @@ class Simulation(Group):
 
 @dataclass(frozen=True)
 class Friction(Group):
-    """Joint friction of a simulated arm."""
+    """Friction of a simulated arm."""
 
     coulomb: Numbers = parameter((0.0,), "Coulomb friction, one number or one per joint", "N·m or N", minimum=0.0, maximum=1e6, live=True)
     viscous: Numbers = parameter((0.0,), "Viscous friction, likewise", "N·m·s/rad or N·s/m", minimum=0.0, maximum=1e6, live=True)
+    static: Numbers = parameter((), "Friction up to which a joint at rest stays there, likewise; empty for that of coulomb", "N·m or N", minimum=0.0, maximum=1e6, live=True)
+    stribeck_velocity: Numbers = parameter((0.05,), "Velocity over which static goes over into Coulomb friction, likewise", "rad/s or m/s", minimum=1e-6, maximum=1e3, live=True)
+    sticks: bool = parameter(False, "Dry friction is set-valued: the arm sticks, and does not creep below its breakaway torque; otherwise it is a smooth curve", live=True)
+    contact: float = parameter(0.0, "Coefficient of friction µ at the constraint's frame, along what holds it", minimum=0.0, maximum=10.0, live=True)
+
+
+@dataclass(frozen=True)
+class Encoder(Group):
+    """The encoders of a simulated arm."""
+
+    resolution: Numbers = parameter((0.0,), "Step of the measured positions, one number or one per joint; 0 for exact ones", "rad or m", minimum=0.0, maximum=1.0, live=True)
+    velocity: str = parameter("exact", "What is measured as velocity: the exact one, the difference of two positions, or that through a low-pass", choices=VELOCITIES, live=True)
+    cutoff: float = parameter(50.0, "Cut-off of that low-pass", "Hz", minimum=1e-3, maximum=1e5, live=True)
+
+
+@dataclass(frozen=True)
+class Motor(Group):
+    """The motors of a simulated arm."""
+
+    noise: Numbers = parameter((0.0,), "Standard deviation of the effort they give, one number or one per joint", "N·m or N", minimum=0.0, maximum=1e6, live=True)
+    delay: int = parameter(0, "Extra delay of the effort", "samples", minimum=0, maximum=100, live=True)
 
 
 @dataclass(frozen=True)

@@ -144,6 +144,7 @@ def _numbers(loop: ControlLoop, place: Any) -> dict[str, Any]:
         "passive": sorted(arm.passive),
         "effort_limits": loop.guard.limits.effort.tolist(),
         "at": np.round(place, 6).tolist(),
+        "q": np.asarray(place).tolist(),
         "residual": float(np.linalg.norm(model.residual)),
         "constraint_rows": model.m,
         "rank": model.rank,

@@ -37,7 +37,7 @@ class ConstrainedArmSettings(Settings):
     """The arm and what holds it."""
 
     robot_description: str = parameter("", "URDF of the arm; takes precedence over the file. Where neither is given, it is taken from the latched topic robot_description", required=True)
-    robot_description_file: str = parameter("", "URDF or xacro file of the arm: a path, or a name in the package's urdf folder", required=True)
+    robot_description_file: str = parameter("", "URDF or xacro file of the arm: a path, a name in the package's urdf folder, or arms/… for one of example-robot-data (the extra arms)", required=True)
     robot_description_arguments: Words = parameter((), "xacro arguments, each as name:=value")
     joints: Words = parameter((), "Joints that move; empty for all of the description. The rest is locked")
     gravity: float = parameter(9.81, "Acceleration of gravity along −z", "m/s²", minimum=-100.0, maximum=100.0)
@@ -77,7 +77,7 @@ class NodeSettings(Settings):
 class HardwareSettings(Settings):
     """How an arm is reached."""
 
-    hardware: str = parameter("topics", "Whoever listens on effort_controller/commands, or controllers of ros2_control, which are found, checked and switched", choices=PORTS)
+    hardware: str = parameter("topics", "Whoever listens on effort_controller/commands; controllers of ros2_control, which are found, checked and switched; or our plugin in the controller manager, which makes the ticks there", choices=PORTS)
     ros2_control: groups.Ros2Control = group(groups.Ros2Control)
 
 
@@ -91,6 +91,8 @@ class MovedArmSettings(ConstrainedArmSettings):
     coordinates: Words = parameter((), "Independent coordinates: link.x, link.y, link.z, link.angle (in the plane of motion), link.rx, link.ry and link.rz (orientation), centre_of_mass.x, .y or .z, a joint's name, or a name of coordinate.names", required=True)
     gains: groups.Gains = group(groups.Gains)
     posture: groups.Posture = group(groups.Posture)
+    compensation: groups.Compensation = group(groups.Compensation)
+    disturbance: groups.Rejection = group(groups.Rejection)
     metric: groups.Metric = group(groups.Metric)
     limits: groups.Limits = group(groups.Limits)
     reference: groups.Reference = group(groups.Reference)
@@ -101,6 +103,7 @@ class ControllerSettings(NodeSettings, TimedSettings, HardwareSettings, MovedArm
     """What every controller has."""
 
     ros2_control: groups.ControllerRos2Control = group(groups.ControllerRos2Control)
+    plugin: groups.Plugin = group(groups.Plugin)
     engine: str = parameter("", "What makes the ticks: numba, the exported library (native), or that one wherever it can be had (auto); empty for what PROJECTED_CONTROL_ENGINE says, else numba", choices=("", "numba", "native", "auto"))
     watchdog: str = parameter("", "Name of the watchdog without which the controller does not run; empty for none")
     state_rate: float = parameter(100.0, "Rate of the topic ~/state; 0 for never", "Hz", minimum=0.0, maximum=1e4)
@@ -125,6 +128,7 @@ class ForceControllerSettings(ControllerSettings):
 
     limits: groups.ForceLimits = group(groups.ForceLimits)
     force: groups.Force = group(groups.Force)
+    surface: groups.Surface = group(groups.Surface)
 
     @classmethod
     def title(cls) -> str:
@@ -148,6 +152,8 @@ class SimulatedArmSettings(NodeSettings, TimedSettings, PassiveJointsSettings, C
 
     simulation: groups.Simulation = group(groups.Simulation)
     friction: groups.Friction = group(groups.Friction)
+    encoder: groups.Encoder = group(groups.Encoder)
+    motor: groups.Motor = group(groups.Motor)
     sensor: groups.Sensor = group(groups.Sensor)
     disturbance: groups.Disturbance = group(groups.Disturbance)
     fault: str = parameter("none", "A fault to provoke: nothing published, nothing but old contents with new stamps, NaN positions, stamps that go back, joints in another order, or no wrench", choices=("none", "silent", "frozen", "nan", "back", "reordered", "no_wrench"), live=True)
@@ -186,6 +192,7 @@ class DemoCase:
         arm: Name of its file in config/.
         title: In words.
         own: Parameters of its own.
+        needs_arms: Whether its arm comes with the extra ``arms``.
     """
 
     name: str
@@ -193,6 +200,7 @@ class DemoCase:
     arm: str
     title: str
     own: Mapping[str, Value] = field(default_factory=dict)
+    needs_arms: bool = False
 
 
 @dataclass(frozen=True)
@@ -279,9 +287,18 @@ TASKS: dict[str, DemoCase] = {
         DemoCase("four_bar_3d", PASSIVE, "four_bar_3d", "A four-bar in space, rows that repeat"),
         DemoCase("hitch", PASSIVE, "hitch", "A tractor's hitch with two cylinders"),
         DemoCase("two_arms", FORCE, "two_arms", "Two arms carry a bar, internal force held"),
+        DemoCase("wipe", FORCE, "wipe", "A Panda wipes a table with 10 N", needs_arms=True),
+        DemoCase(
+            "wipe_sphere", FORCE, "wipe_sphere", "A UR5 wipes a dome with 10 N", needs_arms=True
+        ),
+        DemoCase("drawer", FORCE, "drawer", "An xArm7 opens and closes a drawer", needs_arms=True),
+        DemoCase(
+            "valve", FORCE, "valve", "A Panda turns a valve and pushes it with 5 N", needs_arms=True
+        ),
     )
 }
-"""Mechanisms that the demo and the launch files show, each with the controller that fits it."""
+"""Mechanisms and tasks that the demo and the launch files show, each with the controller that fits
+it."""
 
 _OTHERS: dict[str, type[NodeSettings]] = {ARM: SimulatedArmSettings, WATCHDOG: WatchdogSettings}
 

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from projected_control.control import paths
+from projected_control.control.paths import Strokes
 from projected_control.control.references import (
     Constant,
     MotionLimits,
@@ -41,11 +43,15 @@ class ReferenceKind:
         title: What it is, in a few words.
         build: The reference of the settings of the group ``reference``, from a point at which the
             arm is (or its old reference) and from a time on [s].
+        strokes: For a path, where it leads: the strokes in those coordinates that it moves, from
+            the settings, and from where these coordinates are. What is needed to time it is known
+            to `settings.build`, which makes the reference.
     """
 
     name: str
     title: str
-    build: Callable[[groups.Reference, ReferencePoint, float], Reference]
+    build: Callable[[groups.Reference, ReferencePoint, float], Reference] | None = None
+    strokes: Callable[[groups.Reference, Array], Strokes] | None = None
 
 
 REFERENCES: Registry[ReferenceKind] = Registry("reference", "projected_control.references")
@@ -113,3 +119,65 @@ def _sine(group: groups.Reference, start: ReferencePoint, begin: float) -> Refer
 
 REFERENCES.add(ReferenceKind("hold", "stay where the arm is", _hold))
 REFERENCES.add(ReferenceKind("sine", "a sine per coordinate", _sine))
+
+
+def _centre(group: groups.Reference, here: Array) -> Array:
+    if not group.centre:
+        return here
+    return spread("reference.centre", group.centre, here.size, "coordinate of reference.along")
+
+
+def _plane(kind: str, here: Array) -> None:
+    if here.size != 2:
+        raise InvalidValue(
+            f"a {kind} moves two coordinates: reference.along must name two, and names {here.size}"
+        )
+
+
+def _line(group: groups.Reference, here: Array) -> Strokes:
+    if not group.size:
+        raise InvalidValue("reference.kind line needs reference.size, from end to end [m or rad]")
+    size = spread("reference.size", group.size, here.size, "coordinate of reference.along")
+    return paths.line(_centre(group, here), size)
+
+
+def _circle(group: groups.Reference, here: Array) -> Strokes:
+    _plane("circle", here)
+    return paths.circle(_centre(group, here), group.radius, group.turns, group.phase[0])
+
+
+def _spiral(group: groups.Reference, here: Array) -> Strokes:
+    _plane("spiral", here)
+    return paths.spiral(_centre(group, here), group.radius, group.spacing, group.phase[0])
+
+
+def _raster(group: groups.Reference, here: Array) -> Strokes:
+    _plane("raster", here)
+    if len(group.size) != 2:
+        raise InvalidValue(
+            f"reference.kind raster needs reference.size with two numbers, its length and width "
+            f"[m or rad], got {len(group.size)}"
+        )
+    return paths.raster(_centre(group, here), group.size, group.spacing, group.blend)
+
+
+def _waypoints(group: groups.Reference, here: Array) -> Strokes:
+    if group.file:
+        return paths.through(paths.read_points(group.file).points, group.blend)
+    if not group.points or len(group.points) % here.size:
+        raise InvalidValue(
+            f"reference.points must be points of {here.size} numbers each, one per coordinate of "
+            f"reference.along, got {len(group.points)} numbers; or give reference.file"
+        )
+    return paths.through(np.reshape(group.points, (-1, here.size)), group.blend)
+
+
+REFERENCES.add(ReferenceKind("line", "straight from one place to another", strokes=_line))
+REFERENCES.add(ReferenceKind("circle", "round a centre", strokes=_circle))
+REFERENCES.add(ReferenceKind("spiral", "outwards round a centre", strokes=_spiral))
+REFERENCES.add(ReferenceKind("raster", "to and fro over a rectangle", strokes=_raster))
+REFERENCES.add(
+    ReferenceKind(
+        "waypoints", "points of a list or a file, one after the other", strokes=_waypoints
+    )
+)

@@ -8,15 +8,17 @@ from projected_control.simulation.assembly import Start, assemble, start_of
 from projected_control.simulation.friction import FRICTIONLESS, JointFriction
 from projected_control.simulation.integrators import DORMAND_PRINCE, RK4, TABLEAUX, Tableau
 from projected_control.simulation.plant import Plant, PlantState
-from projected_control.simulation.sensors import ForceSensor
+from projected_control.simulation.sensors import Encoders, ForceSensor, Motors
 
 __all__ = [
     "DORMAND_PRINCE",
     "FRICTIONLESS",
     "RK4",
     "TABLEAUX",
+    "Encoders",
     "ForceSensor",
     "JointFriction",
+    "Motors",
     "Plant",
     "PlantState",
     "Start",

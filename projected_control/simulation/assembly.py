@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import least_squares
 
 from projected_control import validate
 from projected_control.control.references import Reference
@@ -132,6 +131,8 @@ def _nearest(equations: Equations, start: Array, tolerance: float) -> Array | No
 
 def _least_squares(equations: Equations, start: Array, arm: Arm, tolerance: float) -> Array:
     """A solution within the joint limits if one is found there, else any that is found."""
+    from scipy.optimize import least_squares  # slow to load, and seldom needed
+
     random = np.random.default_rng(0)
     lower = np.where(np.isfinite(arm.limits.lower), arm.limits.lower, start - np.pi)
     upper = np.where(np.isfinite(arm.limits.upper), arm.limits.upper, start + np.pi)

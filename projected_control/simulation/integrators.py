@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.integrate import RK45
 
 Array = NDArray[np.float64]
 
@@ -45,7 +44,21 @@ RK4 = Tableau(
 )
 """The classical method of order four."""
 
-DORMAND_PRINCE = Tableau(5, RK45.C, RK45.A, RK45.B)
-"""Order five, with SciPy's coefficients."""
+DORMAND_PRINCE = Tableau(
+    5,
+    np.array([0.0, 1 / 5, 3 / 10, 4 / 5, 8 / 9, 1.0]),
+    np.array(
+        [
+            [0.0, 0.0, 0.0, 0.0, 0.0],
+            [1 / 5, 0.0, 0.0, 0.0, 0.0],
+            [3 / 40, 9 / 40, 0.0, 0.0, 0.0],
+            [44 / 45, -56 / 15, 32 / 9, 0.0, 0.0],
+            [19372 / 6561, -25360 / 2187, 64448 / 6561, -212 / 729, 0.0],
+            [9017 / 3168, -355 / 33, 46732 / 5247, 49 / 176, -5103 / 18656],
+        ]
+    ),
+    np.array([35 / 384, 0.0, 500 / 1113, 125 / 192, -2187 / 6784, 11 / 84]),
+)
+"""Order five (Dormand and Prince 1980)."""
 
 TABLEAUX = {"rk4": RK4, "dormand-prince": DORMAND_PRINCE}

@@ -15,18 +15,19 @@ from numpy.typing import ArrayLike, NDArray
 from projected_control import validate
 from projected_control.errors import InvalidValue, SimulationFailed
 from projected_control.model.constrained_arm import ConstrainedArm
+from projected_control.model.dynamics import massless_joints
 from projected_control.simulation.friction import FRICTIONLESS, JointFriction
 from projected_control.simulation.integrators import RK4, Tableau
 from projected_control.simulation.plant_kernels import (
     DONE,
     GOES_ON,
-    PLANT,
     Step,
     advance_step,
     begin_step,
     observe_plant,
-    take_effort,
 )
+from projected_control.simulation.plant_sensing import take_effort
+from projected_control.simulation.plant_terms import PLANT
 
 Array = NDArray[np.float64]
 
@@ -65,6 +66,7 @@ class Plant:
         model: Arm and constraint; coordinates and metric play no part.
         step: Integration step [s].
         friction: Friction of the joints.
+        contact_friction: µ at the constraint's frame, which rubs along what holds it.
         tableau: Integration method.
         tolerance: ‖Φ‖ down to which the position is corrected.
         correct_position: Put q back on the constraint after each step.
@@ -77,6 +79,7 @@ class Plant:
         step: float = 1e-3,
         *,
         friction: JointFriction = FRICTIONLESS,
+        contact_friction: float = 0.0,
         tableau: Tableau = RK4,
         tolerance: float = 1e-12,
         correct_position: bool = True,
@@ -84,40 +87,38 @@ class Plant:
     ) -> None:
         if not (model.sqrt_metric == 1.0).all():
             raise InvalidValue("a plant has no metric: its model must be built without one")
-        for name in ("coulomb", "viscous"):
-            if np.size(getattr(friction, name)) not in (1, model.n):
-                raise InvalidValue(
-                    f"{name} friction must be one number or {model.n}, one per joint, "
-                    f"got {np.size(getattr(friction, name))}"
-                )
         self.model, self.tableau = model, tableau
         self.step_size = validate.positive("integration step", step)
         self.tolerance = validate.positive("tolerance of the position correction", tolerance)
         self.correct_position, self.correct_velocity = correct_position, correct_velocity
         self._observed = False
-        self._lay_out(0)
+        self._lay_out(0, 0)
         self.friction = friction
+        self.contact_friction = contact_friction
 
-    def _lay_out(self, delay: int) -> None:
-        """Make the workspace, with room for so many samples of delay of a force sensor."""
+    def _lay_out(self, delay: int, wait: int) -> None:
+        """Make the workspace, with room for so many samples of delay of force sensor and motors."""
         stages, n = self.tableau.weights.size, self.model.n
-        sizes = {"n": n, "m": self.model.m, "stages": stages, "delay": delay}
+        sizes = {"n": n, "m": self.model.m, "stages": stages, "delay": delay, "wait": wait}
         self.work: Array = PLANT.new(**sizes)
         self.terms = terms = PLANT.view(self.work, **sizes)
-        self.sizes = np.array([stages, delay], dtype=np.int64)
+        self.sizes = np.array([stages, delay, wait], dtype=np.int64)
         terms.step[0], terms.tolerance[0] = self.step_size, self.tolerance
         terms.corrects[:] = self.correct_position, self.correct_velocity
         terms.nodes[:], terms.weights[:] = self.tableau.nodes, self.tableau.following
         self._q, self._v = terms.y[:n], terms.y[n : 2 * n]
         self._at_q, self._at_v = terms.at[:n], terms.at[n : 2 * n]
 
-    def make_room(self, delay: int) -> None:
-        """Keep room for so many samples of delay of a force sensor that is read in kernels."""
-        if self.sizes[1] != delay:
+    def make_room(self, *, delay: int | None = None, wait: int | None = None) -> None:
+        """Keep room for so many samples of delay of a force sensor, and of the motors (wait)."""
+        delay = int(self.sizes[1]) if delay is None else delay
+        wait = int(self.sizes[2]) if wait is None else wait
+        if tuple(self.sizes[1:]) != (delay, wait):
             before = self.terms
-            self._lay_out(delay)
-            for name in ("time", "friction", "effort", "y"):
-                getattr(self.terms, name)[:] = getattr(before, name)
+            self._lay_out(delay, wait)
+            for new, old in zip(self.terms, before, strict=True):
+                if new.shape == old.shape:
+                    new[:] = old
 
     @property
     def time(self) -> float:
@@ -131,18 +132,45 @@ class Plant:
 
     @friction.setter
     def friction(self, friction: JointFriction) -> None:
-        self._friction = friction
         self.terms.friction[:] = friction.of_joints(self.model.n)
+        self.terms.sticks[0] = float(friction.sticks)
+        self._friction = friction
+
+    @property
+    def contact_friction(self) -> float:
+        """µ at the constraint's frame; may be changed at any time."""
+        return float(self.terms.contact[0])
+
+    @contact_friction.setter
+    def contact_friction(self, mu: float) -> None:
+        terms, constraint = self.terms, self.model.constraint
+        terms.contact[:] = 0.0
+        if validate.not_negative("friction at the contact", mu) == 0.0:
+            return
+        if constraint is None or constraint.frame is None:
+            raise InvalidValue(
+                "friction at the contact needs a constraint with a frame that rubs: give a plane, "
+                "a line, a circle or a surface, or no friction there"
+            )
+        place = self.model.arm.attachment(constraint.frame)
+        terms.contact[:] = mu, place.joint, *place.translation
+        terms.contact_support[:] = place.support
+        terms.contact_rows[:] = [float(unit == "m") for unit in constraint.row_units]
 
     def reset(self, q: ArrayLike, v: ArrayLike | None = None, time: float = 0.0) -> PlantState:
         """Start from here: a position on the constraint, a velocity that is projected on it."""
         n, terms = self.model.n, self.terms
         terms.time[0] = validate.finite("time", time)
-        terms.effort[:] = 0.0
+        terms.effort[:] = terms.dry[:] = terms.pressing[0] = 0.0
         self._q[:] = validate.finite_array("initial position q", q, (n,))
         self._v[:] = 0.0 if v is None else validate.finite_array("initial velocity", v, (n,))
         terms.y[2 * n] = 0.0
         state = self.model.evaluate(self._q, self._v, self.time)
+        if lost := massless_joints(state.M, state.P, self.model.arm.joint_names):
+            raise InvalidValue(
+                f"how joint {', '.join(lost)} moves is not determined: it has no inertia, and the "
+                "constraint does not carry it; give its link an <inertial>, or it an armature"
+            )
         error = float(np.linalg.norm(state.residual))
         if error > 1e-6:
             raise InvalidValue(
@@ -195,12 +223,22 @@ class Plant:
             return
         target[:] = validate.finite_array("effort", effort, (self.model.n,))
 
-    def step(self, effort: ArrayLike) -> None:
-        """Apply joint efforts [N·m or N] for one step."""
-        self.apply(effort)
+    def step(self, effort: ArrayLike | None = None) -> None:
+        """Apply joint efforts [N·m or N] for one step; those applied last unless given."""
+        if effort is not None:
+            self.apply(effort)
         model = self.model.arguments
         observed = self._observed and self.model.time == self.time
-        status = begin_step(observed, self.sizes, self.work, model.state, model.sizes, model.work)
+        status = begin_step(
+            observed,
+            self.sizes,
+            self.work,
+            model.spatial_jacobian,
+            model.placements,
+            model.state,
+            model.sizes,
+            model.work,
+        )
         self._observed = False
         self._go_on(status)
 

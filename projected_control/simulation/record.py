@@ -30,6 +30,9 @@ class RecordTerms(NamedTuple):
     events: Annotated[Array, Part("1", "A sum of `Event`s.")]
     theta: Annotated[Array, Part("k", "θ as the controller has it.")]
     error: Annotated[Array, Part("2, k", "e = θ_d − θ and ė.")]
+    measured_q: Annotated[Array, Part("n", "Positions as the encoders read them [rad or m].")]
+    measured_v: Annotated[Array, Part("n", "Velocities likewise [rad/s or m/s].")]
+    wrench: Annotated[Array, Part("6", "As the sensor shows it [N, N·m].")]
 
 
 RECORD = Layout(RecordTerms, "n", "m", "k")

@@ -1,0 +1,198 @@
+"""Friction that a controller knows, compensated together with h.
+
+    τ_i = [F_c + (F_s − F_c) exp(−(q̇_d/v_s)²)] tanh(q̇_d/w) + F_v q̇_d,     q̇_d of joint i,
+    τ  += J_cᵀ µ N_d tanh(|v_c|/w_c) v_c/|v_c|,     v_c = J_c q̇_d, N_d = ‖λ_d‖ at the contact.
+
+**It follows the desired joint velocity**, q̇_d = A⁺ẋ + (J_θ P)⁺ (θ̇_d − J_θ A⁺ẋ), not the measured
+one: of that one it would be positive feedback, and an arm at rest would hunt about its place.
+
+**Its slope is bounded.** What is asked for acts d samples after the state it answers, and is held
+for one more. While q̇_d passes through zero with q̈_d, a sign that changed within that time would
+push the wrong way: so the width is never less than what q̇_d gains meanwhile,
+
+    w ← max(w, (d + 1) T |q̈_d|),    slope F_c/w ≤ F_c / ((d + 1) T |q̈_d|),
+
+and the torque changes by no more than F_c/(d + 1) from tick to tick.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from projected_control import validate
+from projected_control.compiled import compiled
+from projected_control.control.terms import ControlTerms
+from projected_control.errors import InvalidValue
+from projected_control.model.constrained_arm import ConstrainedArm, Terms
+from projected_control.model.kinematics import frame_motion
+from projected_control.model.linalg import axpy, copy, dot, fill, matvec, matvec_add
+
+Array = NDArray[np.float64]
+
+_COULOMB, _STATIC, _STRIBECK, _VISCOUS, _WIDTH = 0, 1, 2, 3, 4
+
+
+@dataclass(frozen=True)
+class FrictionCompensation:
+    """Friction as a controller knows it; one number each for all joints, or one per joint.
+
+    Attributes:
+        coulomb: F_c [N·m or N].
+        viscous: F_v [N·m·s/rad or N·s/m].
+        static: F_s, at the beginning of a motion; as coulomb unless given [N·m or N].
+        stribeck: v_s, velocity over which F_s goes over into F_c [rad/s or m/s].
+        width: w, desired velocity at which three quarters of the dry friction are compensated
+            [rad/s or m/s].
+        contact: µ at the constraint's frame.
+        contact_width: w_c, likewise [m/s].
+    """
+
+    coulomb: ArrayLike = 0.0
+    viscous: ArrayLike = 0.0
+    static: ArrayLike | None = None
+    stribeck: ArrayLike = 0.05
+    width: ArrayLike = 0.02
+    contact: float = 0.0
+    contact_width: float = 0.005
+
+    def __post_init__(self) -> None:
+        for name in ("coulomb", "viscous", "static", "stribeck", "width"):
+            if getattr(self, name) is None:
+                continue
+            values = np.atleast_1d(np.asarray(getattr(self, name), dtype=np.float64))
+            if not (np.isfinite(values).all() and (values >= 0.0).all()):
+                raise InvalidValue(
+                    f"{name} of the friction compensation must be finite and not negative, got "
+                    f"{values.tolist()}"
+                )
+        for name in ("stribeck", "width"):
+            if not np.all(np.asarray(getattr(self, name)) > 0.0):
+                raise InvalidValue(f"{name} of the friction compensation must be positive")
+        validate.not_negative("friction at the contact", self.contact)
+        validate.positive("contact width", self.contact_width)
+
+    def array(self, n: int) -> Array:
+        """`ControlTerms.all_friction` of n joints."""
+        static = self.coulomb if self.static is None else self.static
+        rows = []
+        named = {
+            "coulomb": self.coulomb,
+            "static": np.maximum(np.asarray(static), np.asarray(self.coulomb)),
+            "stribeck": self.stribeck,
+            "viscous": self.viscous,
+            "width": self.width,
+        }
+        for name, given in named.items():
+            values = np.atleast_1d(np.asarray(given, dtype=np.float64))
+            if values.shape not in ((1,), (n,)):
+                raise InvalidValue(
+                    f"{name} of the friction compensation must be one number or {n}, one per "
+                    f"joint, got {values.size}"
+                )
+            rows.append(np.broadcast_to(values, (n,)))
+        return np.concatenate([*rows, [self.contact, self.contact_width]])
+
+
+NO_COMPENSATION = FrictionCompensation()
+
+
+def write_contact(model: ConstrainedArm, c: ControlTerms) -> bool:
+    """Tell a controller where its contact is; False where its constraint has no frame."""
+    c.contact[:] = 0.0
+    constraint = model.constraint
+    if constraint is None or constraint.frame is None:
+        return False
+    place = model.arm.attachment(constraint.frame)
+    c.contact[:] = place.joint, *place.translation
+    c.contact_support[:] = place.support
+    c.contact_rows[:] = [float(unit == "m") for unit in constraint.row_units]
+    return True
+
+
+@compiled
+def locate_contact(v: Array, spatial_jacobian: Array, placements: Array, c: ControlTerms) -> None:
+    """J_c, where friction at the contact is compensated."""
+    if c.contact_gains[0] == 0.0 or c.contact[0] == 0.0:
+        return
+    frame_motion(
+        spatial_jacobian,
+        v,
+        placements[int(c.contact[0])],
+        c.contact[1:],
+        c.contact_support,
+        c.contact_jacobian,
+    )
+
+
+@compiled
+def desired_velocity(t: Terms, c: ControlTerms) -> None:
+    """q̇_d = A⁺ẋ + (J_θ P)⁺ (θ̇_d − J_θ A⁺ẋ) and (J_θ P)⁺ θ̈_d, in joint units.
+
+    θ̇_d is what ė counts from, which of an orientation is ω_d. The vector a is overwritten.
+    """
+    matvec(t.A_pinv, t.target[1], c.v_desired)
+    for i in range(c.a.size):
+        c.a[i] = c.error[1, i] + t.theta_rate[i]
+    matvec_add(t.J_theta, c.v_desired, c.a, -1.0)
+    matvec_add(c.J_free_pinv, c.a, c.v_desired)
+    matvec(c.J_free_pinv, c.feedforward, c.a_desired)
+    for i in range(c.v_desired.size):
+        c.v_desired[i] /= t.sqrt_metric[i]
+        c.a_desired[i] /= t.sqrt_metric[i]
+
+
+@compiled
+def joint_friction(c: ControlTerms) -> None:
+    """friction = τ of the joints at q̇_d, with the width bounded for period and delay."""
+    f, late = c.friction_gains, (c.delay[0] + 1.0) * c.period[0]
+    for i in range(c.friction.size):
+        v, level = c.v_desired[i], f[_COULOMB, i]
+        if f[_STATIC, i] > level:
+            away = v / f[_STRIBECK, i]
+            level += (f[_STATIC, i] - level) * np.exp(-away * away)
+        width = max(f[_WIDTH, i], late * abs(c.a_desired[i]))
+        c.friction[i] = level * np.tanh(v / width) + f[_VISCOUS, i] * v
+
+
+@compiled
+def contact_friction(c: ControlTerms) -> None:
+    """friction += J_cᵀ µ N_d tanh(|v_c|/w_c) v_c/|v_c|."""
+    total = 0.0
+    for r in range(c.lambda_desired.size):
+        total += c.contact_rows[r] * c.lambda_desired[r] * c.lambda_desired[r]
+    J, late = c.contact_jacobian, (c.delay[0] + 1.0) * c.period[0]
+    speed = gained = 0.0
+    for j in range(3):
+        along, more = dot(J[j], c.v_desired), dot(J[j], c.a_desired)
+        speed += along * along
+        gained += more * more
+    speed = np.sqrt(speed)
+    if speed == 0.0 or total == 0.0:
+        return
+    width = max(c.contact_gains[1], late * np.sqrt(gained))
+    size = c.contact_gains[0] * np.sqrt(total) * np.tanh(speed / width) / speed
+    for j in range(3):
+        axpy(size * dot(J[j], c.v_desired), J[j], c.friction)
+
+
+@compiled
+def compensate_friction(stop: bool, t: Terms, c: ControlTerms) -> None:
+    """h ← h + τ, in the metric's coordinates; none in a stop, which desires no velocity."""
+    copy(t.h, c.h)
+    fill(c.friction, 0.0)
+    known = c.contact_gains[0] != 0.0
+    for i in range(c.friction.size):
+        known = known or c.friction_gains[_COULOMB, i] != 0.0
+        known = known or c.friction_gains[_STATIC, i] != 0.0
+        known = known or c.friction_gains[_VISCOUS, i] != 0.0
+    if stop or not known:
+        return
+    desired_velocity(t, c)
+    joint_friction(c)
+    if c.contact_gains[0] != 0.0 and c.contact[0] != 0.0:
+        contact_friction(c)
+    for i in range(c.friction.size):
+        c.h[i] += c.friction[i] / t.sqrt_metric[i]

@@ -1,0 +1,147 @@
+"""What is still wrong: integral action on the coordinates, or the momentum observer's tangent part.
+
+One at a time, as both would answer the same error:
+
+* ``integral``: a ← a + K_I ∫ e dt, each coordinate's share at most its limit.
+* ``observer``: with r the observer's estimate of all that moves the arm besides effort, model and
+  known friction (see `force_source`), f∥ ← f∥ − P r, no joint's share more than the limit. Its
+  input is what the guard let through, so that it does not wind up; what it says along the
+  constraint's normal is left to the force loop.
+
+Either waits while the effort is limited, in a stop, and **while the reference rests and all errors
+are within the band**: dry friction would otherwise have the arm hunt about its place for ever, as
+both go on pushing while it sticks, and push it past its place when it slips.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import IntEnum
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from projected_control import validate
+from projected_control.compiled import compiled
+from projected_control.control.stability import MotionLoop
+from projected_control.control.terms import ControlTerms
+from projected_control.errors import InvalidValue
+from projected_control.model.constrained_arm import Terms
+from projected_control.model.linalg import fill, matvec
+
+Array = NDArray[np.float64]
+
+
+class DisturbanceKind(IntEnum):
+    """What answers what no model knows."""
+
+    NONE = 0
+    INTEGRAL = 1
+    OBSERVER = 2
+
+
+KINDS = tuple(kind.name.lower() for kind in DisturbanceKind)
+_INTEGRAL, _OBSERVER = int(DisturbanceKind.INTEGRAL), int(DisturbanceKind.OBSERVER)
+
+
+@dataclass(frozen=True)
+class Disturbance:
+    """How a controller answers what no model knows.
+
+    Attributes:
+        kind: One of `KINDS`.
+        gain: K_I of the integral [1/s³].
+        integral_limit: Largest share of the integral in θ̈ [m/s² or rad/s²].
+        bandwidth: K/2π of the observer [Hz].
+        effort_limit: Largest effort that it adds to any joint [N·m or N].
+        band: Error up to which either waits while the reference rests, one number or one per
+            coordinate [m or rad].
+    """
+
+    kind: str = "none"
+    gain: float = 500.0
+    integral_limit: float = 20.0
+    bandwidth: float = 10.0
+    effort_limit: float = 5.0
+    band: ArrayLike = 1e-3
+
+    def __post_init__(self) -> None:
+        validate.one_of("kind of disturbance rejection", self.kind, KINDS)
+        validate.not_negative("integral gain", self.gain)
+        validate.positive("limit of the integral", self.integral_limit)
+        validate.positive("bandwidth of the disturbance observer", self.bandwidth)
+        validate.positive("limit of the disturbance observer", self.effort_limit)
+        values = np.atleast_1d(np.asarray(self.band, dtype=np.float64))
+        if not (np.isfinite(values) & (values >= 0.0)).all():
+            raise InvalidValue(f"band must not be negative, got {values.tolist()}")
+
+    @property
+    def number(self) -> DisturbanceKind:
+        """For kernels."""
+        return DisturbanceKind[self.kind.upper()]
+
+    @property
+    def observes(self) -> bool:
+        """Whether the momentum has to be observed."""
+        return self.number is DisturbanceKind.OBSERVER
+
+    def loop(self, motion: MotionLoop) -> MotionLoop:
+        """The motion loop of a coordinate with this in it."""
+        return replace(
+            motion,
+            integral=self.gain if self.number is DisturbanceKind.INTEGRAL else 0.0,
+            observer=self.bandwidth if self.observes else 0.0,
+        )
+
+    def array(self, k: int) -> Array:
+        """`ControlTerms.disturbance_gains`: K_I, both limits, and the band of k coordinates."""
+        band = np.atleast_1d(np.asarray(self.band, dtype=np.float64))
+        if band.shape not in ((1,), (k,)):
+            raise InvalidValue(f"band must be one number or {k}, one per coordinate")
+        numbers = [self.gain, self.integral_limit, self.effort_limit]
+        return np.concatenate([numbers, np.broadcast_to(band, (k,))])
+
+
+NO_DISTURBANCE = Disturbance()
+
+
+@compiled
+def note_rest(stop: bool, t: Terms, c: ControlTerms) -> None:
+    """waits = 1 while effort is limited, in a stop, and where reference and arm are at rest."""
+    rests = True
+    for i in range(t.theta.size):
+        rate = c.error[1, i] + t.theta_rate[i]
+        rests = rests and rate == 0.0 and abs(c.error[0, i]) <= c.disturbance_gains[3 + i]
+    c.waits[0] = 1.0 if stop or rests or c.limited[0] != 0.0 else 0.0
+
+
+@compiled
+def integrate_error(t: Terms, c: ControlTerms) -> None:
+    """integral ← K_I ∫ e dt, within its limit, where there is one and it does not wait."""
+    if int(c.disturbance_kind[0]) != _INTEGRAL:
+        fill(c.integral, 0.0)
+        return
+    step, most = c.disturbance_gains[0] * c.period[0], c.disturbance_gains[1]
+    for i in range(t.theta.size):
+        if c.waits[0] == 0.0 and np.isfinite(c.error[0, i]):
+            c.integral[i] += step * c.error[0, i]
+        c.integral[i] = min(max(c.integral[i], -most), most)
+
+
+@compiled
+def take_disturbance(t: Terms, c: ControlTerms) -> None:
+    """h ← h − P r, scaled as a whole where a joint's share is beyond the limit."""
+    if int(c.disturbance_kind[0]) != _OBSERVER:
+        return
+    for i in range(t.h.size):
+        c.load[i] = c.disturbance[i] / t.sqrt_metric[i]
+    matvec(t.P, c.load, c.net)
+    largest = 0.0
+    for i in range(t.h.size):
+        largest = max(largest, abs(c.net[i] * t.sqrt_metric[i]))
+    most = c.disturbance_gains[2]
+    scale = most / largest if largest > most else 1.0
+    if not np.isfinite(largest):
+        return
+    for i in range(t.h.size):
+        c.h[i] -= scale * c.net[i]

@@ -1,0 +1,205 @@
+"""From settings to an arm, what holds it, what is moved of it, and its limits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from projected_control.control.limits import Limits
+from projected_control.errors import InvalidValue
+from projected_control.model.arm import Arm, OffsetFrame
+from projected_control.model.constrained_arm import ConstrainedArm
+from projected_control.model.constraints import CONSTRAINTS, Constraint, Moving, Stack, with_mimics
+from projected_control.model.constraints.moving import Travel
+from projected_control.model.coordinates import (
+    Coordinates,
+    coordinate_named,
+    own_coordinate,
+    own_group,
+)
+from projected_control.model.projection import Metric
+from projected_control.resources import ARMS, arm_description, share_file
+from projected_control.settings import groups
+from projected_control.settings.nodes import (
+    ConstrainedArmSettings,
+    MovedArmSettings,
+    PassiveJointsSettings,
+)
+from projected_control.settings.references import spread
+
+Array = NDArray[np.float64]
+
+
+def build_arm(settings: ConstrainedArmSettings) -> Arm:
+    """The arm of a node's settings."""
+    weightless = isinstance(settings, MovedArmSettings) and not settings.effort_includes_gravity
+    arm = Arm.from_urdf(
+        _description(settings),
+        mappings=_arguments("robot_description_arguments", settings.robot_description_arguments),
+        joints=settings.joints or None,
+        frames={
+            name: OffsetFrame(frame.link, frame.position, frame.orientation)
+            for name, frame in settings.frames.items()
+        },
+        passive=settings.passive_joints if isinstance(settings, PassiveJointsSettings) else (),
+        gravity=0.0 if weightless else settings.gravity,
+        armature=settings.armature or 0.0,
+    )
+    set_payload(arm, settings.payload)
+    return arm
+
+
+def check_payload(arm: Arm, payload: groups.Payload) -> None:
+    """Refuse a load that the arm cannot carry."""
+    if payload.mass > 0.0 and not payload.link:
+        raise InvalidValue("payload.mass is given: payload.link must say which link carries it")
+    if len(payload.centre) not in (0, 3):
+        raise InvalidValue(f"payload.centre must have 3 numbers, got {len(payload.centre)}")
+    if payload.link:
+        arm.attachment(payload.link)
+
+
+def set_payload(arm: Arm, payload: groups.Payload) -> None:
+    """Let an arm carry what the settings say."""
+    check_payload(arm, payload)
+    if payload.link:
+        arm.set_payload(payload.link, payload.mass, payload.centre or (0.0, 0.0, 0.0))
+
+
+def _description(settings: ConstrainedArmSettings) -> str | Path:
+    if settings.robot_description:
+        return settings.robot_description
+    if not settings.robot_description_file:
+        raise InvalidValue(
+            "no arm is described: give robot_description_file, a path or a name in the package's "
+            "urdf folder, or robot_description, the URDF itself"
+        )
+    return description_file(settings.robot_description_file)
+
+
+def description_file(name: str) -> Path:
+    """A path as it is, a bare name in the package's urdf folder, arms/… of example-robot-data."""
+    path = Path(name)
+    if name.startswith(ARMS) and not path.exists():
+        return arm_description(name)
+    return path if path.is_absolute() or path.exists() else share_file("urdf", name)
+
+
+def _arguments(parameter: str, items: Sequence[str]) -> dict[str, str]:
+    arguments = {}
+    for item in items:
+        name, separator, value = item.partition(":=")
+        if not separator:
+            raise InvalidValue(f"{parameter} must be name:=value, got {item!r}")
+        arguments[name] = value
+    return arguments
+
+
+def build_constraint(settings: ConstrainedArmSettings) -> Constraint | None:
+    """What holds the arm of a node's settings: one constraint, or several under names."""
+    group, several = settings.constraint, settings.constraints
+    if several:
+        if group.kind:
+            raise InvalidValue(
+                f"constraint.kind ({group.kind}) and constraints.names ({', '.join(several)}) are "
+                "both given; move constraint into constraints, under a name, and list that"
+            )
+        made = {name: _one_constraint(g, f"constraints.{name}") for name, g in several.items()}
+        parts = {name: part for name, part in made.items() if part is not None}
+        return Stack(list(parts.values()), list(parts)) if parts else None
+    return _one_constraint(group, "constraint")
+
+
+def _one_constraint(group: groups.Constraint, name: str) -> Constraint | None:
+    """The constraint of one group, moving where that says so."""
+    if not group.kind:
+        raise InvalidValue(
+            f"{name}.kind must be given, as nothing is assumed of what holds an arm: one of "
+            f"{', '.join(CONSTRAINTS)}"
+        )
+    constraint = CONSTRAINTS[group.kind].build(group, name)
+    motion = group.motion
+    if constraint is None or not (motion.rate or motion.amplitude):
+        return constraint
+    rows = constraint.rows
+
+    def per_row(field: str, numbers: Sequence[float]) -> Array:
+        return spread(f"{name}.motion.{field}", numbers or (0.0,), rows, "row")
+
+    return Moving(
+        constraint,
+        Travel(
+            per_row("rate", motion.rate),
+            per_row("amplitude", motion.amplitude),
+            per_row("frequency", motion.frequency),
+            per_row("phase", motion.phase),
+        ),
+    )
+
+
+def build_coordinates(
+    names: Sequence[str], arm: Arm, settings: ConstrainedArmSettings
+) -> Coordinates:
+    """Coordinates by name (see `model.coordinates.COORDINATES`)."""
+    own = [(name, own_group(name, settings.coordinate)) for name in names]
+    return Coordinates(
+        [
+            own_coordinate(name, settings.coordinate[group])
+            if group
+            else coordinate_named(name, arm, settings.constraint)
+            for name, group in own
+        ]
+    )
+
+
+def build_model(settings: MovedArmSettings) -> ConstrainedArm:
+    """Arm, constraint and coordinates of a controller."""
+    arm = build_arm(settings)
+    if not settings.coordinates:
+        raise InvalidValue(
+            "coordinates must be given: what the controller moves, each as link.x, link.y, "
+            f"link.z, link.angle or a joint's name ({', '.join(arm.joint_names)})"
+        )
+    metric = None
+    if settings.metric.kind == "length":
+        metric = Metric.from_length(settings.metric.length, arm.prismatic)
+    elif settings.metric.kind == "limits":
+        metric = Metric.from_limits(build_limits(settings, arm).effort)
+    return ConstrainedArm(
+        arm,
+        with_mimics(arm, build_constraint(settings)),
+        build_coordinates(settings.coordinates, arm, settings),
+        tolerance=settings.constraint.singular_value,
+        metric=metric,
+        row_length=settings.constraint.row_length,
+    )
+
+
+def build_limits(settings: MovedArmSettings, arm: Arm) -> Limits:
+    """The limits of the settings, and the description's where these say nothing."""
+    group = settings.limits
+
+    def given(name: str, numbers: Sequence[float]) -> Array | None:
+        return spread(f"limits.{name}", numbers, arm.n, "joint") if numbers else None
+
+    return Limits.of(
+        arm,
+        effort=given("effort", group.effort),
+        effort_rate=spread("limits.effort_rate", group.effort_rate, arm.n, "joint"),
+        velocity=given("velocity", group.velocity),
+        lower=given("lower", group.lower),
+        upper=given("upper", group.upper),
+        reference_jump=group.reference_jump,
+        hold_time=group.hold_time,
+        frozen_time=group.frozen_time,
+        stale_time=group.stale_time,
+        residual=group.residual,
+        **(
+            {"force_time": group.force_time, "force_difference": group.force_difference}
+            if isinstance(group, groups.ForceLimits)
+            else {}
+        ),
+    )

@@ -1,0 +1,188 @@
+"""From settings to a control loop: its references, controlled rows of λ and force source."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from projected_control.control.force import ForceLoopState
+from projected_control.control.force_source import ForceSource
+from projected_control.control.loop import ControlLoop
+from projected_control.control.references import (
+    Constant,
+    MotionLimits,
+    Reference,
+    ReferencePoint,
+    Shifted,
+    Sines,
+)
+from projected_control.control.surface import EstimatedSurface
+from projected_control.errors import InvalidValue, UnknownName
+from projected_control.model.constraints import Constraint
+from projected_control.native.engine import use_engine
+from projected_control.settings import groups, references
+from projected_control.settings.build.arms import build_limits, build_model
+from projected_control.settings.build.controllers import build_controller
+from projected_control.settings.build.paths import check_path, plan_path
+from projected_control.settings.build.plants import start_guess
+from projected_control.settings.nodes import (
+    ControllerSettings,
+    ForceControllerSettings,
+    MovedArmSettings,
+)
+from projected_control.settings.references import REFERENCES
+from projected_control.simulation import assemble
+
+Array = NDArray[np.float64]
+
+
+def build_loop(node: str, settings: ControllerSettings) -> ControlLoop:
+    """The control loop of a node, holding still until it is given a reference."""
+    controller = build_controller(node, settings)
+    model = controller.model
+    source, force_reference = None, None
+    if isinstance(settings, ForceControllerSettings):
+        force = settings.force
+        source = ForceSource(
+            model, force.source, bandwidth=force.observer_bandwidth, period=controller.period
+        )
+        tare_source(source, force)
+        if controller.force is not None and model.constraint is not None:
+            controller.force.control_rows(controlled_rows(settings, model.constraint))
+            force_reference = build_force_reference(settings, controller.force)
+    loop = ControlLoop(
+        controller,
+        Constant(np.zeros(model.k)),
+        limits=build_limits(settings, model.arm),
+        force_reference=force_reference,
+        force_source=source or "sensor",
+    )
+    if isinstance(settings, ForceControllerSettings):
+        _estimate_surface(settings, loop)
+    use_engine(loop, settings.engine or None)
+    return loop
+
+
+def _estimate_surface(settings: ForceControllerSettings, loop: ControlLoop) -> None:
+    """Have the plane followed that is marked estimated, if one is."""
+    marked = [name for name, group in settings.constraints.items() if group.estimated]
+    if settings.constraint.estimated:
+        marked.append("")
+    if len(marked) > 1:
+        raise InvalidValue(f"one plane can be estimated, got {len(marked)}: {', '.join(marked)}")
+    if marked:
+        group = settings.surface
+        loop.controller.estimate_surface(
+            EstimatedSurface(
+                group.angle, group.distance, group.bandwidth, group.force, group.speed
+            ),
+            loop.force_source,
+            marked[0],
+        )
+
+
+def motion_limits(settings: MovedArmSettings, k: int) -> MotionLimits:
+    """What a set-point may ask for on the way."""
+    return references.motion_limits(settings.reference, k)
+
+
+def build_sines(settings: MovedArmSettings, k: int) -> Sines:
+    """The sine of the settings, from time zero."""
+    return references.sines(settings.reference, k)
+
+
+Plan = Callable[[ReferencePoint, float], Reference]
+"""The reference from a point, where the old one is, and from a time on [s]; quickly made."""
+
+
+def plan_reference(
+    settings: MovedArmSettings, here: ReferencePoint, q: Array | None = None
+) -> Plan:
+    """Work out what a controller is to follow, as far as that takes long.
+
+    Args:
+        settings: Of the controller.
+        here: Where its reference is now.
+        q: Where the arm is, which a path is timed for, n [rad or m]; a configuration with the
+            coordinates of `here` unless given.
+    """
+    group = settings.reference
+    kind, limits = REFERENCES[group.kind], references.motion_limits(group, here.value.size)
+    if kind.build is not None:
+        build = kind.build
+        return lambda start, begin: build(group, start, begin)
+    path = plan_path(settings, here, _somewhere(settings, here) if q is None else q)
+    if not group.approach:
+        return lambda start, begin: Shifted(path, begin)
+    return lambda start, begin: references.Approach(start, path, limits, begin)
+
+
+def build_reference(
+    settings: MovedArmSettings, start: ReferencePoint, begin: float, q: Array | None = None
+) -> Reference:
+    """What a controller follows from a time on, starting from where its reference is."""
+    return plan_reference(settings, start, q)(start, begin)
+
+
+def _somewhere(settings: MovedArmSettings, here: ReferencePoint) -> Array:
+    model = build_model(settings)
+    guess = start_guess(model.arm, settings.posture.target)
+    return assemble(model.arm, model.constraint, guess, model.coordinates, here.value)
+
+
+def check_reference(settings: MovedArmSettings, k: int) -> None:
+    """Raise where the settings make no reference for k coordinates."""
+    references.motion_limits(settings.reference, k)
+    if REFERENCES[settings.reference.kind].build is None:
+        check_path(settings.reference, settings.coordinates)
+    else:
+        build_reference(settings, ReferencePoint(*np.zeros((3, k))), 0.0)
+
+
+def build_force_reference(settings: ForceControllerSettings, force: ForceLoopState) -> Constant:
+    """λ_d of every row; zero for those that are not controlled."""
+    values = np.asarray(settings.force.reference, dtype=np.float64)
+    rows = int(force.controlled.sum())
+    if values.size not in (1, rows):
+        raise InvalidValue(
+            f"force.reference must have {rows} numbers, one per row of the constraint that is "
+            f"controlled, got {values.size}"
+        )
+    return Constant(force.expanded(values))
+
+
+def controlled_rows(settings: ForceControllerSettings, constraint: Constraint) -> list[int]:
+    """The rows that ``force.rows`` names: each as constraint.row, or a constraint for all."""
+    names = list(constraint.row_names)
+    if not settings.force.rows:
+        return list(range(constraint.rows))
+    rows: list[int] = []
+    for word in settings.force.rows:
+        found = [i for i, name in enumerate(names) if name == word or name.startswith(f"{word}.")]
+        if not found:
+            raise UnknownName("row of the constraint (force.rows)", word, names)
+        rows += found
+    if len(set(rows)) != len(rows):
+        raise InvalidValue(f"force.rows names rows twice: {list(settings.force.rows)}")
+    return rows
+
+
+def tare_source(source: ForceSource, force: groups.Force) -> None:
+    """Tell a source what its sensor shows of itself and of the tool."""
+    check_tare(force, source.effort_tare.size)
+    source.set_offset(np.array(force.tare or np.zeros(6)))
+    source.set_effort_tare(force.effort_tare or np.zeros(source.effort_tare.size))
+    source.set_tool(force.tool_mass, force.tool_centre or (0.0, 0.0, 0.0))
+
+
+def check_tare(force: groups.Force, joints: int) -> None:
+    """Raise where what is said of the sensor and the tool has the wrong size."""
+    for name, numbers, size in (
+        ("tare", force.tare, 6),
+        ("effort_tare", force.effort_tare, joints),
+        ("tool_centre", force.tool_centre, 3),
+    ):
+        if len(numbers) not in (0, size):
+            raise InvalidValue(f"force.{name} must have {size} numbers or none, got {len(numbers)}")

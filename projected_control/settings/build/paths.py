@@ -1,0 +1,194 @@
+"""From settings to a path that is timed for the arm that follows it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from projected_control.control import paths
+from projected_control.control.following import (
+    Follower,
+    Way,
+    WayLimits,
+    bounds_along,
+    square_of,
+)
+from projected_control.control.law import Law
+from projected_control.control.references import Reference, ReferencePoint, Waypoints
+from projected_control.control.timing import Timing, time_path
+from projected_control.errors import InvalidValue, UnknownName
+from projected_control.model.constrained_arm import ConstrainedArm
+from projected_control.settings import groups, references
+from projected_control.settings.build.arms import build_limits, build_model
+from projected_control.settings.nodes import (
+    ForceControllerSettings,
+    MotionControllerSettings,
+    MovedArmSettings,
+    PassiveJointControllerSettings,
+)
+from projected_control.settings.references import REFERENCES
+
+Array = NDArray[np.float64]
+
+KNOT_STEPS = 10
+"""Instants of a timing per piece of the reference's table: one piece for 20 ms."""
+
+
+def moved_columns(group: groups.Reference, names: Sequence[str]) -> list[int]:
+    """Which coordinates a path moves: those of its file, of reference.along, or the first ones."""
+    kind = group.kind
+    listed = kind == "waypoints" and bool(group.file)
+    words = paths.read_points(group.file).names if listed else group.along
+    if not words:
+        words = tuple(names[:1] if kind in ("line", "waypoints") else names[:2])
+    for word in words:
+        if word not in names:
+            raise UnknownName("coordinate of the path (reference.along)", word, names)
+    if len(set(words)) != len(words):
+        raise InvalidValue(f"a path moves each coordinate once, got {list(words)}")
+    return [list(names).index(word) for word in words]
+
+
+def check_path(group: groups.Reference, names: Sequence[str]) -> None:
+    """Raise where the settings make no path; whether the arm can follow it is not looked at."""
+    strokes = REFERENCES[group.kind].strokes
+    assert strokes is not None
+    strokes(group, np.zeros(len(moved_columns(group, names))))
+
+
+def plan_path(settings: MovedArmSettings, start: ReferencePoint, q: Array) -> Reference:
+    """The path of the settings, from its beginning at time zero to rest at its end.
+
+    Args:
+        settings: Of a controller.
+        start: Where its reference is; coordinates that the path does not move stay there.
+        q: Where the arm is, n [rad or m].
+    """
+    group = settings.reference
+    model = build_model(settings)
+    names = model.coordinates.names if model.coordinates is not None else ()
+    columns = moved_columns(group, names)
+    timed = _timed(group, columns, start)
+    if timed is not None:
+        return timed
+    make = REFERENCES[group.kind].strokes
+    assert make is not None
+    strokes = make(group, start.value[columns])
+    posture = np.array(settings.posture.target) if settings.posture.target else None
+    square = square_of(model, q) if group.square else None
+    follower = Follower(model, q, posture, square)
+    motions = []
+    for stroke in strokes:
+        way = _way(follower, stroke, columns, start.value)
+        bounds = bounds_along(
+            model, way, _limits(settings, model), _law(settings), _force(settings, model)
+        )
+        motions.append((way, time_path(bounds)))
+    knots = [_knots(way, timing) for way, timing in motions]
+    if group.back or (group.repeats > 1 and not paths.closed(strokes)):
+        knots += [stroke.reversed() for stroke in reversed(knots)]
+    return _reference(knots * group.repeats)
+
+
+def _timed(group: groups.Reference, columns: list[int], start: ReferencePoint) -> Waypoints | None:
+    """Waypoints with times of their own; None for a path that has none."""
+    if group.kind != "waypoints" or not group.file:
+        return None
+    listed = paths.read_points(group.file)
+    if listed.times is None:
+        return None
+    values = np.tile(start.value, (listed.times.size, 1))
+    values[:, columns] = listed.points
+    return Waypoints(listed.times - listed.times[0], values)
+
+
+def _way(follower: Follower, stroke: paths.Stroke, columns: list[int], here: Array) -> Way:
+    """The arm along a stroke, from wherever the follower is."""
+    s = stroke.places()
+    wanted = np.tile(here, (s.size, 1))
+    wanted[:, columns] = stroke.at(s)
+    q, theta = [], []
+    follower.approach(wanted[0])
+    for values in wanted:
+        q.append(follower.at(values).copy())
+        theta.append(follower.theta)
+    found = np.array(theta)
+    # Angles are found between −π and π; along a path they go on.
+    found = wanted + follower.coordinates.difference(found, wanted)
+    return Way(s, np.array(q), found)
+
+
+def _limits(settings: MovedArmSettings, model: ConstrainedArm) -> WayLimits:
+    group, limits = settings.reference, build_limits(settings, model.arm)
+    members = model.coordinates.members if model.coordinates is not None else ()
+    effort = np.where(model.arm.actuated > 0.0, limits.effort, np.inf)
+    return WayLimits(
+        group.rate_share * limits.velocity,
+        np.minimum(group.effort_share * effort, 1e12),
+        references.motion_limits(group, model.k).array(model.k),
+        group.speed,
+        np.array([member.unit == "m" for member in members]),
+    )
+
+
+def _law(settings: MovedArmSettings) -> Law:
+    if isinstance(settings, PassiveJointControllerSettings):
+        return Law.PASSIVE_FORCE if settings.force.enabled else Law.PASSIVE
+    if isinstance(settings, MotionControllerSettings):
+        return Law[settings.law.upper()]
+    return Law.HYBRID
+
+
+def _force(settings: MovedArmSettings, model: ConstrainedArm) -> Array | None:
+    """λ_d, as far as it is one number for all rows, or one per row."""
+    if not isinstance(settings, ForceControllerSettings) or model.constraint is None:
+        return None
+    from projected_control.settings.build.loops import controlled_rows
+
+    rows = controlled_rows(settings, model.constraint)
+    desired = np.zeros(model.m)
+    values = np.asarray(settings.force.reference, dtype=np.float64)
+    if values.size in (1, len(rows)):
+        desired[rows] = values
+    return desired
+
+
+class Knots(NamedTuple):
+    """A motion along one stroke at some instants.
+
+    Attributes:
+        times: From zero on, N [s].
+        value, rate, acceleration: Of the coordinates, N × k.
+    """
+
+    times: Array
+    value: Array
+    rate: Array
+    acceleration: Array
+
+    def reversed(self) -> Knots:
+        """The same motion back: played backwards it takes the same efforts."""
+        times, value, rate, acceleration = (part[::-1] for part in self)
+        return Knots(times[0] - times, value, -rate, acceleration)
+
+
+def _knots(way: Way, timing: Timing) -> Knots:
+    last = timing.times.size - 1
+    chosen = np.unique(np.append(np.arange(0, last, KNOT_STEPS), last))
+    t, s, v, a = (column[chosen] for column in timing)
+    value, first, second = (way.derivative("theta", s, order) for order in (0, 1, 2))
+    acceleration = second * (v**2)[:, None] + first * a[:, None]
+    return Knots(t, value, first * v[:, None], acceleration)
+
+
+def _reference(parts: list[Knots]) -> Waypoints:
+    """All strokes one after the other, as pieces that agree in value, rate and acceleration."""
+    begin = np.cumsum([0.0, *(part.times[-1] for part in parts)])
+    clock = [part.times[1:] + at for part, at in zip(parts, begin, strict=False)]
+    value, rate, acceleration = (
+        np.concatenate([parts[0][i][:1], *(part[i][1:] for part in parts)]) for i in (1, 2, 3)
+    )
+    return Waypoints(np.concatenate([[0.0], *clock]), value, rate, acceleration, order=5)

@@ -1,0 +1,114 @@
+"""From settings to a simulated arm."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from projected_control.errors import InvalidValue
+from projected_control.model.arm import Arm
+from projected_control.model.constrained_arm import ConstrainedArm
+from projected_control.model.constraints import with_mimics
+from projected_control.ports import SimulatedArm
+from projected_control.settings.build.arms import build_arm, build_constraint, build_coordinates
+from projected_control.settings.nodes import (
+    SimulatedArmSettings,
+)
+from projected_control.settings.references import spread
+from projected_control.simulation import (
+    Encoders,
+    ForceSensor,
+    JointFriction,
+    Motors,
+    Plant,
+    assemble,
+)
+
+Array = NDArray[np.float64]
+
+PLANT_SINGULAR_VALUE = 1e-6
+"""A plant's own tolerance: far below a controller's, so that no step falls where the rank drops."""
+
+
+def build_plant(settings: SimulatedArmSettings) -> SimulatedArm:
+    """The simulated arm, assembled at its start."""
+    arm = build_arm(settings)
+    if settings.simulation.mass_factor != 1.0:
+        arm.scale_masses(settings.simulation.mass_factor)
+    constraint = with_mimics(arm, build_constraint(settings))
+    simulation = settings.simulation
+    names = simulation.coordinates
+    coordinates = build_coordinates(names, arm, settings) if names else None
+    values = np.asarray(simulation.values, dtype=np.float64) if names else None
+    if values is not None and values.size != len(names):
+        raise InvalidValue(
+            f"simulation.values must have {len(names)} numbers, one per name in "
+            f"simulation.coordinates, got {values.size}"
+        )
+    guess = start_guess(arm, simulation.start)
+    start = assemble(arm, constraint, guess, coordinates, values)
+    model = ConstrainedArm(arm, constraint, coordinates, tolerance=PLANT_SINGULAR_VALUE)
+    velocity = np.zeros(arm.n)
+    if simulation.rates:
+        if coordinates is None or len(simulation.rates) != coordinates.size:
+            raise InvalidValue(
+                "simulation.rates must have one number per name in simulation.coordinates"
+            )
+        model.evaluate(start, velocity)
+        along = model.J_theta @ model.P
+        velocity = np.linalg.pinv(along) @ np.asarray(simulation.rates)
+    friction = build_friction(settings, arm.n)
+    plant = Plant(
+        model, simulation.step, friction=friction, contact_friction=settings.friction.contact
+    )
+    return SimulatedArm(
+        plant,
+        start,
+        velocity,
+        period=1.0 / settings.rate,
+        sensor=ForceSensor(settings.sensor.noise, settings.sensor.delay),
+        encoders=build_encoders(settings, arm.n),
+        motors=build_motors(settings, arm.n),
+    )
+
+
+def start_guess(arm: Arm, given: Sequence[float]) -> Array:
+    """Joint positions to look for a start from: those given, else some within the ranges."""
+    if len(given) == arm.n:
+        return np.array(given, dtype=np.float64)
+    if given:
+        raise InvalidValue(
+            f"simulation.start must have {arm.n} numbers, one per joint "
+            f"({', '.join(arm.joint_names)}), or none, got {len(given)}"
+        )
+    lower, upper = arm.limits.lower, arm.limits.upper
+    middle = np.where(np.isfinite(lower) & np.isfinite(upper), 0.5 * (lower + upper), 0.0)
+    return np.where((lower <= 0.0) & (upper >= 0.0), 0.0, middle)
+
+
+def build_friction(settings: SimulatedArmSettings, n: int) -> JointFriction:
+    """Joint friction of a simulated arm with n joints."""
+    group = settings.friction
+    coulomb = spread("friction.coulomb", group.coulomb, n, "joint")
+    static = spread("friction.static", group.static, n, "joint") if group.static else coulomb
+    return JointFriction(
+        coulomb,
+        spread("friction.viscous", group.viscous, n, "joint"),
+        static=static,
+        stribeck=spread("friction.stribeck_velocity", group.stribeck_velocity, n, "joint"),
+        sticks=group.sticks,
+    )
+
+
+def build_encoders(settings: SimulatedArmSettings, n: int) -> Encoders:
+    """Encoders of a simulated arm with n joints."""
+    group = settings.encoder
+    steps = spread("encoder.resolution", group.resolution, n, "joint")
+    return Encoders(steps, group.velocity, group.cutoff)
+
+
+def build_motors(settings: SimulatedArmSettings, n: int) -> Motors:
+    """Motors of a simulated arm with n joints."""
+    return Motors(spread("motor.noise", settings.motor.noise, n, "joint"), settings.motor.delay)
