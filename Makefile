@@ -12,6 +12,7 @@ export ROS_LOG_DIR ?= $(CURDIR)/$(VENV)/log
 .PHONY: help demo test test-long lint format clean
 
 ROUNDS ?= 20
+WORKERS ?= 2
 
 help:
 	@echo "make demo     run the demonstration; figures go to demo_output/"
@@ -26,8 +27,12 @@ demo: $(INSTALLED)
 	@$(BIN)/projected-control demo --out demo_output
 
 test: lint
-	@echo "==> tests"
-	@$(BIN)/python -m pytest -m 'not long'
+	@echo "==> kernels: numba's and the native library, side by side"
+	@$(BIN)/python test/prepare.py
+	@echo "==> tests of the library, $(WORKERS) at a time"
+	@$(BIN)/python -m pytest -m 'library and not long' -n $(WORKERS) --dist worksteal
+	@echo "==> tests of nodes and of times, one by one"
+	@$(BIN)/python -m pytest -m 'not library and not long'
 
 # Nothing is tried again: a round that fails ends the run and says which it was.
 test-long: lint

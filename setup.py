@@ -1,6 +1,8 @@
 """Build definition, for colcon and for pip."""
 
 import ast
+import os
+import subprocess
 import sys
 from collections import defaultdict
 from pathlib import Path
@@ -76,6 +78,55 @@ def launchers() -> list[tuple[str, list[str]]]:
     return [(f"lib/{NAME}", [str(folder / name) for name in EXECUTABLES])]
 
 
+def plugins() -> list[tuple[str, list[str]]]:
+    """Build the plugins for ros2_control where they can be built; otherwise say why not.
+
+    In a process of its own: what it imports need not be there, and it must not stop an install.
+    ``PROJECTED_CONTROL_PLUGIN=0`` leaves them out.
+    """
+    if not {"bdist_wheel", "install", "develop"} & set(sys.argv):
+        return []
+    folder = Path("build", "plugins").absolute()
+    why = reason_against_plugins()
+    if not why:
+        command = [sys.executable, "-m", f"{NAME}.native.plugin_build"]
+        path = os.pathsep.join([str(Path.cwd()), os.environ.get("PYTHONPATH", "")])
+        done = subprocess.run(
+            [*command, str(folder / "prefix"), str(folder / "build")],
+            env={**os.environ, "PYTHONPATH": path},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        said = done.stderr.strip().splitlines()
+        why = "" if done.returncode == 0 else "\n".join(said[-5:]) or "the build failed"
+    if why:
+        print(
+            f"projected_control: built without the plugins for ros2_control: {why}", file=sys.stderr
+        )
+        return []
+    found = defaultdict(list)
+    for path in sorted((folder / "prefix").rglob("*")):
+        if path.is_file():
+            found[path.parent.relative_to(folder / "prefix").as_posix()].append(
+                str(path.relative_to(Path.cwd()))
+            )
+    return list(found.items())
+
+
+def reason_against_plugins() -> str:
+    """Why they need not be tried; empty where they may be built."""
+    if os.environ.get("PROJECTED_CONTROL_PLUGIN") == "0":
+        return "PROJECTED_CONTROL_PLUGIN is 0"
+    prefixes = os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep)
+    if not any(Path(prefix, "share/controller_interface/cmake").is_dir() for prefix in prefixes):
+        return (
+            "ros2_control's development files were not found in AMENT_PREFIX_PATH; with them, "
+            "colcon build or projected-control plugin --prefix <folder> builds them"
+        )
+    return ""
+
+
 setup(
     name=NAME,
     version="0.1.0",
@@ -85,12 +136,13 @@ setup(
     maintainer_email="projected_control@example.com",
     license="BSD-3-Clause",
     packages=find_packages(include=[NAME, f"{NAME}.*"]),
-    package_data={NAME: ["py.typed"], f"{NAME}.native": ["cpp/*"]},
+    package_data={NAME: ["py.typed"], f"{NAME}.native": ["cpp/*", "cpp/ros2_control/*"]},
     data_files=[
         ("share/ament_index/resource_index/packages", [f"resource/{NAME}"]),
         (f"share/{NAME}", ["package.xml"]),
         *shared_files(),
         *(launchers() if "bdist_wheel" in sys.argv else []),
+        *plugins(),
     ],
     zip_safe=False,
     python_requires=">=3.10",
@@ -115,6 +167,7 @@ setup(
             "cmeel-eigen>=3.4,<3.5",
             "pytest",
             "pytest-timeout",
+            "pytest-xdist",
             "hypothesis",
             "ruff",
             "mypy",

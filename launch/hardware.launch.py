@@ -1,4 +1,4 @@
-"""A controller on an arm behind ros2_control, with its watchdog.
+"""A controller on an arm behind ros2_control: its loop in the controller manager, or in its node.
 
 No arm at all, to see whether everything comes up:
     ros2 launch projected_control hardware.launch.py dry_run:=true
@@ -10,19 +10,28 @@ An arm whose driver has brought its own controller manager:
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from ament_index_python.packages import get_package_prefix
 from launch.action import Action
-from launch.actions import DeclareLaunchArgument, OpaqueFunction
+from launch.actions import (
+    DeclareLaunchArgument,
+    LogInfo,
+    OpaqueFunction,
+    RegisterEventHandler,
+)
+from launch.event_handlers import OnProcessExit
 from launch.launch_context import LaunchContext
 from launch.launch_description import LaunchDescription
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 
-from projected_control.apps.launch import choices, hardware_block, parts
+from projected_control.apps.launch import choices, hardware_block, loop_choice, parts
 from projected_control.apps.launch.choices import BOOLEANS, Choice
 from projected_control.errors import InvalidValue
+from projected_control.native.plant_file import write_plant
 from projected_control.resources import share_file
 from projected_control.settings import build
 from projected_control.settings.nodes import ARM, WATCHDOG, ForceControllerSettings
@@ -31,6 +40,9 @@ PLUGINS = {
     "mock": "mock_components/GenericSystem",
     "simulated": "joint_state_topic_hardware_interface/JointStateTopicSystem",
 }
+SIMULATED_SYSTEM = "projected_control/SimulatedSystem"
+"""The simulated arm within the controller manager, for a loop that runs there too."""
+
 RUNNING, OWN = "running", "own"
 
 SENSOR = "force_sensor"
@@ -46,6 +58,7 @@ give the arm back [s]."""
 ARGUMENTS = [
     *parts.arguments("motion", "gentle"),
     *parts.names(),
+    parts.task(),
     DeclareLaunchArgument(
         "hardware",
         default_value="mock",
@@ -53,6 +66,20 @@ ARGUMENTS = [
         "controller manager. own: what the description's own ros2_control block names. running: a "
         "controller manager that is there already, with its arm. Or the name of a ros2_control "
         "plugin. Any description goes: where it has no ros2_control block, one is added.",
+    ),
+    DeclareLaunchArgument(
+        "loop",
+        default_value=loop_choice.AUTO,
+        choices=list(loop_choice.LOOPS),
+        description="Where the ticks are made. plugin: in each cycle of the controller manager, by "
+        "projected_control/ProjectedController, which our node commands. topics: in our node, with "
+        "effort_watchdog. auto: plugin where it is installed and can do it, else topics.",
+    ),
+    DeclareLaunchArgument(
+        "fault_file",
+        default_value="",
+        description="For tests of hardware:=simulated loop:=plugin: a file with one word that "
+        "spoils what the arm reports: wrench_nan, wrench_frozen, state_nan, state_frozen, or none.",
     ),
     DeclareLaunchArgument(
         "rate",
@@ -105,19 +132,40 @@ def start(context: LaunchContext) -> list[Action]:
     controller = chosen.case.node
     own = own_values(given, chosen, hardware)
     settings = {name: chosen.settings(name, values) for name, values in own.items()}
+    loop = loop_choice.choose_loop(given["loop"], chosen, settings[controller], settings.get(ARM))
     said = parts.checks(context, chosen, settings[controller])
-    description = describe(chosen, hardware, senses_force(settings[controller]))
+    said += [LogInfo(msg=loop.said)] if loop.said else []
+    senses = senses_force(settings[controller])
+    plant: list[Path] = []
+    if loop.plugin:
+        if ARM in own:
+            plant.append(parts.temporary_file(context, "plant_", suffix=".bin"))
+            write_plant(plant[0], build.build_plant(settings[ARM]))
+        own = plugin_values(own, controller)
+        settings = {name: chosen.settings(name, values) for name, values in own.items()}
+    description = describe(chosen, hardware, senses, plant, given["fault_file"])
+    then = leave_to_plugin if loop.plugin else end_together
     nodes = {
-        name: parts.node(context, name, settings[name], end_together, remappings(name))
-        for name in own
+        name: parts.node(context, name, settings[name], then, remappings(name)) for name in own
     }
-    ours: list[Action] = [nodes[WATCHDOG], nodes[controller]]
-    if hardware == RUNNING:
+    ours: list[Action] = [nodes[name] for name in (WATCHDOG, controller) if name in nodes]
+    if hardware == RUNNING and not loop.plugin:
         return [*said, *ours]
 
     sensor = hardware_block.sensors(description)
-    parameters = write_controllers(context, chosen, sensor, settings[controller].rate)
-    effort = choices.first_installed(choices.EFFORT_CONTROLLERS, get_package_prefix)
+    rate = settings[controller].rate
+    axes = root_link(chosen) if plant else chosen.layers.arm().constraint.frame
+    parameters = write_controllers(context, chosen, sensor, axes, rate, senses)
+    if loop.plugin:
+        effort = loop_choice.CONTROLLER
+    else:
+        effort = choices.first_installed(choices.EFFORT_CONTROLLERS, get_package_prefix)
+    if hardware == RUNNING:
+        manager_is = ("--controller-manager", given["controller_manager"])
+        only = parts.spawner([effort], parameters, "--inactive", *manager_is)
+        # It fails where the controller runs already; what is missing otherwise, our node says.
+        go_on = OnProcessExit(target_action=only, on_exit=ours)
+        return [*said, only, RegisterEventHandler(go_on)]
     broadcasters = ["joint_state_broadcaster"]
     if sensor:
         broadcasters.append("force_torque_sensor_broadcaster")
@@ -186,6 +234,18 @@ def own_values(given: dict[str, str], chosen: Choice, hardware: str) -> dict[str
     return own
 
 
+def plugin_values(own: dict[str, dict[str, Any]], controller: str) -> dict[str, dict[str, Any]]:
+    """The same for a loop in the controller manager: no watchdog, and no process for the arm."""
+    values = {**own[controller], "hardware": "plugin", "watchdog": ""}
+    values.pop("ros2_control.wrench", None)
+    return {controller: values}
+
+
+def root_link(chosen: Choice) -> str:
+    """In whose axes the simulated arm's force is."""
+    return build.build_arm(chosen.layers.arm()).root_link
+
+
 def senses_force(settings: Any) -> bool:
     """Whether the law measures the force."""
     if not isinstance(settings, ForceControllerSettings):
@@ -194,8 +254,18 @@ def senses_force(settings: Any) -> bool:
     return bool(enabled) and settings.force.source == "sensor"
 
 
-def describe(chosen: Choice, hardware: str, senses: bool) -> str:
-    """The description from which the controller manager learns of its hardware."""
+def describe(
+    chosen: Choice, hardware: str, senses: bool, plant: Sequence[Path] = (), faults: str = ""
+) -> str:
+    """The description from which the controller manager learns of its hardware.
+
+    Args:
+        chosen: Controller and arm.
+        hardware: What ``hardware:=`` says.
+        senses: Whether the law measures the force.
+        plant: The file of the simulated arm that lives in the controller manager, if it does.
+        faults: The file of its faults; empty for none.
+    """
     arm = chosen.layers.arm()
     urdf = build.build_arm(arm).urdf
     if hardware == RUNNING:
@@ -214,11 +284,13 @@ def describe(chosen: Choice, hardware: str, senses: bool) -> str:
                 "model or momentum"
             )
         return urdf
-    plugin = PLUGINS.get(hardware, hardware)
-    sensor = SENSOR if senses and hardware != "simulated" else ""
+    plugin = SIMULATED_SYSTEM if plant else PLUGINS.get(hardware, hardware)
+    sensor = SENSOR if senses and (plant or hardware != "simulated") else ""
     starts = choices.starting_positions(chosen.settings(ARM, chosen.all_motors))
+    own = {"plant_file": str(plant[0]), "brakes": "true"} if plant else {}
+    own |= {"fault_file": faults} if plant and faults else {}
     return hardware_block.with_hardware(
-        urdf, plugin, starts, chosen.motors, sensor, arm.constraint.frame
+        urdf, plugin, starts, chosen.motors, sensor, arm.constraint.frame, own
     )
 
 
@@ -238,14 +310,34 @@ def robot_state_publisher(description: str) -> Node:
 
 
 def write_controllers(
-    context: LaunchContext, chosen: Choice, sensor: list[str], rate: float
+    context: LaunchContext,
+    chosen: Choice,
+    sensor: list[str],
+    frame: str,
+    rate: float,
+    senses: bool,
 ) -> Any:
     """The controllers' parameters for this arm, in a file that goes when the launch ends."""
     text = share_file("config", choices.CONTROLLERS_FILE).read_text(encoding="utf-8")
-    frame = chosen.layers.arm().constraint.frame
     name = sensor[0] if sensor else SENSOR
-    content = choices.controllers_file(chosen.motors, name, frame, text, rate)
+    sensed = senses and bool(sensor)
+    content = choices.controllers_file(
+        chosen.motors, name, frame, text, rate, chosen.joints, sensed
+    )
     return parts.temporary_file(context, "controllers_", content)
+
+
+def leave_to_plugin(context: LaunchContext, name: str, status: int) -> list[Action]:
+    """When our node was killed, the plugin does its part, and the controller manager stays."""
+    if context.is_shutdown or status >= 0:
+        return end_together(context, name, status)
+    return [
+        LogInfo(
+            msg=f"{name} was killed by signal {-status}: the plugin does what plugin.on_silence "
+            "says. Start the node anew to take the arm over, for example by this launch file with "
+            "hardware:=running"
+        )
+    ]
 
 
 def end_together(context: LaunchContext, name: str, status: int) -> list[Action]:

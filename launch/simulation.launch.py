@@ -22,7 +22,7 @@ from launch_ros.ros_adapters import get_ros_node
 
 from projected_control.apps.launch import choices, parts
 from projected_control.apps.launch.choices import BOOLEANS
-from projected_control.settings.nodes import ARM, TASKS, WATCHDOG
+from projected_control.settings.nodes import ARM, WATCHDOG
 
 LONGEST_STEP = 1e-3
 """Longest integration step [s]."""
@@ -33,12 +33,7 @@ PATIENT = 5.0
 ARGUMENTS = [
     *parts.arguments("force", "paper"),
     *parts.names(),
-    DeclareLaunchArgument(
-        "task",
-        default_value="",
-        description=f"A mechanism with the controller that fits it: {', '.join(TASKS)}; "
-        "empty for controller:=.",
-    ),
+    parts.task(),
     DeclareLaunchArgument(
         "lockstep",
         default_value="false",

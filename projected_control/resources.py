@@ -6,6 +6,7 @@ ROS 2 workspace (colcon), under the Python prefix (pip), or in the source tree.
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -60,3 +61,39 @@ def share_file(*parts: str) -> Path:
         f"cannot find {relative.as_posix()} of {PACKAGE}; searched {listed}. Install the package "
         "(pip install . or colcon build) or run it from its source tree"
     )
+
+
+ARMS = "arms/"
+"""How names of descriptions begin that come with example-robot-data, the extra ``arms``."""
+
+ARMS_FOLDER = "PROJECTED_CONTROL_ARMS"
+"""In the environment: another folder in which these descriptions stand."""
+
+
+def arms_folder() -> Path | None:
+    """Where the descriptions of example-robot-data stand; None where they are not installed."""
+    given = os.environ.get(ARMS_FOLDER)
+    inside = Path("share", "example-robot-data", "robots")
+    places = [Path(given), Path(given) / inside] if given else []
+    places += [root / "cmeel.prefix" / inside for root in map(Path, sys.path)]
+    places += [Path(root) / inside for root in os.environ.get("AMENT_PREFIX_PATH", "").split(":")]
+    return next((place for place in places if place.name == "robots" and place.is_dir()), None)
+
+
+def arm_description(name: str) -> Path:
+    """The path of a real arm's description: ``arms/panda_description/urdf/panda.urdf``.
+
+    Raises:
+        MissingResource: Where it is not installed, with what to install.
+    """
+    folder = arms_folder()
+    if folder is None:
+        raise MissingResource(
+            f"{name} comes with example-robot-data, which is not installed: "
+            f"pip install 'projected_control[arms]' (or apt install "
+            f"ros-$ROS_DISTRO-example-robot-data), or name its folder robots in {ARMS_FOLDER}"
+        )
+    path = folder / name.removeprefix(ARMS)
+    if not path.is_file():
+        raise MissingResource(f"example-robot-data in {folder} has no {name.removeprefix(ARMS)}")
+    return path

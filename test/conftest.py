@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from arms import URDF, random_urdf, three_link_arm
@@ -17,6 +19,14 @@ from projected_control.model.arm import Arm
 settings.register_profile("fixed", deadline=None, max_examples=60, derandomize=True)
 settings.register_profile("random", deadline=None, max_examples=300, print_blob=True)
 settings.load_profile("fixed")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what may run beside other tests: all that starts no nodes and asserts no times."""
+    here = Path(__file__).parent
+    for item in items:
+        if item.path.parent == here and item.get_closest_marker("quiet") is None:
+            item.add_marker("library")
 
 
 @pytest.fixture(autouse=True)

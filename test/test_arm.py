@@ -7,9 +7,16 @@ import pinocchio
 import pytest
 from arms import URDF, random_state, random_urdf, three_link_arm
 
+from projected_control.control import MotionController, MotionGains
+from projected_control.control.activation import obstacles
+from projected_control.control.loop import ControlLoop
+from projected_control.control.references import Constant
 from projected_control.errors import InvalidDescription, InvalidValue, UnknownName
 from projected_control.model.arm import Arm, JointLimits
+from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.constraints import with_mimics
+from projected_control.model.coordinates import Coordinates
+from projected_control.simulation import Plant
 
 CASES = {
     "chain": {"n": 7},
@@ -290,6 +297,23 @@ def test_doubtful_descriptions_are_loaded_with_a_warning(text, message):
     assert not Arm.from_urdf(GOOD).warnings
 
 
+def test_a_description_as_cad_exporters_write_it():
+    """Frames as links of 1e-9 kg without inertia, a fixed joint about no axis, no lower, no upper.
+
+    placo's planar closed chain is such a one.
+    """
+    frame = (
+        '<link name="effector"><inertial><mass value="1e-9"/><inertia ixx="0" ixy="0" ixz="0" '
+        'iyy="0" iyz="0" izz="0"/></inertial></link><joint name="effector_frame" type="fixed">'
+        '<origin xyz="0.1 0 0"/><parent link="link_2"/><child link="effector"/>'
+        '<axis xyz="0 0 0"/></joint></robot>'
+    )
+    arm = Arm.from_urdf(changed('lower="-3" upper="3" ', "").replace("</robot>", frame))
+    assert "effector" in arm.frame_names
+    assert arm.warnings == ("joint 'joint_1' has no lower and upper limit: it counts as unlimited",)
+    assert np.isinf(arm.limits.upper[0])
+
+
 def test_a_mimic_joint_is_passive_and_coupled():
     mimic = '<mimic joint="joint_2" multiplier="-2" offset="0.1"/>'
     arm = Arm.from_urdf(changed(LIMIT, LIMIT + mimic))
@@ -333,13 +357,29 @@ def without_mass(name):
     return GOOD[:start] + GOOD[stop:]
 
 
-def test_link_without_mass_must_be_asked_for():
+def test_a_link_without_mass_is_loaded_with_a_warning():
     text = without_mass("link_2")
-    with pytest.raises(InvalidDescription, match=r"link link_2 moves but has no mass.*allow_massl"):
-        Arm.from_urdf(text)
+    (warning,) = Arm.from_urdf(text).warnings
+    assert "link link_2 moves but has no mass" in warning
     arm = Arm.from_urdf(text, allow_massless=True).update(*random_state_of(2, 0))
+    assert not arm.warnings
     np.testing.assert_allclose(np.linalg.eigvalsh(arm.M)[0], 0.0, atol=1e-15)
-    Arm.from_urdf(without_mass("link_1"))  # carries a link that has some
+    assert not Arm.from_urdf(without_mass("link_1")).warnings  # carries a link that has some
+
+
+def test_a_link_without_mass_is_refused_where_it_would_have_to_move():
+    """By the plant and before a controller starts, by name; a rotor's inertia is enough."""
+    free = Arm.from_urdf(without_mass("link_2"))
+    with pytest.raises(InvalidValue, match=r"how joint joint_2 moves is not determined"):
+        Plant(ConstrainedArm(free, None)).reset([0.3, 0.4])
+    model = ConstrainedArm(free, None, Coordinates.of_joints(["joint_1"]))
+    controller = MotionController(model, MotionGains(10.0, 6.0), period=1e-3)
+    loop = ControlLoop(controller, Constant([0.3]))
+    (reason,) = [text for text in obstacles(loop, np.array([0.3, 0.4]), 1e-3) if "inertia" in text]
+    assert "joint joint_2 has no inertia" in reason
+    heavy = Arm.from_urdf(without_mass("link_2"), armature=0.1)
+    assert not heavy.warnings
+    Plant(ConstrainedArm(heavy, None)).reset([0.3, 0.4])
 
 
 def test_xacro_arguments():

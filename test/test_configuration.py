@@ -432,7 +432,9 @@ def test_sine_without_approach_begins_at_once():
 
 
 def test_every_kind_of_reference_is_tried_here():
-    assert set(choices("reference.kind")) == {"hold", "sine"}
+    """Paths are tried in test_paths.py."""
+    paths = {"line", "circle", "spiral", "raster", "waypoints"}
+    assert set(choices("reference.kind")) == {"hold", "sine"} | paths
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 import re
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,15 +10,19 @@ from arms import random_urdf, slider_model
 pytest.importorskip("rclpy", reason="the room of ROS imports it")
 
 from projected_control.control import ForceController, ForceGains, MotionController, MotionGains
-from projected_control.control.activation import CannotStart
+from projected_control.control.activation import CannotStart, require_limits
 from projected_control.control.loop import ControlLoop
 from projected_control.control.references import Constant
 from projected_control.errors import UnstableForceLoop, UnstableMotionLoop
-from projected_control.ros.controller_node import ControllerNode
 from projected_control.ros.live_changes import allow_for_delay, prepare_change
 from projected_control.settings import build
 from projected_control.settings.files import read_parameter_file
-from projected_control.settings.nodes import MOTION, MotionControllerSettings
+from projected_control.settings.nodes import (
+    MOTION,
+    PASSIVE,
+    MotionControllerSettings,
+    PassiveJointControllerSettings,
+)
 
 CONFIG = Path(__file__).parents[1] / "config"
 
@@ -81,18 +84,21 @@ GIVEN = {"limits.effort": [1e3], "limits.velocity": [5.0]}
 
 
 @pytest.mark.parametrize("given", [{}, *({name: value} for name, value in GIVEN.items()), GIVEN])
-@pytest.mark.parametrize("hardware", ["ros2_control", "topics"])
-def test_a_real_arm_does_not_move_without_limits(hardware, given):
-    """Neither in the description nor in the settings: not activated; in simulation it is."""
-    settings = MotionControllerSettings.of({**NO_LIMITS, **given, "hardware": hardware})
-    loop = build.build_loop(MOTION, settings)
-    loop.controller.hold(np.full(7, 0.4))
-    node, port = SimpleNamespace(settings=settings), SimpleNamespace(delay=1)
-    if hardware == "topics" or given == GIVEN:
-        ControllerNode._prepare(node, loop, port)
+@pytest.mark.parametrize("passive", [[], ["joint_7"]], ids=["all motors", "one without"])
+def test_a_real_arm_does_not_move_without_limits(passive, given):
+    """Neither in the description nor in the settings; a joint without a motor needs no effort's."""
+    if passive:
+        more = {**given, "passive_joints": passive}
+        loop = build.build_loop(PASSIVE, PassiveJointControllerSettings.of({**NO_LIMITS, **more}))
+    else:
+        loop = build.build_loop(MOTION, MotionControllerSettings.of({**NO_LIMITS, **given}))
+    if given == GIVEN:
+        require_limits(loop)
         return
     missing = [what for what in ("effort", "velocity") if f"limits.{what}" not in given]
     with pytest.raises(CannotStart, match="does not move without limits") as refused:
-        ControllerNode._prepare(node, loop, port)
-    for what in ("effort", "velocity"):
-        assert (f"joint_7 ({what})" in str(refused.value)) is (what in missing)
+        require_limits(loop)
+    assert ("joint_6 (effort)" in str(refused.value)) is ("effort" in missing)
+    assert ("joint_7 (velocity)" in str(refused.value)) is ("velocity" in missing)
+    asked = "joint_7 (effort)" in str(refused.value)
+    assert asked is ("effort" in missing and not passive)

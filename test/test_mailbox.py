@@ -2,6 +2,7 @@
 
 import threading
 import time
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -14,10 +15,11 @@ from projected_control.control import (
     ForceGains,
     MotionController,
     MotionGains,
+    mailbox,
 )
 from projected_control.control.limits import Limits
 from projected_control.control.loop import ControlLoop
-from projected_control.control.mailbox import Mailbox, publish, take
+from projected_control.control.mailbox import Mailbox, Section, publish, take
 from projected_control.control.references import (
     Constant,
     Reference,
@@ -32,7 +34,7 @@ from projected_control.model.constraints import Moving, PointOnLine, Stack, Targ
 
 T = 1e-3
 NEAR = np.array([-3.8, 2.4, 1.4])
-FIRST = 9
+FIRST = 3 + len(Section)
 """Where the content of a letter begins."""
 
 
@@ -137,6 +139,7 @@ def test_what_is_posted_together_comes_into_force_in_one_tick():
 def test_nothing_of_a_change_is_seen_halfway_while_another_thread_makes_it():
     """Gains, reference and λ_d carry the same number in each letter; every tick sees one number."""
     loop, place, state = make_loop()
+    tick_on(loop, state, 0)  # what the loop was built with is in force before the first change
     stop, numbers = threading.Event(), []
 
     def decide():
@@ -188,6 +191,28 @@ def test_a_longer_reference_finds_room():
         tick_on(loop, state, k)
     assert k == pytest.approx(201, abs=2)
     np.testing.assert_array_equal(loop.controller._terms.gains[0], 100.0)
+
+
+def test_room_for_a_longer_reference_is_made_by_whoever_decides(monkeypatch):
+    """The thread that ticks moves into arrays that are there: nothing is allocated."""
+    loop, place, state = make_loop()
+    tick_on(loop, state, 0)
+    reference = Waypoints(np.arange(300) * 0.01, np.tile(place, (300, 1)))
+    before, decider = loop.arguments, threading.Thread(target=loop.make_room, args=(reference,))
+    decider.start()
+    decider.join()
+    tick_on(loop, state, 1)
+    assert loop.arguments is before  # nothing has moved yet
+    monkeypatch.setattr(mailbox, "Room", None)
+    tracemalloc.start()
+    loop.set_reference(reference)
+    allocated = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert loop.arguments.mailbox is not before.mailbox
+    assert allocated < loop.arguments.mailbox.nbytes / 2
+    tick_on(loop, state, 2)
+    np.testing.assert_array_equal(loop.controller.motion, np.array(reference.at(2 * T)))
+    loop.set_reference(Waypoints(np.arange(200) * 0.01, np.tile(place, (200, 1))))  # still room
 
 
 class Ramp(Reference):

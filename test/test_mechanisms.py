@@ -11,8 +11,12 @@ from projected_control.errors import UnknownName
 from projected_control.native.library import reason_against
 from projected_control.native.simulation import NativeSimulation
 from projected_control.ports import Runner, run
+from projected_control.resources import arms_folder
 from projected_control.settings import build
 from projected_control.settings.nodes import TASKS
+
+REAL = ("wipe", "wipe_sphere", "drawer", "valve")
+"""Tasks on arms of the extra ``arms``; see test_tasks.py."""
 
 NEW = ("five_bar", "four_bar_3d", "hitch", "two_arms")
 ROWS = {"five_bar": (2, 2), "four_bar_3d": (5, 2), "hitch": (4, 4), "two_arms": (6, 6)}
@@ -59,6 +63,8 @@ def test_two_arms_hold_the_internal_force():
 @pytest.mark.parametrize("task", TASKS)
 def test_a_task_in_launch_arguments_stands_for_arm_and_controller(task):
     """Whatever controller:= says, and every node's settings are complete and sound."""
+    if TASKS[task].needs_arms and arms_folder() is None:
+        pytest.skip("example-robot-data is missing: pip install 'projected_control[arms]'")
     given = {"task": task, "controller": "force", "arm": "auto", "preset": "paper"}
     chosen = choices.choose({**given, "friction": "false"})
     assert chosen.case is TASKS[task]
@@ -73,7 +79,7 @@ def test_an_unknown_task_in_launch_arguments_is_refused_with_the_known():
 
 
 def test_tasks_are_the_mechanisms_with_a_description_and_a_file():
-    assert set(TASKS) == {"slider", "crank", *NEW}
+    assert set(TASKS) == {"slider", "crank", *NEW, *REAL}
 
 
 def goes_on(loop, arm, events):

@@ -25,13 +25,24 @@ from projected_control.control import (
     MotionGains,
     PassiveJointController,
 )
+from projected_control.control.compensation import FrictionCompensation
+from projected_control.control.disturbance import Disturbance
 from projected_control.control.force_source import SOURCES
 from projected_control.control.guard import Action
 from projected_control.control.loop import ControlLoop
-from projected_control.control.references import Sine, Sines
+from projected_control.control.references import (
+    Constant,
+    Reference,
+    ReferencePoint,
+    Sine,
+    Sines,
+    Waypoints,
+)
 from projected_control.control.state import RawState
+from projected_control.control.surface import EstimatedSurface
 from projected_control.errors import InvalidValue, UnknownName
 from projected_control.model.constrained_arm import ConstrainedArm
+from projected_control.model.constraints import PointOnPlane
 from projected_control.model.coordinates import Coordinate, Coordinates
 from projected_control.native import build, exports, library
 from projected_control.native.arm import NativeArm
@@ -40,7 +51,7 @@ from projected_control.native.frames import Call, frame_of
 from projected_control.native.header import header, library_sizes
 from projected_control.native.simulation import NativeLoop, NativeSimulation
 from projected_control.ports import Runner, SimulatedArm
-from projected_control.simulation import ForceSensor, JointFriction, Plant
+from projected_control.simulation import Encoders, ForceSensor, JointFriction, Motors, Plant
 
 REASON = library.reason_against() if COMPILED else "the kernels are not compiled"
 native = pytest.mark.skipif(bool(REASON), reason=f"no native loop: {REASON}")
@@ -102,7 +113,7 @@ def everything(loop):
 def assert_same_bits(make, seed=0, count=69):
     """Two loops, one by numba and one by the library, answer the same states the same way."""
     first, second = make(), make()
-    use_engine(second, NATIVE)
+    use_engine(second, NATIVE, python_too=True)
     assert isinstance(second.tick, NativeTick)
     for loop in (first, second):
         loop.guard.set_limits(loop.guard.limits)
@@ -120,6 +131,88 @@ def assert_same_bits(make, seed=0, count=69):
 @pytest.mark.parametrize("source", SOURCES)
 def test_every_law_and_source_gives_the_same_bits(law, source):
     assert_same_bits(lambda: loop_of(law, model_of(law), source))
+
+
+def rough_loop(law, source="sensor", kind="observer"):
+    """With friction compensated, at the contact too, and disturbances answered."""
+    loop = loop_of(law, model_of(law), source)
+    n = loop.controller.model.n
+    friction = FrictionCompensation(
+        np.linspace(0.1, 0.5, n), 0.1, np.linspace(0.2, 0.7, n), 0.03, 0.01, contact=0.2
+    )
+    loop.controller.set_compensation(friction, 0.02)
+    loop.controller.set_disturbance(Disturbance(kind, band=1e-9), 0.01)
+    if loop.controller.force is not None:
+        loop.set_force_reference(Constant(np.full(loop.controller.model.m, 5.0)))
+    return loop
+
+
+@native
+@pytest.mark.parametrize("law", Law, ids=lambda law: law.name)
+@pytest.mark.parametrize(
+    ("source", "kind"), [("sensor", "integral"), ("model", "observer"), ("momentum", "observer")]
+)
+def test_friction_and_disturbances_give_the_same_bits(law, source, kind):
+    assert_same_bits(lambda: rough_loop(law, source, kind))
+
+
+@native
+def test_an_estimated_plane_gives_the_same_bits():
+    """The library turns the plane in the table of functions as numba does."""
+
+    def make():
+        arm = spatial_model().arm
+        place = arm.update(np.full(7, 0.4), np.zeros(7)).frame("end_7").position
+        plane = PointOnPlane("end_7", place, [0.1, 0.2, 1.0])
+        model = ConstrainedArm(arm, plane, Coordinates.of_joints(["joint_1", "joint_2"]))
+        loop = loop_of(Law.HYBRID, model)
+        bounds = EstimatedSurface(1.4, 10.0, 20.0, 1e-3, 1e-3)
+        loop.controller.estimate_surface(bounds, loop.force_source)
+        return loop
+
+    loop = make()
+    for state in states(loop.controller.model.arm, 0, 40):
+        loop.update(state)
+    normal, _ = loop.controller.surface
+    assert np.degrees(np.arccos(normal @ [0.1, 0.2, 1.0] / np.sqrt(1.05))) > 1.0
+    assert_same_bits(make)
+
+
+@native
+def test_an_arm_that_sticks_is_the_same_in_a_native_run():
+    """Set-valued friction at joints and contact, encoder steps, late and noisy motors and force."""
+
+    def build():
+        model = slider_model()
+        q, v = state_on(model, 0)
+        plant = Plant(
+            ConstrainedArm(model.arm.twin(), model.constraint),
+            T / 2,
+            friction=JointFriction(0.2, 0.1, static=[0.3, 0.25, 0.2], sticks=True),
+            contact_friction=0.1,
+        )
+        hardware = SimulatedArm(
+            plant,
+            q,
+            0.05 * v,
+            period=T,
+            sensor=ForceSensor(noise=0.3, delay=2, seed=5),
+            encoders=Encoders([1e-4, 2e-4, 0.0], "filtered", 100.0),
+            motors=Motors([0.01, 0.0, 0.02], 2, seed=3),
+        )
+        return loop_of(Law.HYBRID, model), hardware
+
+    loop, hardware = build()
+    runner = Runner(loop, hardware)
+    runner.open()
+    rows = []
+    for _ in range(500):
+        tick = runner.step()
+        rows.append(np.concatenate([tick.report.effort, hardware.truth.q, tick.state.q]))
+    loop, hardware = build()
+    Runner(loop, hardware).open()
+    c = NativeSimulation(loop, hardware).run(500).columns
+    np.testing.assert_array_equal(np.hstack([c.effort, c.q, c.measured_q]), rows)
 
 
 @native
@@ -225,6 +318,39 @@ def test_noise_delay_friction_and_substeps_are_the_same_in_a_native_run():
     np.testing.assert_array_equal(np.concatenate(halves), efforts)
 
 
+def run_with_a_load(engine, mass):
+    """Efforts of 400 ticks; the arm takes up a load after half of them, while it moves."""
+    model = slider_model()
+    q, v = state_on(model, 0)
+    plant = Plant(ConstrainedArm(model.arm.twin(), model.constraint), T)
+    loop, hardware = loop_of(Law.HYBRID, model), SimulatedArm(plant, q, v, period=T)
+    runner = Runner(loop, hardware)
+    runner.open()
+    if engine == "C++":
+        simulation = NativeSimulation(loop, hardware)
+        halves = [simulation.run(200).columns.effort.copy()]
+        model.arm.set_payload("link_3", mass, [0.05, 0.0, 0.0])
+        return np.concatenate([*halves, simulation.run(200).columns.effort])
+    use_engine(loop, engine)
+    efforts = []
+    for i in range(400):
+        if i == 200:
+            model.arm.set_payload("link_3", mass, [0.05, 0.0, 0.0])
+        efforts.append(runner.step().report.effort.copy())
+    return np.array(efforts)
+
+
+@native
+@pytest.mark.parametrize("engine", [NATIVE, "C++"])
+def test_a_live_load_reaches_the_native_loop(engine):
+    """The library in a Python loop, and plant and loop in C++: as numba, to the last bit."""
+    expected = run_with_a_load(NUMBA, 2.0)
+    np.testing.assert_array_equal(run_with_a_load(engine, 2.0), expected)
+    without = run_with_a_load(engine, 0.0)
+    np.testing.assert_array_equal(without[:200], expected[:200])
+    assert np.abs(without[200:] - expected[200:]).max() > 0.1
+
+
 @native
 @pytest.mark.parametrize("name", RUNS)
 def test_golden_runs_by_the_library(name, monkeypatch):
@@ -234,7 +360,7 @@ def test_golden_runs_by_the_library(name, monkeypatch):
 
     def by_library(self, *arguments, **more):
         plain(self, *arguments, **more)
-        use_engine(self, NATIVE)
+        use_engine(self, NATIVE, python_too=True)
 
     monkeypatch.setattr(ControlLoop, "__init__", by_library)
     found = RUNS[name]()
@@ -303,6 +429,36 @@ def test_a_constraint_by_hand_is_refused_with_a_message():
     model = ConstrainedArm(robot, KINDS["own"]("tip", "link_2"), Coordinates.of_joints(["joint_1"]))
     with pytest.raises(InvalidValue, match=r"cannot run without Python: the constraint is comp"):
         NativeLoop(loop_of(Law.PIDC, model))
+    with pytest.raises(InvalidValue, match=r"cannot run without Python: the constraint is comp"):
+        use_engine(loop_of(Law.PIDC, model), NATIVE)
+
+
+@native
+def test_a_constraint_by_hand_runs_on_numba_where_the_engine_is_chosen_by_itself(capsys):
+    robot = ARMS["3R"][0]()
+    model = ConstrainedArm(robot, KINDS["own"]("tip", "link_2"), Coordinates.of_joints(["joint_1"]))
+    loop = loop_of(Law.PIDC, model)
+    assert use_engine(loop, "auto") == NUMBA
+    assert "the constraint is computed in Python" in capsys.readouterr().err
+    loop.update(RawState(np.zeros(3), np.zeros(3), 0.0))
+
+
+@native
+def test_a_native_loop_takes_no_reference_that_python_computes():
+    class Ramp(Reference):
+        size = 2
+
+        def at(self, time):
+            return ReferencePoint(np.full(2, time), np.ones(2), np.zeros(2))
+
+    loop = loop_of(Law.PIDC, slider_model())
+    use_engine(loop, NATIVE)
+    old = loop.reference
+    with pytest.raises(InvalidValue, match="runs without Python, and a Ramp has no table"):
+        loop.set_reference(Ramp())
+    assert loop.reference is old
+    use_engine(loop, NUMBA)
+    loop.set_reference(Ramp())
 
 
 def test_without_a_compiler_everything_runs_on_numba(monkeypatch, tmp_path, capsys):
@@ -432,6 +588,25 @@ def test_the_address_of_a_call_stays():
         loop.update(RawState(np.zeros(arm.n), np.zeros(arm.n), i * T))
     assert loop.tick._call.address == address
     assert ctypes.c_double.from_address(address).value == 2 * T
+
+
+@native
+def test_a_long_reference_is_taken_without_a_new_frame_in_the_ticking_thread():
+    """Arrays and frame are those that were made ready by whoever decided."""
+    loops = [loop_of(Law.PIDC, slider_model()) for _ in range(2)]
+    use_engine(loops[1], NATIVE)
+    q, v = state_on(loops[0].controller.model, 0)
+    long = Waypoints(np.arange(300.0), np.zeros((300, 2)), np.zeros((300, 2)))
+    loops[1].make_room(long)
+    ready = loops[1].tick._prepared[0]
+    efforts = []
+    for i in range(20):
+        for loop in loops:
+            if i == 10:
+                loop.set_reference(long)
+            efforts.append(loop.update(RawState(q, v, i * T)).effort.copy())
+    assert loops[1].tick._call is ready
+    np.testing.assert_array_equal(efforts[::2], efforts[1::2])
 
 
 @native

@@ -14,7 +14,12 @@ from projected_control.control import MotionController, MotionGains
 from projected_control.control.activation import CannotStart, require_near
 from projected_control.control.guard import Action, Event
 from projected_control.control.loop import ControlLoop
-from projected_control.control.references import Constant, Waypoints
+from projected_control.control.references import (
+    Constant,
+    Reference,
+    ReferencePoint,
+    Waypoints,
+)
 from projected_control.control.state import RawState
 from projected_control.errors import InvalidValue
 from projected_control.model.arm import Arm
@@ -28,6 +33,8 @@ from projected_control.model.rotations import (
     rotation_vector,
     turn_between,
 )
+from projected_control.settings import build
+from projected_control.settings.nodes import MotionControllerSettings
 from projected_control.simulation import start_of
 
 TIP = "end_7"
@@ -184,6 +191,50 @@ def test_a_moving_reference_is_followed():
     assert (turning(seven_joints(), end[:7]) * expected.inv()).magnitude() < 1e-6
 
 
+class Turning(Reference):
+    """The tip turns evenly, and keeps its height."""
+
+    size = 4
+
+    def __init__(self, omega, height):
+        self._omega, self._height = np.asarray(omega), height
+
+    def at(self, time):
+        value = np.array([*self._omega * time, self._height])
+        return ReferencePoint(value, np.array([*self._omega, 0.0]), np.zeros(4))
+
+
+@pytest.mark.parametrize("size", [1e-2, 1e-3])
+def test_small_errors_about_a_turning_reference_obey_the_linear_equation(size):
+    """ė = e_ω + ω_d × e, ė_ω = −G_D e_ω − G_P e, but for the error's square; here at 4 rad/s."""
+    arm = seven_joints()
+    zero = arm.update(HOME, np.zeros(7)).frame(TIP)
+    theta = [*Coordinate.orientation(TIP, zero.rotation), Coordinate.position(TIP, "z")]
+    held = ConstrainedArm(arm, None, Coordinates(theta))
+    controller = MotionController(held, MotionGains([100.0, 64.0, 36.0, 64.0], [20, 12, 10, 16]))
+    omega = np.array([3.0, -2.0, 1.7])
+    at = held.evaluate(HOME, np.zeros(7))
+    away = np.linalg.pinv(at.J_theta) @ np.array([0.3, 0.8, -0.5, 0.0])
+    q = HOME + size * away
+    at = held.evaluate(q, np.zeros(7))
+    e_0 = -at.theta[:3]  # log(R_dᵀ…) at time zero, where R_d is the zero
+    v = np.linalg.pinv(at.J_theta) @ np.array([*omega, 0.0])
+    seconds = 0.15
+    _, error = follow(controller, q, v, Turning(omega, zero.position[2]), seconds)
+    G_P, G_D, _ = controller.gains.array(4)
+    spin = np.cross(np.eye(3), omega)  # ω ×
+    np.testing.assert_allclose(spin @ e_0, np.cross(omega, e_0), atol=1e-15)
+    system = np.zeros((6, 6))
+    system[:3, 3:], system[3:, :3], system[3:, 3:] = np.eye(3), -np.diag(G_P[:3]), -np.diag(G_D[:3])
+    without = expm(seconds * system) @ [*e_0, 0.0, 0.0, 0.0]
+    system[:3, :3] = spin
+    expected = expm(seconds * system) @ [*e_0, 0.0, 0.0, 0.0]
+    found = np.concatenate([error[0, :3], error[1, :3]])
+    np.testing.assert_allclose(found[:3], expected[:3], atol=3.0 * size**2 + 1e-8)
+    np.testing.assert_allclose(found[3:], expected[3:], atol=30.0 * size**2 + 1e-7)
+    assert np.abs(without[:3] - expected[:3]).max() > 0.1 * size  # the term is there
+
+
 def test_errors_near_half_a_turn_are_refused():
     """A reference 3.1 rad away is no place to go to: no start there, and a loop brakes."""
     controller = CONTROLLERS["one gain"]
@@ -223,3 +274,45 @@ def test_names_in_parameter_files():
             Coordinates([coordinate_named(name, arm, Settings()) for name in wrong])
     with pytest.raises(InvalidValue, match="must be a rotation matrix"):
         Coordinate.orientation(TIP, 2.0 * np.eye(3))
+
+
+def own_settings(**more):
+    return MotionControllerSettings.of(
+        {
+            "robot_description": random_urdf(3, 7),
+            "constraint.kind": "none",
+            "coordinates": ["grip.rx", "grip.ry", "grip.rz", f"{TIP}.z"],
+            "coordinate.names": ["grip"],
+            "coordinate.grip.kind": "orientation",
+            "coordinate.grip.frame": TIP,
+            **more,
+        }
+    )
+
+
+def test_where_an_orientation_counts_from_is_a_parameter():
+    """coordinate.NAME.zero, roll, pitch and yaw: the value is log(R zeroᵀ)."""
+    angles = [0.4, -0.7, 1.1]
+    model = build.build_model(own_settings(**{"coordinate.grip.zero": angles}))
+    assert model.coordinates.names == ("grip.rx", "grip.ry", "grip.rz", f"{TIP}.z")
+    R = turning(seven_joints(), HOME)
+    expected = R * Rotation.from_euler("xyz", angles).inv()
+    found = Rotation.from_rotvec(model.evaluate(HOME, np.zeros(7)).theta[:3])
+    assert (found * expected.inv()).magnitude() < 1e-12
+    plain = build.build_model(own_settings()).evaluate(HOME, np.zeros(7)).theta[:3]
+    np.testing.assert_allclose(plain, R.as_rotvec(), atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"coordinate.grip.zero": [0.1, 0.2]}, r"coordinate.grip.zero"),
+        ({"coordinate.grip.frame": ""}, "needs coordinate.grip.frame"),
+        ({"coordinates": ["grip"]}, "there are three: grip.rx, grip.ry, grip.rz"),
+        ({"coordinate.grip.kind": "tilt"}, "there are three: grip.rx, grip.ry, grip.rz"),
+        ({"coordinates": ["grip.rx", "grip.ry"]}, "in this order"),
+    ],
+)
+def test_an_orientation_that_is_not_whole_is_refused(given, message):
+    with pytest.raises(InvalidValue, match=message):
+        build.build_model(own_settings(**given))

@@ -59,6 +59,17 @@ def test_shared_files(wheel):
                 assert f"{DATA}/share/projected_control/{relative}" in files
 
 
+def test_sources_of_the_native_loop(wheel):
+    """It is built where it runs: all of its C++, and what other environments are asked with."""
+    files = set(wheel.namelist())
+    folder = ROOT / "projected_control" / "native" / "cpp"
+    sources = [path for path in folder.rglob("*") if path.is_file()]
+    assert len(sources) >= 5
+    missing = [p.name for p in sources if p.relative_to(ROOT).as_posix() not in files]
+    assert not missing
+    assert {f"projected_control/apps/bench/{name}_peer.py" for name in ("placo", "tsid")} <= files
+
+
 def test_executables(wheel):
     entry_points = configparser.ConfigParser()
     entry_points.read_string(wheel.read(f"{INFO}/entry_points.txt").decode())

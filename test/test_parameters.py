@@ -40,8 +40,11 @@ from projected_control.settings.nodes import (
 
 ROOT = Path(__file__).parents[1]
 ARMS = sorted(
-    path for path in (ROOT / "config").glob("*.yaml") if path.name != choices.CONTROLLERS_FILE
+    path
+    for path in (ROOT / "config").glob("*.yaml")
+    if path.name not in (choices.CONTROLLERS_FILE, "rough.yaml")
 )
+"""Rough arms are said on top of another file."""
 PRESETS = sorted((ROOT / "config" / "presets").glob("*.yaml"))
 FILES = [*ARMS, *PRESETS]
 

@@ -14,6 +14,7 @@ from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.constraints import LoopClosure
 from projected_control.model.inverse_dynamics import inverse_dynamics
 from projected_control.native.toolchain import cache_folder
+from projected_control.simulation import assemble
 
 
 def placo_python():
@@ -70,3 +71,27 @@ def test_torques_of_a_five_bar_are_placos(tmp_path, speed):
     qdd, tau = (np.array([found[key][name] for name in arm.joint_names]) for key in ("qdd", "tau"))
     np.testing.assert_allclose(qdd, acceleration, rtol=1e-5, atol=1e-8)
     np.testing.assert_allclose(tau, ours.effort, rtol=1e-5, atol=1e-8)
+
+
+def examples():
+    """Descriptions of placo's own examples, in a checkout of them: the wheel brings none."""
+    folder = os.environ.get("PLACO_EXAMPLES", "")
+    return sorted(Path(folder).rglob("robot.urdf")) if folder else []
+
+
+@pytest.mark.skipif(not examples(), reason="name a checkout of placo-examples in PLACO_EXAMPLES")
+def test_placos_own_descriptions_are_loaded():
+    """Ten in November 2026, its planar closed chain among them, which closes and moves."""
+    arms = {path.parent.name: Arm.from_urdf(path) for path in examples()}
+    assert len(arms) >= 9
+    planar = Arm.from_urdf(
+        next(path for path in examples() if path.parent.name == "planar-2dof"),
+        passive=("passive1", "passive2"),
+    )
+    closed = LoopClosure("closing_effector_1", "closing_effector_2", plane_normal=[1.0, 0.0, 0.0])
+    model = ConstrainedArm(planar, closed)
+    at = model.evaluate(assemble(planar, closed, np.zeros(4)), np.zeros(4))
+    assert np.abs(at.residual).max() < 1e-12
+    found = inverse_dynamics(model, planar.q, np.zeros(4), at.P @ np.array([1.0, 0.0, 2.0, 0.0]))
+    assert np.abs(found.effort[[0, 2]]).min() > 0.01
+    assert (found.effort[[1, 3]] == 0.0).all()

@@ -25,7 +25,7 @@ from projected_control.model.frame_terms import FRAMES
 from projected_control.model.motion_tables import MOTION
 from projected_control.model.projection import SVD
 from projected_control.model.scalar_functions import TABLE
-from projected_control.simulation.plant_kernels import PLANT
+from projected_control.simulation.plant_terms import PLANT
 from projected_control.workspace import BYTES_PER_NUMBER, Layout, Part
 
 Array = NDArray[np.float64]
@@ -104,7 +104,7 @@ def test_views_alias_the_array():
 
 
 @pytest.mark.parametrize("name", LAYOUTS)
-@given(numbers=st.lists(st.integers(0, 8), min_size=4, max_size=4))
+@given(numbers=st.lists(st.integers(0, 8), min_size=5, max_size=5))
 def test_offsets_are_where_the_views_are(name, numbers):
     """The parts of every workspace of the package: pointers, and no number left out or shared."""
     layout = LAYOUTS[name]

@@ -25,9 +25,12 @@ examples:
   projected-control reproduce all            the papers' tables and figures, on one page
   projected-control reproduce table2 --json  only the numbers, as one JSON object
   projected-control check my_arm.yaml        whether settings make sense, before anything moves
+  projected-control identify my_arm.yaml --record motion.npz      friction and payload
+  projected-control fit plane guided.csv     where a table is, from a motion guided by hand
   projected-control doctor                   what this computer allows, and what to do
   projected-control bench tick               how long one tick of the loop takes on this computer
   projected-control export                   the kernels as a C library without Python
+  projected-control plugin                   the plugins for ros2_control, built and installed
   projected-control reproduce --help         what each subcommand takes, with examples
 
 exit status: 0 done; 1 checked and found wanting; 2 refused, the reason on standard error; 130

@@ -20,11 +20,16 @@ class PortKind:
         title: What it is, in words.
         factory: ``module:function``, loaded when it is needed, so that naming a kind needs no ROS.
             It is called with the controller node, its node for topics, and the control loop.
+        needs_watchdog: Whether a watchdog makes sense, to end a torque when the node dies; else the
+            arm's side does something about it by itself.
+        needs_limits: Whether the arm is a real one, that does not move without limits.
     """
 
     name: str
     title: str
     factory: str
+    needs_watchdog: bool = True
+    needs_limits: bool = False
 
     def make(self, node: Any, side: Any, loop: Any) -> Port:
         """A port for a controller node, not open yet."""
@@ -47,5 +52,15 @@ PORTS.add(
         "ros2_control",
         "controllers of ros2_control, which are found, checked and switched",
         "projected_control.ros.ros2_control_port:make_port",
+        needs_limits=True,
+    )
+)
+PORTS.add(
+    PortKind(
+        "plugin",
+        "our plugin in the controller manager, which makes the ticks there",
+        "projected_control.ros.plugin_port:make_port",
+        needs_watchdog=False,
+        needs_limits=True,
     )
 )

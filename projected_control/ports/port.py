@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +28,12 @@ class Port(ABC):
             known. Known once the port is open.
         stamp_ns: Time of the last state by the arm's own clock [ns].
         wrench_frame: In whose axes the wrench of a state is; `WORLD` for the world's.
+        commands: Topic on which nobody but us may command the arm; empty where there is none.
+        disturbed: What somebody else commanded there, which ended the run; empty for nothing.
+        elsewhere: Whether the ticks are made at the arm: what is read was answered there already,
+            and nothing is written.
+        report_rate: How often `read` gives a state, where that is not every period [Hz].
+        refusal: Why the arm's side refused a change; empty where it did not.
     """
 
     waits: bool = False
@@ -33,6 +41,11 @@ class Port(ABC):
     delay: int = 0
     stamp_ns: int = 0
     wrench_frame: str = WORLD
+    commands: str = ""
+    disturbed: str = ""
+    elsewhere: bool = False
+    report_rate: float | None = None
+    refusal: str = ""
 
     @abstractmethod
     def open(self) -> RawState:
@@ -55,6 +68,35 @@ class Port(ABC):
 
     def interrupt(self) -> None:
         """Make a `read` that waits come back; from any thread."""
+
+    def wake(self) -> None:
+        """Make a `read` that waits look for changes, where ticks are made elsewhere."""
+
+    def beat(self) -> None:
+        """The deciding side lives; called now and then by whoever decides."""
+
+    def adopt(self, settings: Any) -> None:
+        """Other settings of the controller hold from now on."""
+
+    def measured_delay(self) -> int | None:
+        """Samples from an effort to its effect as they were measured; None for no measurement."""
+        return None
+
+    @property
+    def delay_counts(self) -> bool:
+        """Whether that measurement is one to go by."""
+        return False
+
+    def cycles(self) -> Sequence[tuple[float, int]]:
+        """Of ticks made elsewhere since the last reading: stamps [s] and durations [ns]."""
+        return ()
+
+    def missing(self, silent: float) -> str:
+        """In words, what it means that nothing was heard for so long [s]."""
+        return (
+            f"no joint state for {silent:.2f} s: the arm or its driver has stopped, or this "
+            "computer was too busy to deliver them"
+        )
 
     def counters(self) -> dict[str, int]:
         """What only this port can count, by name, for summaries."""

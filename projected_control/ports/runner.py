@@ -81,6 +81,7 @@ class Runner:
     def hand_over(self, change: Change) -> None:
         """Have a change made between two ticks."""
         self._changes.append(change)
+        self.port.wake()
 
     def open(self, prepare: Callable[[ControlLoop, Port], None] | None = None) -> None:
         """Open the port and get everything ready for the first tick, without a bump.
@@ -107,6 +108,8 @@ class Runner:
         """One turn: read, answer, write, count. None where the arm gave no state."""
         state = self.port.read()
         if state is None:
+            if self._changes and self.port.elsewhere:
+                self._make_changes()
             self._wait()
             return None
         begin = state.received or perf_counter_ns()
@@ -117,13 +120,22 @@ class Runner:
             self._turn_axes()
         self.report = report = self.loop.update(state)
         self.port.write(report.effort)
-        self.statistics.count(state.stamp, perf_counter_ns() - begin)
+        self._count(state.stamp, perf_counter_ns() - begin)
         if report.events & _FINAL and not self.lost:
             self.lost = self._reason_to_end(report.events)
         tick = Tick(state, report, self.loop.controller, self.loop.multipliers)
         for listener in self._listeners:
             listener.ticked(tick)
         return tick
+
+    def _count(self, stamp: float, took_ns: int) -> None:
+        if not self.port.elsewhere:
+            self.statistics.count(stamp, took_ns)
+            return
+        for each, took in self.port.cycles():
+            self.statistics.count(each, took)
+        if self.port.refusal:
+            self.refused = self.port.refusal
 
     def run(self, ticks: int, observe: Callable[[int, Tick], None] | None = None) -> Statistics:
         """Open the port, make this many turns as fast as the arm goes, and close it."""
@@ -147,9 +159,12 @@ class Runner:
         self.port.write(self.loop.guard.sent)
 
     def _make_changes(self) -> None:
+        time = self.time
+        if self.port.elsewhere:  # where time has gone on since the last state
+            time += max(monotonic() - self.port.heard, 0.0)
         while self._changes:
             try:
-                self._changes.popleft()(self.loop, self.time)
+                self._changes.popleft()(self.loop, time)
                 self.refused = ""
             except Exception as error:  # a change that cannot be made must not stop the arm
                 self.refused = str(error)
@@ -168,13 +183,11 @@ class Runner:
     def _wait(self) -> None:
         """No state: zeros where that means something, and the end where it lasts."""
         silent = monotonic() - self.port.heard
-        if not self.port.waits or (self._stale and silent > self.loop.guard.limits.stale_time):
+        acts = self._stale and not self.port.elsewhere
+        if not self.port.waits or (acts and silent > self.loop.guard.limits.stale_time):
             self._answer_silence()
         if self.port.waits and silent > self.lost_time:
-            self.lost = (
-                f"no joint state for {silent:.2f} s: the arm or its driver has stopped, or this "
-                "computer was too busy to deliver them"
-            )
+            self.lost = self.port.missing(silent)
         for listener in self._listeners:
             listener.waited()
 
@@ -198,6 +211,11 @@ class Runner:
     def _left_constraint(self) -> str:
         residual = np.linalg.norm(self.loop.controller.model.residual)
         limit = self.loop.guard.limits.residual
+        if self.loop.controller.surface_lost:
+            return (
+                "the arm has left its constraint: the plane that it follows is further from where "
+                "it should be than surface.angle or surface.distance allow"
+            )
         return (
             f"the arm has left its constraint: ‖Φ‖ = {residual:.4g} m, allowed are {limit:g} m "
             "(limits.residual)"

@@ -11,7 +11,8 @@ from projected_control.errors import InvalidValue
 from projected_control.model.linalg import matvec
 from projected_control.ports.port import Port
 from projected_control.simulation.plant import Plant, PlantState
-from projected_control.simulation.sensors import ForceSensor
+from projected_control.simulation.plant_sensing import drive_motors, sense_joints
+from projected_control.simulation.sensors import Encoders, ForceSensor, Motors
 
 Array = NDArray[np.float64]
 
@@ -27,6 +28,8 @@ class SimulatedArm(Port):
         sensor: What measures the constraint force; an ideal one unless given.
         measures_force: False for an arm without a force sensor.
         frame: Where the sensor sits; the constraint's own frame unless given.
+        encoders: What measures positions and velocities; ideal ones unless given.
+        motors: What gives the efforts; ideal ones unless given.
 
     Attributes:
         basis: W at the sensor, 6 × m, where it is the same for every q; else None.
@@ -43,6 +46,8 @@ class SimulatedArm(Port):
         sensor: ForceSensor | None = None,
         measures_force: bool = True,
         frame: str | None = None,
+        encoders: Encoders | None = None,
+        motors: Motors | None = None,
     ) -> None:
         self.plant = plant
         self.sensor = (sensor or ForceSensor()) if measures_force else None
@@ -60,7 +65,36 @@ class SimulatedArm(Port):
                 f"the loop's period must be a whole number of integration steps, got {period:g} s "
                 f"with steps of {plant.step_size:g} s"
             )
+        self.period = self.substeps * plant.step_size
+        self.motors = motors or Motors()
+        self.encoders = encoders or Encoders()
         self.truth: PlantState = plant.reset(*self._start)
+        self.reset()
+
+    @property
+    def encoders(self) -> Encoders:
+        """What measures positions and velocities; may be changed between two ticks."""
+        return self._encoders
+
+    @encoders.setter
+    def encoders(self, encoders: Encoders) -> None:
+        n, terms = self.plant.model.n, self.plant.terms
+        terms.resolution[:] = _each("encoder resolution", encoders.resolution, n)
+        terms.rate_filter[:] = encoders.rate_filter(self.period)
+        self._encoders = encoders
+
+    @property
+    def motors(self) -> Motors:
+        """What gives the efforts; may be changed between two ticks."""
+        return self._motors
+
+    @motors.setter
+    def motors(self, motors: Motors) -> None:
+        _each("motor noise", motors.noise, self.plant.model.n)
+        self.plant.make_room(wait=motors.delay)
+        self.plant.terms.commands[:] = self.plant.terms.commanded[0] = 0.0
+        self.plant.terms.motor_noise[:] = 0.0
+        self._motors = motors
 
     def open(self) -> RawState:
         self.reset()
@@ -73,10 +107,16 @@ class SimulatedArm(Port):
         self.truth = self.plant.reset(*self._start)
         if self.sensor is not None:
             self.sensor.reset()
+        self.motors.reset()
+        terms = self.plant.terms
+        terms.read_before[0] = terms.commanded[0] = 0.0
 
     def read(self) -> RawState:
         self.truth = state = self.plant.state
-        return RawState(state.q, state.v, state.time, self._measure(state))
+        plant, model = self.plant, self.plant.model.arguments
+        sense_joints(plant.sizes, plant.work, model.state, model.sizes)
+        q, v = plant.terms.measured_q.copy(), plant.terms.measured_v.copy()
+        return RawState(q, v, state.time, self._measure(state))
 
     @property
     def measures(self) -> bool:
@@ -92,12 +132,21 @@ class SimulatedArm(Port):
         if self.basis is not None:
             wrench = np.empty(6)
             matvec(self.basis, multipliers, wrench)  # as kernels do: the same to the last bit
-            return wrench
-        return model.constraint.wrench(model.arm, self.frame, multipliers)
+        else:
+            wrench = model.constraint.wrench(model.arm, self.frame, multipliers)
+        wrench[:3] -= self.plant.terms.contact_force  # friction passes through the sensor too
+        return wrench
 
     def write(self, effort: Array) -> None:
+        plant, motors = self.plant, self.motors
+        if motors.noisy:
+            plant.terms.motor_noise[:] = motors.draw(1, plant.model.n)[0]
+        plant.apply(effort)  # refuses what is not finite
+        drive_motors(
+            plant.sizes, plant.work, plant.terms.effort.copy(), plant.model.arguments.sizes
+        )
         for _ in range(self.substeps):
-            self.plant.step(effort)
+            plant.step()
 
     def hold(self, effort: Array) -> None:
         """Apply an effort while brakes hold the arm: forces answer, but time stands still."""
@@ -105,3 +154,11 @@ class SimulatedArm(Port):
 
     def close(self) -> None:
         """Nothing holds the simulated arm."""
+
+
+def _each(name: str, values: ArrayLike, n: int) -> Array:
+    """One number per joint, from that or from one for all."""
+    numbers = np.atleast_1d(np.asarray(values, dtype=np.float64))
+    if numbers.shape not in ((1,), (n,)):
+        raise InvalidValue(f"{name} must be one number or {n}, one per joint, got {numbers.size}")
+    return np.array(np.broadcast_to(numbers, (n,)))

@@ -1,4 +1,4 @@
-"""Taring a force sensor: what it shows of itself, measured where nothing is in contact."""
+"""Taring: what a sensor, or an observer in its place, shows where nothing is in contact."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projected_control.control.force_source import WORLD, ForceSource
-from projected_control.control.loop import ControlLoop
+from projected_control.control.loop import ControlLoop, Tick
 from projected_control.control.state import RawState
 from projected_control.errors import ProjectedControlError
 from projected_control.ports.port import Port
+from projected_control.ports.runner import Runner
 
 Array = NDArray[np.float64]
 
@@ -54,6 +55,38 @@ def measure_tare(loop: ControlLoop, port: Port, samples: int = SAMPLES) -> Array
     finally:
         port.close()
     return np.asarray(np.mean(wrenches, axis=0) - tool_wrench(loop, q, axes))
+
+
+def measure_effort_tare(loop: ControlLoop, port: Port, seconds: float = 4.0) -> Array:
+    """F₀: joint efforts that a momentum observer takes for a force without contact, n [N·m or N].
+
+    Wrong masses and friction make them. The arm moves as the loop has it: near the contact, without
+    touching it, slowly to and fro, so that friction shows both its signs and has no mean.
+
+    Args:
+        loop: Moves the arm freely; its force source is the momentum.
+        port: Not open yet; closed afterwards.
+        seconds: How long; the first quarter does not count [s].
+
+    Raises:
+        ProjectedControlError: Where the loop does not observe the momentum, or the arm is lost.
+    """
+    source = loop.force_source
+    if source.name != "momentum" and not source.observes:
+        raise ProjectedControlError(
+            "efforts are tared with the momentum observer: give the loop the force source momentum"
+        )
+    estimate = source.estimate if source.name == "momentum" else source.terms.disturbance
+    ticks, seen = round(seconds / loop.controller.period), list[Array]()
+
+    def observe(tick: int, _: Tick) -> None:
+        if tick >= ticks // 4:
+            seen.append(estimate.copy())
+
+    statistics = Runner(loop, port).run(ticks, observe)
+    if not seen or statistics.lost:
+        raise ProjectedControlError(f"the arm was lost while it was tared: {statistics.lost}")
+    return np.asarray(-np.mean(seen, axis=0))
 
 
 def tool_wrench(loop: ControlLoop, q: Array, axes: str) -> Array:

@@ -31,6 +31,8 @@ ADVICE = {
     "REFERENCE_JUMPED": "send a reference that begins where the arm is (~/reference, or "
     "reference.kind hold)",
     "FORCE_STALE": "no wrench came for limits.force_time; look at the sensor and its driver",
+    "COMMANDER_SILENT": "the node that commands the plugin has died or hangs; start it again, and "
+    "it takes over where the arm is",
     "STATE_NOT_FINITE": "look at the arm's driver",
     "TIME_WENT_BACK": "look at the clocks, and whether two drivers send joint states",
     "STATE_FROZEN": "the arm's driver repeats the same positions, or brakes hold the arm",

@@ -11,7 +11,6 @@ from projected_control.control.loop import ControlLoop
 from projected_control.model.dynamics import condition_numbers
 from projected_control.ports.runner import Runner
 from projected_control.ros.lifecycle import ERROR, OK, WARN, Status
-from projected_control.ros.topics_port import TopicsPort
 
 RECENT = 2000
 """Ticks that the diagnostics look back on; to sort more would keep the loop waiting."""
@@ -46,7 +45,7 @@ def controller_status(loop: ControlLoop | None, runner: Runner | None) -> Status
         "condition number of M_c": _condition_number(model.M.copy(), model.P.copy()),
         "coordinate independence": float(controller.margins[0]),
         "force from": "none" if controller.force is None else loop.force_source.name,
-        "delay (samples)": port.echo.quantile(0.9) if isinstance(port, TopicsPort) else None,
+        "delay (samples)": port.measured_delay(),
         **summary["events"],
     }
     if model.arm.passive:

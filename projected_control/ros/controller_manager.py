@@ -7,7 +7,7 @@ controller manager; only this class needs ROS.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 ZEROING = "effort_controllers/JointGroupEffortController"
 FORWARDING = "forward_command_controller/ForwardCommandController"
+PLUGIN = "projected_control/ProjectedController"
+"""Our own, which makes the ticks itself."""
+
 EFFORT_CONTROLLERS = (ZEROING, FORWARDING)
 """Types that take efforts as a Float64MultiArray on ~/commands, the better one first.
 
@@ -29,6 +32,10 @@ WRENCH_BROADCASTER = "force_torque_sensor_broadcaster/ForceTorqueSensorBroadcast
 
 STRICT = 2
 """SwitchController's strictness: all of the switch or nothing of it."""
+
+
+WHILE_SECONDS = 0.02
+"""How often something else may be done while an answer is awaited [s]."""
 
 
 class CannotEngage(ProjectedControlError):
@@ -97,18 +104,26 @@ class Plan(NamedTuple):
         return f"{self.effort_controller}/commands"
 
 
-def plan(controllers: Sequence[LoadedController], joints: Sequence[str], name: str = "") -> Plan:
+def plan(
+    controllers: Sequence[LoadedController],
+    joints: Sequence[str],
+    name: str = "",
+    types: Sequence[str] = EFFORT_CONTROLLERS,
+) -> Plan:
     """Find the controller that carries torques to these joints, and what stands in its way.
 
     Args:
         controllers: All there are.
         joints: With a motor.
         name: Name of the effort controller; empty for the one that fits.
+        types: Of controllers that will do, the best first.
 
     Raises:
         CannotEngage: Where there is none, or no broadcaster of joint states.
     """
-    chosen = _named(controllers, name, joints) if name else _fitting(controllers, joints)
+    chosen = (
+        _named(controllers, name, joints, types) if name else _fitting(controllers, joints, types)
+    )
     if not any(c.type == STATE_BROADCASTER and c.active for c in controllers):
         raise CannotEngage(
             "no joint_state_broadcaster is active, so nobody would see the arm; spawn one"
@@ -125,7 +140,7 @@ def plan(controllers: Sequence[LoadedController], joints: Sequence[str], name: s
     return Plan(
         chosen.name,
         _effort_joints(chosen.interfaces),
-        chosen.type == ZEROING,
+        chosen.type != FORWARDING,
         () if chosen.active else (chosen.name,),
         in_the_way,
         next((f"{c.name}/wrench" for c in controllers if c.type == WRENCH_BROADCASTER), ""),
@@ -133,32 +148,37 @@ def plan(controllers: Sequence[LoadedController], joints: Sequence[str], name: s
 
 
 def _named(
-    controllers: Sequence[LoadedController], name: str, joints: Sequence[str]
+    controllers: Sequence[LoadedController],
+    name: str,
+    joints: Sequence[str],
+    types: Sequence[str],
 ) -> LoadedController:
     found = next((c for c in controllers if c.name == name), None)
     if found is None:
         raise CannotEngage(f"there is no controller {name}; {_those(controllers)}")
-    if wrong := _wrong_with(found, joints):
+    if wrong := _wrong_with(found, joints, types):
         raise CannotEngage(f"{name} cannot carry torques: {wrong}")
     return found
 
 
-def _fitting(controllers: Sequence[LoadedController], joints: Sequence[str]) -> LoadedController:
-    candidates = [c for c in controllers if c.type in EFFORT_CONTROLLERS]
-    fitting = [c for c in candidates if not _wrong_with(c, joints)]
+def _fitting(
+    controllers: Sequence[LoadedController], joints: Sequence[str], types: Sequence[str]
+) -> LoadedController:
+    candidates = [c for c in controllers if c.type in types]
+    fitting = [c for c in candidates if not _wrong_with(c, joints, types)]
     if not fitting:
-        reasons = "; ".join(f"{c.name}: {_wrong_with(c, joints)}" for c in candidates)
+        reasons = "; ".join(f"{c.name}: {_wrong_with(c, joints, types)}" for c in candidates)
         raise CannotEngage(
             f"no controller carries torques to {', '.join(joints)} "
-            f"({reasons or _those(controllers)}); load a {ZEROING} for these joints"
+            f"({reasons or _those(controllers)}); load a {types[0]} for these joints"
         )
-    return min(fitting, key=lambda c: (EFFORT_CONTROLLERS.index(c.type), not c.active))
+    return min(fitting, key=lambda c: (types.index(c.type), not c.active))
 
 
-def _wrong_with(controller: LoadedController, joints: Sequence[str]) -> str:
+def _wrong_with(controller: LoadedController, joints: Sequence[str], types: Sequence[str]) -> str:
     """Why a controller cannot carry torques to these joints; nothing if it can."""
-    if controller.type not in EFFORT_CONTROLLERS:
-        return f"it is a {controller.type}, not one of {', '.join(EFFORT_CONTROLLERS)}"
+    if controller.type not in types:
+        return f"it is a {controller.type}, not one of {', '.join(types)}"
     if controller.state not in ("inactive", "active"):
         return f"it is {controller.state}"
     other = [i for i in controller.interfaces if not i.endswith("/effort")]
@@ -190,6 +210,9 @@ class ControllerManager:
         node: In no executor.
         name: Name of the controller manager.
         timeout: Timeout of a call [s].
+
+    Attributes:
+        meanwhile: Called every few milliseconds while an answer is awaited.
     """
 
     def __init__(self, node: Node, name: str = "controller_manager", timeout: float = 5.0) -> None:
@@ -211,6 +234,7 @@ class ControllerManager:
         self._executor = SingleThreadedExecutor(context=node.context)
         self._executor.add_node(node)
         self._asked: tuple[Any, float] | None = None
+        self.meanwhile: Callable[[], None] = lambda: None
 
     def close(self) -> None:
         """Give back what was made."""
@@ -269,7 +293,10 @@ class ControllerManager:
                 f"ros2_control.manager ({self.name}) its name?"
             )
         future = client.call_async(request)
-        self._executor.spin_until_future_complete(future, timeout_sec=self.timeout)
+        give_up = monotonic() + self.timeout
+        while not future.done() and monotonic() < give_up:
+            self._executor.spin_until_future_complete(future, timeout_sec=WHILE_SECONDS)
+            self.meanwhile()
         if not future.done():
             client.remove_pending_request(future)
             raise CannotEngage(f"{client.srv_name} has not answered for {self.timeout:g} s")

@@ -25,14 +25,15 @@ from projected_control.ports.tare import measure_tare
 from projected_control.ros.console import GuardConsole
 from projected_control.ros.controller_diagnostics import controller_status
 from projected_control.ros.lifecycle import ManagedNode, Status
-from projected_control.ros.live_changes import allow_for_delay, prepare_change
+from projected_control.ros.listening_port import LOCKSTEP_PATIENCE, QUEUE
+from projected_control.ros.live_changes import allow_for_delay, prepare_change, refuse_elsewhere
 from projected_control.ros.loop_thread import LoopThread
 from projected_control.ros.markers import Markers
 from projected_control.ros.neighbours import Neighbours
 from projected_control.ros.parameters import is_live
 from projected_control.ros.state_topic import StateReporter
-from projected_control.ros.topics_port import LOCKSTEP_PATIENCE, QUEUE, TopicsPort
 from projected_control.ros.trajectories import reference_from_trajectory
+from projected_control.ros.trajectory_action import follow_trajectories
 from projected_control.ros.wait_set import side_node
 from projected_control.settings import build
 from projected_control.settings.nodes import ControllerSettings, ForceControllerSettings
@@ -46,8 +47,11 @@ Nodes hear of each other at once or, often, with the next announcement, which co
 LISTEN_SECONDS = 0.05
 """Period of checking the watchdog and of writing to the console [s]."""
 
-ECHOES = 300
-"""Echoes of efforts in the arm's states from which the delay counts as measured."""
+BEAT_SECONDS = 0.02
+"""Period of the signs of life to a loop that runs elsewhere [s]."""
+
+ALIVE_SECONDS = 0.1
+"""How long ago the thread that reads may have made its last turn, if it is alive [s]."""
 
 LARGEST_FORCE = 1e6
 """Largest force reference from the topic [N]; the parameter force.reference has the same bound."""
@@ -63,6 +67,7 @@ class ControllerNode(ManagedNode[ControllerSettings]):
         self._last_run: dict[str, Any] | None = None
         self._checks = 0
         self._born = monotonic()
+        self._life: Any = None
         super().__init__(kind)
         self._loop_node = side_node(self, "loop")
         self._neighbours = Neighbours(self, self._loop_node, self.settings.watchdog)
@@ -72,6 +77,7 @@ class ControllerNode(ManagedNode[ControllerSettings]):
         self._beats = self._loop_node.create_publisher(Header, f"{name}/heartbeat", QUEUE)
         self._states = self._loop_node.create_publisher(JointState, f"{name}/state", QUEUE)
         self._hear(JointTrajectory, "reference", self._on_reference)
+        self._trajectories = follow_trajectories(self)
         self.create_service(Trigger, "~/summary", self._on_summary)
         self._markers: Markers | None = None
         if self.settings.markers_rate:
@@ -79,6 +85,11 @@ class ControllerNode(ManagedNode[ControllerSettings]):
         if isinstance(self.settings, ForceControllerSettings):
             self._hear(Float64MultiArray, "force_reference", self._on_force_reference)
             self.create_service(Trigger, "~/tare", self._on_tare)
+
+    @property
+    def runner(self) -> Runner | None:
+        """What takes the arm through its ticks; None while inactive."""
+        return self._runner
 
     def _hear(self, kind: Any, topic: str, callback: Callable[[Any], None]) -> None:
         """Listen to one of the node's own topics."""
@@ -107,6 +118,8 @@ class ControllerNode(ManagedNode[ControllerSettings]):
 
     def activate(self) -> None:
         loop = self._require_loop()
+        if PORTS[self.settings.hardware].needs_limits:
+            require_limits(loop)
         port = self._make_port(loop)
         reporter = StateReporter(self._beats, self._states, loop, port, self.settings)
         reporter.warm_up()
@@ -123,6 +136,8 @@ class ControllerNode(ManagedNode[ControllerSettings]):
         if port.waits:
             self._thread = LoopThread(runner, reporter, self._console, self.look_now)
             self._thread.start()
+        if port.elsewhere:
+            self._life = self.create_timer(BEAT_SECONDS, self._show_life)
         self._say_active(loop)
 
     def _listeners(self, reporter: StateReporter) -> list[Any]:
@@ -132,11 +147,11 @@ class ControllerNode(ManagedNode[ControllerSettings]):
     def _make_port(self, loop: ControlLoop) -> Port:
         """The way to the arm; refused beside others who command it."""
         sleep(max(self._born + DISCOVERY_SECONDS - monotonic(), 0.0))
-        self._neighbours.require_watchdog(self.settings)
+        self._require_watchdog()
         port = PORTS[self.settings.hardware].make(self, self._loop_node, loop)
         try:
-            if isinstance(port, TopicsPort):
-                self._neighbours.refuse_others(port.wiring.commands, self.active)
+            if port.commands:
+                self._neighbours.refuse_others(port.commands, self.active)
             self._neighbours.refuse_namesake()
         except ProjectedControlError:
             port.close()
@@ -146,11 +161,9 @@ class ControllerNode(ManagedNode[ControllerSettings]):
     def _prepare(self, loop: ControlLoop, port: Port) -> None:
         """Get ready to start from where the arm is; raise where that cannot be."""
         model, settings = loop.controller.model, self.settings
-        if settings.hardware == "ros2_control":
-            require_limits(loop)
         require_start(loop, model.arm.q.copy(), settings.constraint.residual_tolerance)
         here = ReferencePoint(model.theta.copy(), *np.zeros((2, model.k)))
-        reference = build.build_reference(settings, here, 0.0)
+        reference = build.build_reference(settings, here, 0.0, model.arm.q.copy())
         require_near(loop, reference)
         loop.set_reference(reference)
         allow_for_delay(loop, port.delay)
@@ -162,7 +175,19 @@ class ControllerNode(ManagedNode[ControllerSettings]):
             f"{loop.controller.model.rank} of {loop.controller.model.n} directions constrained"
         )
 
+    def _show_life(self) -> None:
+        """Tell whoever runs the loop elsewhere that the executor and the reading thread live.
+
+        A timer of the executor does it, so that it ends with what it stands for.
+        """
+        runner, thread = self._runner, self._thread
+        if runner is not None and thread is not None and thread.alive(ALIVE_SECONDS):
+            runner.port.beat()
+
     def deactivate(self) -> None:
+        if self._life is not None:
+            self.destroy_timer(self._life)
+            self._life = None
         runner, self._runner = self._runner, None
         thread, self._thread = self._thread, None
         if thread is not None:
@@ -181,6 +206,8 @@ class ControllerNode(ManagedNode[ControllerSettings]):
             self._markers = None
 
     def destroy_node(self) -> None:
+        if self._trajectories is not None:
+            self._trajectories.destroy()
         self._loop_node.destroy_node()
         super().destroy_node()
 
@@ -190,15 +217,14 @@ class ControllerNode(ManagedNode[ControllerSettings]):
             return ""
         if runner.lost:
             port = runner.port
-            if isinstance(port, TopicsPort) and port.disturbed:
-                return self._neighbours.accuse(port.wiring.commands, port.disturbed)
+            if port.disturbed:
+                return self._neighbours.accuse(port.commands, port.disturbed)
             return runner.lost
         self._checks += 1
         try:
             runner.port.check()
             self._check_neighbours(runner.port)
-            if isinstance(runner.port, TopicsPort) and runner.port.has_echo:
-                self._allow_for_echo(runner, runner.port)
+            self._allow_for_measured(runner)
         except ProjectedControlError as error:
             return str(error)
         return ""
@@ -209,21 +235,26 @@ class ControllerNode(ManagedNode[ControllerSettings]):
             self.get_logger().warning(line)
         if self._runner is not None:
             try:
-                self._neighbours.require_watchdog(self.settings)
+                self._require_watchdog()
             except ProjectedControlError:
                 self.look_now()
 
+    def _require_watchdog(self) -> None:
+        """Raise where the watchdog is silent, unless the arm's side answers silence by itself."""
+        if PORTS[self.settings.hardware].needs_watchdog:
+            self._neighbours.require_watchdog(self.settings)
+
     def _check_neighbours(self, port: Port) -> None:
         """Raise where the watchdog has fallen silent, or where others command the arm."""
-        self._neighbours.require_watchdog(self.settings)
-        if self._checks % 4 == 0 and isinstance(port, TopicsPort):  # the graph takes its time
-            self._neighbours.refuse_others(port.wiring.commands, self.active)
+        self._require_watchdog()
+        if self._checks % 4 == 0 and port.commands:  # the graph takes its time
+            self._neighbours.refuse_others(port.commands, self.active)
 
-    def _allow_for_echo(self, runner: Runner, port: TopicsPort) -> None:
+    def _allow_for_measured(self, runner: Runner) -> None:
         """The delay as it shows in the arm's own reports, once there are enough of them."""
-        delay = port.echo.quantile(0.9)
+        delay = runner.port.measured_delay()
         force = runner.loop.controller.force
-        if port.echo.count < ECHOES or force is None or delay is None:
+        if force is None or delay is None or not runner.port.delay_counts:
             return
         if delay > force.gains.delay:
             allow_for_delay(runner.loop, delay, only_check=True)
@@ -245,6 +276,8 @@ class ControllerNode(ManagedNode[ControllerSettings]):
             self.cleanup()
             self._loop = built
             return
+        if runner is not None and runner.port.elsewhere:
+            refuse_elsewhere(changed)
         change = prepare_change(loop, settings, changed, running=runner is not None)
         if any(name.startswith("gains.") for name in changed):
             self._warn(settings)
@@ -253,8 +286,7 @@ class ControllerNode(ManagedNode[ControllerSettings]):
             return
         if not settings.lockstep:
             runner.lost_time = settings.limits.lost_time
-        if isinstance(runner.port, TopicsPort):
-            runner.port.settings = settings
+        runner.port.adopt(settings)
         runner.hand_over(change)
 
     def _on_reference(self, message: JointTrajectory) -> None:
@@ -272,7 +304,7 @@ class ControllerNode(ManagedNode[ControllerSettings]):
                 here = running.reference.at(time)
                 running.set_reference(plan(here, limits, time))
 
-            plan(loop.reference.at(runner.time), limits, runner.time)
+            loop.make_room(plan(loop.reference.at(runner.time), limits, runner.time))
         except ProjectedControlError as error:
             self.get_logger().error(f"reference refused: {error}")
             return

@@ -23,12 +23,13 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, Header
 
 from projected_control.errors import InvalidValue, ProjectedControlError
+from projected_control.ports.kinds import PORTS
 from projected_control.ros.console import Notices
 from projected_control.ros.controller_manager import ControllerManager, Plan, plan
 from projected_control.ros.lifecycle import ERROR, OK, ManagedNode, Status, run
+from projected_control.ros.listening_port import QUEUE, Wiring
 from projected_control.ros.messages import EffortWriter, StateReader
 from projected_control.ros.neighbours import WATCHING
-from projected_control.ros.topics_port import QUEUE, Wiring
 from projected_control.ros.wait_set import Worker, side_node, unused
 from projected_control.settings.nodes import WATCHDOG, WatchdogSettings
 
@@ -190,6 +191,11 @@ class EffortWatchdogNode(ManagedNode[WatchdogSettings]):
         self.create_timer(BEAT_SECONDS, self._publish_reason_to_wait)
 
     def configure(self) -> None:
+        if not PORTS[self.settings.hardware].needs_watchdog:
+            raise InvalidValue(
+                f"with hardware: {self.settings.hardware} no watchdog is needed: the plugin does "
+                "by itself what plugin.on_silence says when its node falls silent"
+            )
         if not self.settings.joints:
             raise InvalidValue("the watchdog must know how many zeros to send: set joints")
 

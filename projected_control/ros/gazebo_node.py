@@ -17,9 +17,9 @@ from projected_control.ports.port import Port
 from projected_control.ports.runner import Runner
 from projected_control.ports.stepped import SteppedArm
 from projected_control.ros.controller_node import ControllerNode
+from projected_control.ros.listening_port import QUEUE
 from projected_control.ros.messages import NANOSECONDS, StateWriter, clock_layout
 from projected_control.ros.state_topic import StateReporter
-from projected_control.ros.topics_port import QUEUE
 from projected_control.simulation.friction import FRICTIONLESS, JointFriction
 
 Array = NDArray[np.float64]

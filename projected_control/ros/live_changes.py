@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from projected_control.control.loop import ControlLoop
+from projected_control.control.references import ReferencePoint
 from projected_control.control.stability import MotionLoop
+from projected_control.errors import ProjectedControlError
 from projected_control.ports.runner import Change
 from projected_control.settings import build
 from projected_control.settings.nodes import ControllerSettings, ForceControllerSettings
@@ -36,12 +40,20 @@ def prepare_change(
     if "force" in groups and force is not None and isinstance(settings, ForceControllerSettings):
         force_gains = build.build_force_gains(settings)
         force.check_gains(force_gains, seconds)
-        build.check_tare(settings.force)
+        build.check_tare(settings.force, model.n)
         changes.append(lambda loop, time: force.set_gains(force_gains, seconds))
         changes.append(lambda loop, time: build.tare_source(loop.force_source, settings.force))
         if "force.reference" in changed:
             desired = build.build_force_reference(settings, force)
             changes.append(lambda loop, time: loop.set_force_reference(desired))
+    if "compensation" in groups:
+        friction = build.build_compensation(settings, model.n)
+        loop.controller.check_compensation(friction)
+        changes.append(lambda loop, time: loop.controller.set_compensation(friction, seconds))
+    if "disturbance" in groups:
+        build.build_gains(settings, model.k)  # refuses what makes the motion loop unstable
+        rejection = build.build_disturbance(settings, model.k)
+        changes.append(lambda loop, time: loop.controller.set_disturbance(rejection, seconds))
     if "payload" in groups:
         build.check_payload(model.arm, settings.payload)
         changes.append(
@@ -53,7 +65,13 @@ def prepare_change(
     if "reference" in groups:
         build.check_reference(settings, model.k)
         if running:
-            changes.append(lambda loop, time: _replan(loop, settings, time))
+            smooth = settings.changed({"reference.approach": True})
+            here = ReferencePoint(model.theta.copy(), *np.zeros((2, model.k)))
+            plan = build.plan_reference(smooth, here, model.arm.q.copy())
+            loop.make_room(plan(loop.reference.at(model.time), model.time))
+            changes.append(
+                lambda loop, time: loop.set_reference(plan(loop.reference.at(time), time))
+            )
 
     def change(loop: ControlLoop, time: float) -> None:
         with loop.mailbox.together():
@@ -63,10 +81,14 @@ def prepare_change(
     return change
 
 
-def _replan(loop: ControlLoop, settings: ControllerSettings, time: float) -> None:
-    """Go over smoothly to the reference of new settings."""
-    smooth = settings.changed({"reference.approach": True})
-    loop.set_reference(build.build_reference(smooth, loop.reference.at(time), time))
+def refuse_elsewhere(changed: Sequence[str]) -> None:
+    """Raise for what a loop that runs in a plugin cannot change while it runs."""
+    fixed = [name for name in changed if name.startswith("payload.")]
+    if fixed:
+        raise ProjectedControlError(
+            f"{', '.join(fixed)} cannot change while the plugin runs the loop, which has the arm's "
+            "masses from its beginning; deactivate the controller first"
+        )
 
 
 def allow_for_delay(loop: ControlLoop, delay: int, *, only_check: bool = False) -> None:
@@ -79,6 +101,8 @@ def allow_for_delay(loop: ControlLoop, delay: int, *, only_check: bool = False) 
     """
     if delay > 1:
         _require_stable_motion(loop, delay)
+        if not only_check:
+            loop.controller.set_delay(delay)
     force = loop.controller.force
     if force is None or delay <= force.gains.delay:
         return
@@ -94,4 +118,6 @@ def _require_stable_motion(loop: ControlLoop, delay: int) -> None:
     for name, K, D in zip(
         coordinates.names if coordinates else (), stiffness, damping, strict=True
     ):
-        MotionLoop(float(K), float(D), controller.period, delay).require_stable(name)
+        controller.disturbance.loop(
+            MotionLoop(float(K), float(D), controller.period, delay)
+        ).require_stable(name)

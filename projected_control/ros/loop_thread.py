@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from time import monotonic
 
 from projected_control.errors import ProjectedControlError
 from projected_control.ports.runner import Runner
@@ -31,12 +32,16 @@ class LoopThread:
     ) -> None:
         self._runner, self._reporter = runner, reporter
         self._console, self._ended = console, ended
-        self._stopped = False
+        self._stopped, self._turned = False, monotonic()
         self._thread = threading.Thread(target=self._run, name="control loop", daemon=True)
 
     def start(self) -> None:
         """Answer states from now on."""
         self._thread.start()
+
+    def alive(self, seconds: float) -> bool:
+        """Whether it made a turn within this time [s]."""
+        return self._thread.is_alive() and monotonic() - self._turned < seconds
 
     def stop(self) -> None:
         """Answer no more; returns when the thread has ended."""
@@ -51,6 +56,7 @@ class LoopThread:
             with quiet_interpreter():
                 while not (self._stopped or runner.lost):
                     runner.step()
+                    self._turned = monotonic()
                     self._console.noticed(runner.report, runner.time)
         except ProjectedControlError as error:  # the port says why it cannot go on
             runner.lost = str(error)

@@ -9,7 +9,7 @@ from rclpy.node import Node
 from std_msgs.msg import Header
 
 from projected_control.errors import ProjectedControlError
-from projected_control.ros.topics_port import QUEUE
+from projected_control.ros.listening_port import QUEUE
 from projected_control.ros.wait_set import drain, unused
 from projected_control.settings.nodes import ControllerSettings
 

@@ -16,6 +16,7 @@ from std_msgs.msg import Float64MultiArray
 
 from projected_control.errors import ProjectedControlError
 from projected_control.ports.simulated import SimulatedArm
+from projected_control.ros.listening_port import QUEUE
 from projected_control.ros.messages import (
     NANOSECONDS,
     EffortReader,
@@ -26,7 +27,6 @@ from projected_control.ros.messages import (
     wrench_layout,
 )
 from projected_control.ros.realtime import quiet_interpreter
-from projected_control.ros.topics_port import QUEUE
 from projected_control.ros.wait_set import Worker, unused
 from projected_control.settings.nodes import SimulatedArmSettings
 

@@ -82,14 +82,20 @@ class SimulatedArmNode(ManagedNode[SimulatedArmSettings]):
         sensor = ForceSensor(settings.sensor.noise, settings.sensor.delay)
         if physics is None:
             return
-        running, new_sensor = physics, bool({"sensor.noise", "sensor.delay"} & set(changed))
+        encoders, motors = build.build_encoders(settings, n), build.build_motors(settings, n)
+        running, groups = physics, {name.partition(".")[0] for name in changed}
 
         def change() -> None:
             build.set_payload(running.hardware.plant.model.arm, settings.payload)
             running.settings, running.disturbance = settings, disturbance
             running.hardware.plant.friction = friction
-            if new_sensor:
+            running.hardware.plant.contact_friction = settings.friction.contact
+            if "sensor" in groups:
                 running.hardware.sensor = sensor
+            if "encoder" in groups:
+                running.hardware.encoders = encoders
+            if "motor" in groups:
+                running.hardware.motors = motors
 
         physics.hand_over(change)
 

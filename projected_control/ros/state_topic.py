@@ -75,7 +75,8 @@ class StateReporter:
         self._beats, self._states, self._port = beats, states, port
         self._beat_period, self._beaten = 1.0 / settings.heartbeat_rate, 0.0
         rate = settings.state_rate
-        self._every = max(round(settings.rate / rate), 1) if rate else 0
+        ticked = port.report_rate or settings.rate
+        self._every = max(round(ticked / rate), 1) if rate else 0
         self._ticks = 0
         self._state = PlottableState(loop)
 

@@ -1,76 +1,33 @@
-"""An arm on topics: joint states and wrenches come as messages, efforts go as messages.
-
-Reading is done with a wait set of its own on a node that no executor spins; the messages are read
-and written as bytes. Both save most of the time a message takes otherwise.
-"""
+"""An arm on topics: joint states and wrenches come as messages, efforts go as messages."""
 
 from __future__ import annotations
 
-from collections import deque
-from time import monotonic, perf_counter_ns
-from typing import NamedTuple
-
 import numpy as np
-from geometry_msgs.msg import WrenchStamped
 from numpy.typing import NDArray
 from rclpy.node import Node
-from rclpy.qos import QoSProfile
-from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
-from projected_control.control.force_source import WORLD
 from projected_control.control.loop import ControlLoop
-from projected_control.control.state import RawState
 from projected_control.errors import ProjectedControlError
-from projected_control.ports.delay import EchoDelay, rate_from_stamps
+from projected_control.ports.delay import EchoDelay
 from projected_control.ports.port import Port
 from projected_control.ros.command_monitor import CommandMonitor
 from projected_control.ros.lifecycle import ManagedNode
-from projected_control.ros.messages import EffortWriter, StateReader, WrenchReader, tag_of
+from projected_control.ros.listening_port import QUEUE, ListeningPort, Wiring
+from projected_control.ros.messages import EffortWriter, tag_of
 from projected_control.ros.transport import let_arrive
-from projected_control.ros.wait_set import Inbox, unused
 from projected_control.settings.nodes import ControllerSettings
 
 Array = NDArray[np.float64]
 
-QUEUE = QoSProfile(depth=10)
-"""Reliable, ten deep: lost nothing at 1 kHz."""
-
-BACKLOG = 3
-"""How many waiting states a loop that stays behind answers; older ones are skipped, to bound the
-lag. What a single stall left in the queue is answered in full."""
-
-FIRST_STATE_SECONDS = 1.0
-"""How long opening waits for the arm [s]."""
-
-LISTEN_PERIODS = 200
-"""For how many periods states are listened to when the port is opened."""
-
-RATE_TOLERANCE = 0.1
-"""By which the rate of states may differ from the parameter rate."""
-
-LOCKSTEP_PATIENCE = 2.0
-"""For which a wrench is awaited in lockstep, and without a state the controller gives up [s]."""
-
 FAREWELL_SECONDS = 0.05
 """How long the last words of a loop may take to arrive [s]."""
 
-
-class Wiring(NamedTuple):
-    """Where an arm is reached.
-
-    Attributes:
-        order: Joints in the order of a command, by name; None for all joints in the arm's order.
-        states, wrench, commands: Topics.
-    """
-
-    order: tuple[str, ...] | None = None
-    states: str = "joint_states"
-    wrench: str = "wrench"
-    commands: str = "effort_controller/commands"
+ECHOES = 300
+"""Echoes of efforts in the arm's states from which the delay counts as measured."""
 
 
-class TopicsPort(Port):
+class TopicsPort(ListeningPort):
     """Whoever listens gets the efforts.
 
     Args:
@@ -80,18 +37,10 @@ class TopicsPort(Port):
         wiring: Where the arm is reached.
 
     Attributes:
-        settings: As given; those that may change live are looked up at every reading.
-        skipped: States that a newer one overtook.
-        malformed: States and wrenches that could not be read.
-        disturbed: What somebody else commanded, which ended the run; empty for nothing.
-        ages: How old states were when they came, while the port was opened [s].
         echo: Measures the delay from the efforts that the arm reports.
         has_echo: Whether that delay counts.
-        stamp_ns: Time of the last state [ns].
-        q: Joint positions of the last state, for those who only look.
     """
 
-    waits = True
     has_echo = False
 
     def __init__(
@@ -101,166 +50,44 @@ class TopicsPort(Port):
         settings: ControllerSettings,
         wiring: Wiring = Wiring(),  # noqa: B008
     ) -> None:
-        model = loop.controller.model
-        self._node, self._model, self.settings, self.wiring = node, model, settings, wiring
-        self.heard = monotonic()
-        self._needs_wrench = loop.needs_wrench
-        names = model.arm.joint_names
+        super().__init__(node, loop, settings, wiring)
+        names = loop.controller.model.arm.joint_names
         order = [names.index(name) for name in wiring.order or names]
         self._writer, self._first_motor = EffortWriter(order), order[0]
-        self._reader = StateReader(names, names[order[0]], settings.joint_offsets, model.arm.mimics)
-        self._wrench_reader = WrenchReader()
-        self._states = node.create_subscription(JointState, wiring.states, unused, QUEUE, raw=True)
-        self._subscriptions = [self._states]
-        if model.constraint is not None:
-            self._subscriptions.append(
-                node.create_subscription(WrenchStamped, wiring.wrench, unused, QUEUE, raw=True)
-            )
-        self._inbox = Inbox(node, self._subscriptions)
         self._commands = node.create_publisher(Float64MultiArray, wiring.commands, QUEUE)
-        self.q, self._v = np.full(model.n, np.nan), np.zeros(model.n)
-        self._waiting: deque[bytes] = deque()
-        self._received, self._behind, self._entered = 0, False, False
-        self._origin_ns: int | None = None
-        self.stamp_ns = -1  # before the first state
-        self._wrench = np.zeros(6)
-        self._wrench_stamp: int | None = None
-        self._wrench_heard = 0
-        self._wrench_is_coming = False
-        self._sent = np.zeros(model.n)
+        self.commands = wiring.commands
+        self._sent = np.zeros(len(names))
         self._monitor: CommandMonitor | None = None
-        self.disturbed = ""
         self.echo = EchoDelay()
-        self.ages: list[float] = []
-        self.skipped = self.malformed = 0
 
-    # Opening and closing
-
-    def open(self) -> RawState:
-        self._inbox.__enter__()
-        self._entered = True
-        state = self._first_state(FIRST_STATE_SECONDS)
-        if not self.settings.lockstep:
-            self.ages = self._require_rate()
-        self._wrench_is_coming = self._needs_wrench or bool(
-            self._node.count_publishers(self.wiring.wrench)
-        )
-        return state
-
-    def _first_state(self, seconds: float) -> RawState:
-        """A state (and a wrench, if one is needed) to start from; raises where none comes."""
-        deadline = monotonic() + seconds
-        got_state = False
-        problem = f"no joint state on {self._states.topic_name}"
-        while monotonic() < deadline:
-            self._inbox.wait(0.05)
-            for message in self._inbox.unread(0):
-                if wrong := self._reader.wrong_with(message):
-                    problem = problem if got_state else wrong
-                    continue
-                self._reader.read(message, self.q, self._v)
-                got_state = True
-                break
-            self._take_wrenches()
-            if self._needs_wrench and got_state and self._wrench_stamp is None:
-                problem = (
-                    f"no finite wrench on the topic {self.wiring.wrench}, and the force loop "
-                    "needs one"
-                )
-            elif got_state and not self._commands.get_subscription_count():
-                problem = f"nobody takes efforts on {self._commands.topic_name}"
-            elif got_state:
-                wrench = self._wrench.copy() if self._wrench_stamp is not None else None
-                return RawState(self.q.copy(), self._v.copy(), 0.0, wrench)
-        raise ProjectedControlError(problem)
-
-    def _require_rate(self) -> list[float]:
-        """Listen for a while; raise where states come at another rate than the settings say.
-
-        Returns:
-            How old states were when they came, by their stamps [s].
-        """
-        expected = self.settings.rate
-        deadline, ages, stamps = monotonic() + LISTEN_PERIODS / expected, [], []
-        clock = self._node.get_clock()
-        while monotonic() < deadline:
-            self._inbox.wait(0.05)
-            now = clock.now().nanoseconds
-            read = [self._reader.read(m, self.q, self._v) for m in reversed(self._inbox.unread(0))]
-            came = [stamp for stamp in read if stamp is not None]
-            stamps += came
-            ages += [(now - stamp) * 1e-9 for stamp in came[-1:]]
-            self._take_wrenches()
-        rate = rate_from_stamps(stamps)
-        if rate is not None and abs(rate / expected - 1.0) > RATE_TOLERANCE:
-            raise ProjectedControlError(
-                f"joint states come {rate:.4g} times per second, but rate is {expected:g} Hz, and "
-                f"gains and limits are checked for that; set rate to {rate:.4g}"
-            )
-        return ages
+    def _nobody_takes_efforts(self) -> str:
+        if self._commands.get_subscription_count():
+            return ""
+        return f"nobody takes efforts on {self._commands.topic_name}"
 
     def engage(self) -> None:
         """From now on whoever else sends commands is a stranger."""
         self._monitor = CommandMonitor(self._node, self.wiring.commands)
 
-    def interrupt(self) -> None:
-        self._inbox.close()
-
     def close(self) -> None:
         """Give back what was made on the node, when the last effort has arrived."""
         let_arrive(self._commands, FAREWELL_SECONDS)
-        if self._entered:
-            self._inbox.__exit__(None, None, None)
-            self._entered = False
-        self._inbox.destroy()
-        for subscription in self._subscriptions:
-            self._node.destroy_subscription(subscription)
+        self.stop_listening()
         self._node.destroy_publisher(self._commands)
         if self._monitor is not None:
             self._monitor.destroy()
 
-    # Reading and writing
+    def measured_delay(self) -> int | None:
+        return self.echo.quantile(0.9)
 
-    def read(self) -> RawState | None:
-        if not self._waiting:
-            self._listen()
-        lockstep = self.settings.lockstep
-        while self._waiting:
-            now = self._reader.read(self._waiting.popleft(), self.q, self._v)
-            if now is None:
-                self.malformed += 1
-                continue
-            self.heard = monotonic()
-            if not (lockstep and now == self.stamp_ns):
-                return self._state(now)
-            self.write(self._sent)  # a repeated state gets the same answer again
-        return None
+    @property
+    def delay_counts(self) -> bool:
+        return self.has_echo and self.echo.count >= ECHOES
 
-    def _listen(self) -> None:
-        """Wait for messages; of a backlog that persists keep the newest few."""
-        if self.settings.lockstep:
-            self._inbox.wait(0.1)
-            self._received = perf_counter_ns()
-            message = self._inbox.take(0)
-            if message is not None:
-                self._waiting.append(message)
-        else:
-            patience = min(self.settings.limits.stale_time, 1.0 / self.settings.heartbeat_rate)
-            self._inbox.wait(patience)
-            self._received = perf_counter_ns()
-            unread = self._inbox.unread(0)
-            if self.stamp_ns < 0:
-                del unread[1:]  # the run begins now: what came before belongs to no run
-            behind = len(unread) > BACKLOG
-            if behind and self._behind:
-                self.skipped += len(unread) - BACKLOG
-                del unread[BACKLOG:]
-            self._behind = behind
-            self._waiting.extend(reversed(unread))
-        self._take_wrenches()  # else an unread wrench would wake us again and again
-        self._refuse_foreign_commands()
+    def _repeat(self) -> None:
+        self.write(self._sent)
 
-    def _refuse_foreign_commands(self) -> None:
+    def _heard_something(self) -> None:
         """Raise where somebody else has commanded the arm."""
         if self._monitor is not None and not self.disturbed:
             self.disturbed = self._monitor.foreign()
@@ -269,50 +96,8 @@ class TopicsPort(Port):
                     f"somebody else also commands this arm, with {self.disturbed}"
                 )
 
-    def _state(self, now: int) -> RawState:
-        if self._origin_ns is None:
-            self._origin_ns = now
-        self.stamp_ns = now
-        self.echo.seen(self._reader.echo)
-        self._take_wrenches()
-        lockstep = self.settings.lockstep
-        if lockstep and self._wrench_is_coming:
-            self._await_wrench(now)
-        time = (now - self._origin_ns) * 1e-9
-        if self._wrench_stamp is None:
-            return RawState(self.q, self._v, time, None, 0.0, self._received)
-        # By the clock of this computer: a sensor's own may be another than that of the joints. With
-        # the stamp of the state it is as new as that, also where time stands still.
-        age = now - self._wrench_stamp
-        if age and not lockstep:
-            age = self._received - self._wrench_heard
-        return RawState(self.q, self._v, time, self._wrench, age * 1e-9, self._received)
-
-    def _await_wrench(self, now: int) -> None:
-        """In lockstep a state and its wrench belong together."""
-        give_up = monotonic() + LOCKSTEP_PATIENCE
-        while self._wrench_stamp != now and monotonic() < give_up and not self._inbox.closed:
-            self._inbox.wait(0.01)
-            self._take_wrenches()
-        self._wrench_is_coming = self._needs_wrench or self._wrench_stamp == now
-
-    def _take_wrenches(self) -> None:
-        if len(self._subscriptions) < 2:
-            return
-        for message in self._inbox.unread(1):
-            stamp = self._wrench_reader.read(message, self._wrench)
-            if stamp is not None:
-                if stamp != self._wrench_stamp:
-                    self._wrench_stamp, self._wrench_heard = stamp, perf_counter_ns()
-                    self._name_axes()
-                return
-            self.malformed += 1
-
-    def _name_axes(self) -> None:
-        """In whose axes the wrench is: what the settings say, else what the messages say."""
-        frame = self.settings.constraint.wrench_frame or self._wrench_reader.frame
-        world = frame in (self._model.arm.root_link, self._model.arm.root_frame, "world")
-        self.wrench_frame = WORLD if world else frame or "(none)"
+    def _heard_echo(self, effort: float) -> None:
+        self.echo.seen(effort)
 
     def write(self, effort: Array) -> None:
         tag = tag_of(self.stamp_ns) if self.settings.lockstep and self.stamp_ns >= 0 else 0
@@ -323,9 +108,6 @@ class TopicsPort(Port):
         if effort is not self._sent:
             self._sent[:] = effort
             self.echo.sent(float(effort[self._first_motor]))
-
-    def counters(self) -> dict[str, int]:
-        return {"states_skipped": self.skipped, "malformed": self.malformed}
 
 
 def make_port(node: ManagedNode[ControllerSettings], side: Node, loop: ControlLoop) -> Port:

@@ -90,6 +90,10 @@ class Inbox:
         messages.reverse()
         return messages
 
+    def wake(self) -> None:
+        """Wake a waiting thread; from any thread."""
+        self._wake.trigger()
+
     def close(self) -> None:
         """Wake a waiting thread for the last time; from any thread."""
         self.closed = True

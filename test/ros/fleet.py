@@ -31,6 +31,7 @@ from ros_domain import free_domain
 from std_srvs.srv import SetBool, Trigger
 
 import projected_control
+from projected_control.ros.lifecycle import END_WITH_PARENT
 from projected_control.settings.files import read_parameter_file
 from projected_control.settings.nodes import parameters_of
 
@@ -112,7 +113,7 @@ class Process:
         with log.open("wb") as output:
             self._popen = subprocess.Popen(
                 [*command, *arguments],
-                env=dict(environment),
+                env={**environment, END_WITH_PARENT: "1"},
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
@@ -226,8 +227,18 @@ class Fleet:
 
     # Processes
 
-    def start(self, kind: str, settings: Mapping[str, Any], name: str = "", **more: Any) -> Process:
-        """Start a node with those of the settings that it has; underscores in `more` are dots."""
+    def start(
+        self,
+        kind: str,
+        settings: Mapping[str, Any],
+        name: str = "",
+        topics: Mapping[str, str] | None = None,
+        **more: Any,
+    ) -> Process:
+        """Start a node with those of the settings that it has; underscores in `more` are dots.
+
+        `topics` gives topics other names.
+        """
         values = {**settings, **{k.replace("__", "."): v for k, v in more.items()}}
         own = {k: v for k, v in values.items() if k in parameters_of(kind)}
         number = len(self.processes)
@@ -236,6 +247,8 @@ class Fleet:
         arguments = ["--params-file", str(file)]
         if name:
             arguments += ["-r", f"__node:={name}"]
+        for old, new in (topics or {}).items():
+            arguments += ["-r", f"{old}:={new}"]
         log = self._folder / f"{number}_{kind}.log"
         self.processes.append(Process(kind, arguments, self.environment, log))
         return self.processes[-1]

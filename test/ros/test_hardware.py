@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 
 import pytest
 
 pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
 
-from fleet import STEADY, THREE_LINK, Fleet
+from fleet import SOURCE, STEADY, THREE_LINK, Fleet
 from sensor_msgs.msg import JointState
 
-from projected_control.settings.nodes import ARM, FORCE, MOTION, WATCHDOG
+from projected_control.model.description import read_description
+from projected_control.settings.nodes import ARM, FORCE, MOTION, PASSIVE, WATCHDOG
 
 SETTINGS = {**THREE_LINK, **STEADY, "friction.viscous": [1.0]}
 GUARDED = {**SETTINGS, "watchdog": WATCHDOG, "limits.watchdog_time": 2.0}
@@ -43,6 +45,30 @@ def test_never_without_the_watchdog(fleet: Fleet) -> None:
 def test_ros2_control_that_is_not_installed(fleet: Fleet, node: str) -> None:
     fleet.start(node, {**SETTINGS, "hardware": "ros2_control"})
     fleet.until_said(node, "needs controller_manager_msgs", "apt install ros-", level=1)
+
+
+def without_limits() -> str:
+    """The three-link arm without any limit of effort and velocity."""
+    urdf = read_description(SOURCE / "urdf" / "three_link_slider.urdf.xacro").urdf
+    return re.sub(r' (effort|velocity)="[^"]*"', "", urdf)
+
+
+def test_a_real_arm_does_not_move_without_limits(fleet: Fleet) -> None:
+    """Asked for before anything is touched; of a joint without a motor only how fast it may go."""
+    settings = {**SETTINGS, "robot_description": without_limits(), "robot_description_file": ""}
+    more = {"hardware": "ros2_control", "passive_joints": ["joint_3"]}
+    fleet.start(PASSIVE, {**settings, **more})
+    said = fleet.until_said(PASSIVE, "a real arm does not move without limits", level=1).message
+    assert all(f"joint_{i} (velocity)" in said for i in (1, 2, 3)), said
+    assert [f"joint_{i} (effort)" in said for i in (1, 2, 3)] == [True, True, False], said
+    assert fleet.state(PASSIVE) == "inactive"
+    fleet.put(PASSIVE, {"limits.velocity": [3.0]})
+    said = fleet.until_said(PASSIVE, "joint_2 (effort) has none", level=1).message
+    assert "velocity)" not in said
+    fleet.put(PASSIVE, {"limits.effort": [20.0]})
+    fleet.until(
+        lambda: "without limits" not in fleet.diagnosis(PASSIVE).message, "another obstacle"
+    )
 
 
 class Commander:

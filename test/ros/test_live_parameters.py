@@ -153,7 +153,7 @@ def test_a_number_is_taken_for_a_list_of_one(running: Fleet) -> None:
         ({"limits.effort": [0.0]}, "at least"),
         ({"limits.effort": [1.0, 2.0]}, "one per joint"),
         ({"limits.lower": [1.0], "limits.upper": [-1.0]}, "inconsistent"),
-        ({"reference.kind": "square"}, "hold, sine"),
+        ({"reference.kind": "square"}, "hold, line, raster, sine"),
         ({"reference.amplitude": [0.1, 0.1, 0.1]}, "one per coordinate"),
         ({"force.reference": [1.0, 2.0]}, "force.reference"),
         ({"gains.null_damping": 5.0, "force.cutoff": -1.0}, "force.cutoff"),

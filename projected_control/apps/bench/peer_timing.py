@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
-import tempfile
 from collections.abc import Callable
-from pathlib import Path
 from time import perf_counter, perf_counter_ns
 from typing import Any
 
@@ -15,25 +10,16 @@ import numpy as np
 import pinocchio
 from numpy.typing import NDArray
 
-from projected_control.apps.bench.five_bar import (
-    ACTUATED,
-    ENDS,
-    PASSIVE,
-    assembled,
-    five_bar_loop,
-    five_bar_urdf,
-)
+from projected_control.apps.bench.five_bar import ENDS, assembled, five_bar_loop, five_bar_urdf
+from projected_control.apps.bench.peer_environment import PLACO, TSID, Unavailable, ask
 from projected_control.apps.bench.timing import Timing, time_native, time_ticks
 from projected_control.apps.experiments.progress import Progress, silent
 from projected_control.control.loop import ControlLoop
 from projected_control.native.library import reason_against
-from projected_control.native.toolchain import ExportFailed, cache_folder, run
+from projected_control.native.toolchain import ExportFailed
 from projected_control.ports import SimulatedArm
 
 Array = NDArray[np.float64]
-
-PLACO = "placo==0.10.2"
-"""What the environment for placo is made of; it pins a Pinocchio of its own."""
 
 ROBOT = "five-bar, 4 joints, 2 rows"
 
@@ -46,10 +32,6 @@ class FiveBarCase:
     def build(self) -> tuple[ControlLoop, SimulatedArm]:
         """See `TickCase.build`."""
         return five_bar_loop()
-
-
-class Unavailable(Exception):
-    """A peer cannot be measured here."""
 
 
 def measure(
@@ -92,42 +74,12 @@ def _peer(name: str, microseconds: float, ours: Timing) -> dict[str, Any]:
 
 def placo_us(seconds: float) -> tuple[str, float]:
     """placo, in an environment of its own."""
-    python = _placo_python()
-    script = Path(__file__).with_name("placo_peer.py")
-    with tempfile.TemporaryDirectory() as folder:
-        (Path(folder) / "robot.urdf").write_text(five_bar_urdf(), encoding="utf-8")
-        problem = {
-            "urdf": folder,
-            "positions": assembled(),
-            "ends": ENDS,
-            "passive": PASSIVE,
-            "actuated": ACTUATED,
-            "seconds": seconds,
-        }
-        done = subprocess.run(
-            [str(python), "-I", str(script)],
-            input=json.dumps(problem),
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-    if done.returncode:
-        raise Unavailable(f"placo did not run: {done.stderr.strip()[-300:]}")
-    result = json.loads(done.stdout.strip().splitlines()[-1])
-    if result["failed"]:
-        raise Unavailable(f"placo failed in {result['failed']} of {result['solves']} solves")
-    return " 0.10.2, from Python", float(result["p50_us"])
+    return " 0.10.2, from Python", float(ask(PLACO, seconds)["p50_us"])
 
 
-def _placo_python() -> Path:
-    folder = cache_folder() / "peers-placo"
-    if not (folder / "complete").exists():
-        print(f"projected-control: an environment for placo is made in {folder}", file=sys.stderr)
-        run([sys.executable, "-m", "venv", str(folder)], "making an environment")
-        pip = [str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet", PLACO]
-        run(pip, f"installing {PLACO}")
-        (folder / "complete").touch()
-    return folder / "bin" / "python"
+def tsid_us(seconds: float) -> tuple[str, float]:
+    """TSID, in an environment of its own; the loop is a task, as its rows are redundant."""
+    return " 1.7.1, loop as a soft task, from Python", float(ask(TSID, seconds)["p50_us"])
 
 
 def constraint_dynamics_us(seconds: float) -> tuple[str, float]:
@@ -191,34 +143,6 @@ def mujoco_us(seconds: float) -> tuple[str, float]:
         mujoco.mj_step(model, data, steps)
 
     return f" {mujoco.__version__}, C", _median_us(solve, seconds) / steps
-
-
-def tsid_us(seconds: float) -> tuple[str, float]:
-    """TSID's inverse dynamics with a joint posture task; it knows no loop of one robot's frames."""
-    try:
-        import tsid
-    except ImportError as error:
-        raise Unavailable(f"{error}: pip install tsid") from None
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "robot.urdf"
-        path.write_text(five_bar_urdf(), encoding="utf-8")
-        robot = tsid.RobotWrapper(str(path), [folder], False)
-    formulation = tsid.InverseDynamicsFormulationAccForce("five_bar", robot, False)
-    q = np.array([assembled()[name] for name in list(robot.model().names)[1:]])
-    v = np.zeros(robot.nv)
-    formulation.computeProblemData(0.0, q, v)
-    posture = tsid.TaskJointPosture("posture", robot)
-    posture.setKp(10.0 * np.ones(robot.nv))
-    posture.setKd(6.0 * np.ones(robot.nv))
-    formulation.addMotionTask(posture, 1.0, 1, 0.0)
-    posture.setReference(tsid.TrajectoryEuclidianConstant("rest", q).computeNext())
-    solver = tsid.SolverHQuadProgFast("solver")
-    solver.resize(formulation.nVar, formulation.nEq, formulation.nIn)
-
-    def solve() -> None:
-        solver.solve(formulation.computeProblemData(0.0, q, v))
-
-    return ", loop left open, from Python", _median_us(solve, seconds)
 
 
 def _median_us(function: Callable[[], Any], seconds: float) -> float:

@@ -21,9 +21,9 @@ PLACO = "placo"
 DESCRIPTION = f"""\
 Times our tick (in C++ where the native loop can be built) and, in the same run, what others take:
 placo's DynamicsSolver and TSID on a planar five-bar of our own description, Pinocchio's
-computeAllTerms and constrained dynamics, and MuJoCo's step. placo needs another Pinocchio than ours
-and runs in an environment of its own, which is made once. Our tick takes at most {BOUND:g} times
-placo's. Whatever is not installed is left out, with the reason.
+computeAllTerms and constrained dynamics, and MuJoCo's step. placo and TSID need other Pinocchios
+than ours and run in environments of their own, which are made once. Our tick takes at most
+{BOUND:g} times placo's. Whatever is not installed is left out, with the reason.
 """
 
 
@@ -74,9 +74,9 @@ def missed(peers: list[dict[str, Any]], engine: str, bound: float) -> list[str]:
 
 def table(peers: list[dict[str, Any]], missing: dict[str, str], engine: str) -> str:
     """For people."""
-    lines = [f"{'what':44}{'robot':28}{'median':>10}{'ours':>10}{'ours / it':>11}"]
+    lines = [f"{'what':48}{'robot':28}{'median':>10}{'ours':>10}{'ours / it':>11}"]
     lines += [
-        f"{peer['name']:44}{peer['robot']:28}{peer['p50_us']:7.2f} µs{peer['ours_p50_us']:7.2f} µs"
+        f"{peer['name']:48}{peer['robot']:28}{peer['p50_us']:7.2f} µs{peer['ours_p50_us']:7.2f} µs"
         f"{peer['ratio']:11.2f}"
         for peer in peers
     ]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from projected_control.apps.commands import Subparsers
+    from projected_control.settings.flight_check import FlightCheck
     from projected_control.settings.layers import Layers
 
 DESCRIPTION = """\
@@ -15,6 +16,11 @@ Reads ROS parameter files as a controller node would, builds everything from the
 found: the arm and its limits, what the constraint takes, whether the coordinates describe what it
 leaves, how far the loops are from diverging. The launch files make the same checks before they
 start anything. Nothing moves; no ROS is needed.
+
+Then the flight check: the arm is followed along its whole reference. Rank, singular values,
+controllability, the coordinates' independence, joint ranges, velocities, efforts and both loops'
+margins are green, yellow (less than a fifth is left) or red (nothing is), with what is closest to
+its limit, and where. The exit status is 1 where anything is red.
 
 Files may be for all nodes (/**), have one section per node, or come from ros2 param dump. What
 counts is, in this order: defaults, the preset, the files, --set; later ones win.
@@ -25,6 +31,7 @@ examples:
   projected-control check config/three_link_slider.yaml --preset gentle
   projected-control check my_arm.yaml --node passive_joint_controller --q 0.7 4.7
   projected-control check my_arm.yaml --set gains.stiffness:=400 --show
+  projected-control check config/wipe.yaml --picture wipe_check.png
 """
 
 
@@ -60,14 +67,25 @@ def add_parser(subparsers: Subparsers) -> argparse.ArgumentParser:
     parser.add_argument(
         "--show", action="store_true", help="print every value and where it came from"
     )
+    parser.add_argument(
+        "--start-only", action="store_true", help="look where the arm starts, not along the way"
+    )
+    parser.add_argument(
+        "--picture", type=Path, metavar="FILE", help="draw the margins: a .png or .svg file"
+    )
     parser.add_argument("--json", action="store_true", help="print the numbers as one JSON object")
     return parser
 
 
 def run(args: argparse.Namespace) -> int:
     """Build, evaluate, report; the exit status is 1 where something would keep the node down."""
+    import numpy as np
+
     from projected_control.apps.experiments.outcome import as_json
+    from projected_control.errors import ProjectedControlError
+    from projected_control.settings import build
     from projected_control.settings.files import from_command_line
+    from projected_control.settings.flight_check import Light, fly
     from projected_control.settings.inspection import inspect
     from projected_control.settings.layers import Layers
 
@@ -75,21 +93,80 @@ def run(args: argparse.Namespace) -> int:
     node = args.node or controller_named_in(layers)
     if args.show:
         print("\n".join(layers.table(node)))
-    guess = layers.arm().simulation.start
-    found = inspect(node, layers.controller(node), args.q, guess)
+    settings, guess = layers.controller(node), layers.arm().simulation.start
+    found = inspect(node, settings, args.q if args.q else start_of(layers), guess)
+    troubles, flight = list(found.troubles), None
+    if not args.start_only and not troubles:
+        try:
+            loop = build.build_loop(node, settings)
+            flight = fly(loop, settings, np.array(found.numbers["q"]))
+        except ProjectedControlError as error:
+            troubles.append(f"the reference cannot be followed: {error}")
+    red = flight is not None and flight.light is Light.RED
+    if args.picture is not None and flight is not None:
+        draw(flight, args.picture)
+    numbers = {name: value for name, value in found.numbers.items() if name != "q"}
     if args.json:
-        content = {**found.numbers, "troubles": found.troubles, "warnings": found.warnings}
+        content = {**numbers, "troubles": troubles, "warnings": found.warnings}
+        content["flight"] = flight.numbers() if flight is not None else None
+        content["light"] = "red" if troubles or flight is None else flight.light.value
+        if args.start_only and not troubles:
+            content["light"] = "green"
         print(as_json(content))
-        return 1 if found.troubles else 0
-    width = max(len(name) for name in found.numbers)
-    for name, value in found.numbers.items():
+        return 1 if troubles or red else 0
+    width = max(len(name) for name in numbers)
+    for name, value in numbers.items():
         print(f"{name.replace('_', ' '):{width}}  {_text(value)}")
+    for line in _flight_lines(flight) if flight is not None else []:
+        print(line)
     for warning in found.warnings:
         print(f"WARNING: {warning}")
-    for trouble in found.troubles:
+    for trouble in troubles:
         print(f"TROUBLE: {trouble}")
-    print("This would not run." if found.troubles else "All well.")
-    return 1 if found.troubles else 0
+    print("This would not run." if troubles else "This must not run." if red else "All well.")
+    return 1 if troubles or red else 0
+
+
+def start_of(layers: Layers) -> list[float] | None:
+    """Where the simulated arm of these files starts; None where they say nothing of that."""
+    from projected_control.errors import ProjectedControlError
+    from projected_control.settings import build
+
+    arm = layers.arm()
+    if not arm.simulation.coordinates:
+        return None
+    try:
+        start: list[float] = build.build_plant(arm).truth.q.tolist()
+    except ProjectedControlError:
+        return None
+    return start
+
+
+def draw(flight: FlightCheck, file: Path) -> None:
+    """Write the margins' picture."""
+    from projected_control.apps import extras
+
+    extras.require("matplotlib", "projected-control check --picture")
+    from projected_control.apps.experiments.style import render
+    from projected_control.apps.flight_picture import flight_picture
+    from projected_control.errors import InvalidValue
+
+    if file.suffix not in (".png", ".svg"):
+        raise InvalidValue(f"--picture must end in .png or .svg, got {file}")
+    picture = render(lambda: flight_picture(flight))
+    file.write_bytes(picture.png if file.suffix == ".png" else picture.svg)
+
+
+def _flight_lines(flight: FlightCheck) -> list[str]:
+    width = max(len(quantity.name) for quantity in flight.quantities)
+    lines = [f"along the reference, {flight.times[-1]:.3g} s:"]
+    for each in flight.quantities:
+        numbers = f"{each.value:.4g} of {each.limit:.4g} {each.unit}".rstrip()
+        lines.append(
+            f"  {each.light.value:6}  {each.name:{width}}  {100 * each.least:4.0f} % left at "
+            f"{flight.times[each.worst]:6.2f} s  ({numbers})"
+        )
+    return [*lines, f"{flight.light.value.upper()}: {flight.nearest}"]
 
 
 def controller_named_in(layers: Layers) -> str:

@@ -34,6 +34,11 @@ paper's trajectory, shows how it goes, and writes a report.
 Or a mechanism, with --task: slider, crank, five_bar (two motors, passive elbows), four_bar_3d (a
 planar loop in space, rows that repeat), hitch (prismatic cylinders), two_arms (fourteen joints
 carry one bar, the internal force is held).
+
+Or a task on a real arm (the extra arms), also with --task: wipe (a Panda on a table, 10 N), drawer
+(an xArm7), wipe_sphere (a UR5 on a dome), valve (a Panda). Its numbers are force_wanted and
+force_error_rms [N], lateral_drift [m], tilt_error [rad], tracking_rms [m or rad], residual_max [m]
+and torque_peak_ratio, of the simulated arm itself, after the first second.
 """
 
 
@@ -52,8 +57,32 @@ def add_parser(subparsers: Subparsers) -> argparse.ArgumentParser:
         "--task",
         metavar="NAME",
         default="",
-        help="a mechanism, with the controller that fits it: slider, crank, five_bar, four_bar_3d, "
-        "hitch, two_arms",
+        help="a mechanism or a task, with the controller that fits it: slider, crank, five_bar, "
+        "four_bar_3d, hitch, two_arms; wipe, wipe_sphere, drawer, valve",
+    )
+    parser.add_argument(
+        "--arm", type=Path, metavar="FILE", help="your own arm's parameter file, with --controller"
+    )
+    parser.add_argument(
+        "--in-process",
+        action="store_true",
+        help="without ROS: only the run in process, and its numbers",
+    )
+    parser.add_argument(
+        "--with",
+        dest="files",
+        action="append",
+        default=[],
+        type=Path,
+        metavar="FILE",
+        help="a parameter file that counts before the arm's own; may be repeated",
+    )
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="NAME:=VALUE",
+        help="a value that counts before all files, for controller and arm; may be repeated",
     )
     parser.add_argument(
         "--seconds", type=float, default=10.0, help="of simulated time (default: %(default)g)"
@@ -80,16 +109,16 @@ def run(args: argparse.Namespace) -> int:
     """Run the nodes, watch them, report."""
     from projected_control import validate
     from projected_control.errors import InvalidValue
+    from projected_control.settings.files import from_command_line
     from projected_control.settings.nodes import TASKS
 
     if not 0.0 < args.seconds <= 86400.0:
         raise InvalidValue(f"--seconds must be between 0 and a day, got {args.seconds:g}")
-    extras.require("rclpy", "projected-control demo")
-    extras.require("matplotlib", "projected-control demo")
-    from projected_control.apps.demo.case import run_in_process, settings_for
-    from projected_control.apps.demo.report import make_report
+    if not args.in_process:
+        extras.require("rclpy", "projected-control demo")
+        extras.require("matplotlib", "projected-control demo")
+    from projected_control.apps.demo.case import settings_for
     from projected_control.apps.experiments.outcome import as_json
-    from projected_control.apps.experiments.output import output_folder, publish, write_files
 
     overrides: dict[str, Any] = {}
     if args.friction:
@@ -99,13 +128,24 @@ def run(args: argparse.Namespace) -> int:
     choice = args.task or args.controller
     if args.task:
         validate.one_of("task", args.task, list(TASKS))
-    settings = settings_for(choice, args.seconds, args.preset, args.lockstep, overrides)
+    overrides |= {name: g.value for name, g in from_command_line(args.set, "--set").items()}
+    settings = settings_for(
+        choice, args.seconds, args.preset, args.lockstep, overrides, args.files, args.arm
+    )
+    if args.in_process:
+        print(as_json(_in_process(settings, choice)))
+        return 0
+    from projected_control.apps.demo.report import make_report
+    from projected_control.apps.experiments.output import output_folder, publish, write_files
+
     say = (lambda text: None) if args.json else (lambda text: print(text, file=sys.stderr))
     with output_folder(args.out) as folder:
         parameters = settings.parameter_file().encode()
         (path,) = write_files(folder, {"parameters.yaml": parameters})
         say("Working out in process what to expect (compiles its kernels the first time) …")
-        expected: dict[str, Any] | None = run_in_process(settings)
+        numbers_here = _in_process(settings, choice)
+        judged = {name: numbers_here[name] for name in numbers_here if name != "in_process"}
+        expected: dict[str, Any] | None = numbers_here["in_process"]
         times, state, summary, interrupted = _run_nodes(settings, folder, path, args.json, say)
         if not args.lockstep and interrupted:
             expected = None
@@ -114,6 +154,7 @@ def run(args: argparse.Namespace) -> int:
             "task": args.task,
             "lockstep": args.lockstep,
             **summary,
+            **judged,
             "in_process": expected,
         }
         outcome = make_report(settings, times, state, summary, expected)
@@ -125,6 +166,17 @@ def run(args: argparse.Namespace) -> int:
         print(outcome.summary)
         print(f"Report: {folder / 'index.html'}")
     return 130 if interrupted else 0
+
+
+def _in_process(settings: DemoSettings, choice: str) -> dict[str, Any]:
+    """What the numbers ought to be: those of a task, and as `in_process` what every run counts."""
+    from projected_control.apps.demo.case import run_in_process
+    from projected_control.apps.demo.task_run import run_task
+
+    if not settings.is_task:
+        return {"in_process": run_in_process(settings)}
+    done = run_task(settings.case.node, settings.controller, settings.arm, settings.ticks)
+    return {**done.numbers(choice), "in_process": done.statistics.totals.summary()}
 
 
 def _run_nodes(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,7 @@ from projected_control.settings.nodes import (
     demo_cases,
     own_values,
 )
+from projected_control.settings.references import REFERENCES
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,11 @@ class DemoSettings:
         """How many the whole run takes."""
         return round(self.seconds * self.controller.rate)
 
+    @property
+    def is_task(self) -> bool:
+        """Whether the arm goes along a path, and is judged by what it does there."""
+        return REFERENCES[self.controller.reference.kind].strokes is not None
+
     def parameter_file(self) -> str:
         """One ROS parameter file for all three nodes, in which the controller has a watchdog."""
         watched: dict[str, Any] = {"watchdog": WATCHDOG}
@@ -70,26 +77,40 @@ class DemoSettings:
 
 
 def settings_for(
-    choice: str, seconds: float, preset: str, lockstep: bool, overrides: Mapping[str, Any]
+    choice: str,
+    seconds: float,
+    preset: str,
+    lockstep: bool,
+    overrides: Mapping[str, Any],
+    files: Sequence[Path | str] = (),
+    arm_file: Path | str | None = None,
 ) -> DemoSettings:
     """Settings of a demonstration: the preset, the arm's file, then what is overridden.
 
-    The arm starts on its trajectory, so that the run has no approach.
+    More files come between, and may say different things to the controller and to the arm. Another
+    arm's file may take the place of the case's own.
+
+    On a sine the arm starts moving, so that the run has no approach; a path begins with one, from
+    where the arm's file puts it.
     """
     cases = {**TASKS, **demo_cases()}
     if choice not in cases:
         raise UnknownName("controller or task", choice, cases)
     case = cases[choice]
     values = read_parameter_file(preset_file(preset))
-    values |= read_parameter_file(share_file("config", f"{case.arm}.yaml"))
-    values |= {"lockstep": lockstep, "reference.approach": False, **case.own, **overrides}
-    controller = checked_controller(case.node, own_values(case.node, values))
-    k = len(controller.coordinates)
-    start = build.build_sines(controller, k).at(0.0)
+    values |= read_parameter_file(arm_file or share_file("config", f"{case.arm}.yaml"))
+    more = {node: _read(files, node) for node in (case.node, ARM)}
+    values |= {"lockstep": lockstep, **case.own, **_read(files, ""), **overrides}
+    start: dict[str, Any] = {}
+    if values.get("reference.kind") == "sine":
+        values["reference.approach"] = False
+        start = _on_the_sine(checked_controller(case.node, own_values(case.node, values)))
+    own = {**values, **more[case.node], **overrides}
+    controller = checked_controller(case.node, own_values(case.node, own))
     values |= {
-        "simulation.coordinates": controller.coordinates,
-        "simulation.values": start.value.tolist(),
-        "simulation.rates": start.rate.tolist(),
+        **more[ARM],
+        **overrides,
+        **start,
         "simulation.duration": seconds if lockstep else 0.0,
         "simulation.wait_for_command": True,
     }
@@ -98,6 +119,23 @@ def settings_for(
     if lockstep:
         watchdog["timeout"] = 5.0  # the arm waits for every answer, so nothing is urgent
     return DemoSettings(case, seconds, controller, arm, WatchdogSettings.of(watchdog))
+
+
+def _read(files: Sequence[Path | str], node: str) -> dict[str, Any]:
+    """What files say to a node, or to all of them; later ones win."""
+    return {
+        name: value for file in files for name, value in read_parameter_file(file, node).items()
+    }
+
+
+def _on_the_sine(controller: ControllerSettings) -> dict[str, Any]:
+    """Where an arm that follows a sine from the first tick on starts, and how fast."""
+    start = build.build_sines(controller, len(controller.coordinates)).at(0.0)
+    return {
+        "simulation.coordinates": controller.coordinates,
+        "simulation.values": start.value.tolist(),
+        "simulation.rates": start.rate.tolist(),
+    }
 
 
 def run_in_process(settings: DemoSettings) -> dict[str, Any]:
@@ -109,5 +147,5 @@ def run_in_process(settings: DemoSettings) -> dict[str, Any]:
     state = arm.read()
     controller.hold(state.q, state.v)
     here = ReferencePoint(controller.model.theta.copy(), *np.zeros((2, controller.model.k)))
-    loop.set_reference(build.build_reference(settings.controller, here, 0.0))
+    loop.set_reference(build.build_reference(settings.controller, here, 0.0, state.q.copy()))
     return run(loop, arm, settings.ticks).totals.summary()

@@ -88,6 +88,11 @@ EXPERIMENTS = {
         "three controllers on an arm with its tip on a slider (Aghili, Table II)",
         ("seconds",),
     ),
+    "wiping": Experiment(
+        "wiping",
+        "a wiped table, beside a Cartesian impedance with an open-loop wrench",
+        ("seconds",),
+    ),
 }
 
 ALIASES = {"fig4": "slider-crank", "fig5": "table1", "fig6": "table1", "fig8": "table2"}

@@ -149,7 +149,13 @@ def starting_positions(arm: SimulatedArmSettings) -> dict[str, float]:
 
 
 def controllers_file(
-    joints: Iterable[str], sensor: str, frame: str, text: str, rate: float = 1000.0
+    joints: Iterable[str],
+    sensor: str,
+    frame: str,
+    text: str,
+    rate: float = 1000.0,
+    moving: Iterable[str] = (),
+    sensed: bool = False,
 ) -> str:
     """The controllers' parameter file, with the joints and the sensor of an arm filled in.
 
@@ -159,11 +165,18 @@ def controllers_file(
         frame: That it measures in.
         text: The file as it stands in config/.
         rate: Rate of the controller manager [Hz].
+        moving: All joints that move; those with a motor where none are given.
+        sensed: Whether our own plugin reads that sensor.
     """
-    content = yaml.safe_load(text)
+    content, joints = yaml.safe_load(text), list(joints)
     content["controller_manager"]["ros__parameters"]["update_rate"] = whole_rate(rate)
     for name in ("effort_controller", "forward_effort_controller"):
         content[name]["ros__parameters"]["joints"] = list(joints)
+    content["projected_controller"]["ros__parameters"] |= {
+        "joints": list(moving) or list(joints),
+        "command_joints": list(joints),
+        "sensor": sensor if sensed else "",
+    }
     broadcaster = content["force_torque_sensor_broadcaster"]["ros__parameters"]
     broadcaster |= {"sensor_name": sensor, "frame_id": frame}
     return str(yaml.safe_dump(content, sort_keys=False))

@@ -7,6 +7,7 @@ For a dry run, or for the simulated arm behind the controller manager, another o
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from types import MappingProxyType
 from xml.etree import ElementTree
 
 from projected_control.errors import InvalidDescription
@@ -61,6 +62,7 @@ def with_hardware(
     motors: Collection[str],
     sensor: str = "",
     frame: str = "",
+    parameters: Mapping[str, str] = MappingProxyType({}),
 ) -> str:
     """A description in which one ros2_control block drives the arm; others are left out.
 
@@ -71,6 +73,7 @@ def with_hardware(
         motors: Those of them that have one.
         sensor: Name of a force-torque sensor; none if empty.
         frame: That it measures in.
+        parameters: Of the plugin.
     """
     root = ElementTree.fromstring(urdf)
     for block in list(root.findall("ros2_control")):
@@ -78,9 +81,9 @@ def with_hardware(
     block = ElementTree.SubElement(root, "ros2_control", name="arm", type="system")
     hardware = ElementTree.SubElement(block, "hardware")
     ElementTree.SubElement(hardware, "plugin").text = plugin
-    if plugin.endswith("JointStateTopicSystem"):
-        for name, value in TOPIC_SYSTEM.items():
-            ElementTree.SubElement(hardware, "param", name=name).text = value
+    own = TOPIC_SYSTEM if plugin.endswith("JointStateTopicSystem") else {}
+    for name, value in {**own, **parameters}.items():
+        ElementTree.SubElement(hardware, "param", name=name).text = value
     for name, position in starts.items():
         joint = ElementTree.SubElement(block, "joint", name=name)
         if name in motors:

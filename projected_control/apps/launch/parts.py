@@ -29,7 +29,7 @@ from projected_control.apps.launch import choices
 from projected_control.apps.launch.choices import Choice
 from projected_control.errors import ProjectedControlError
 from projected_control.resources import PRESETS
-from projected_control.settings.nodes import NodeSettings, demo_cases
+from projected_control.settings.nodes import TASKS, NodeSettings, demo_cases
 
 
 def arguments(controller: str, preset: str) -> list[DeclareLaunchArgument]:
@@ -69,6 +69,16 @@ def arguments(controller: str, preset: str) -> list[DeclareLaunchArgument]:
             description="Print every parameter of the controller and where it came from.",
         ),
     ]
+
+
+def task() -> DeclareLaunchArgument:
+    """A mechanism or a task in place of a controller and an arm."""
+    return DeclareLaunchArgument(
+        "task",
+        default_value="",
+        description="A mechanism or task with the controller that fits it: "
+        f"{', '.join(TASKS)}; empty for controller:=.",
+    )
 
 
 def names() -> list[DeclareLaunchArgument]:
@@ -131,14 +141,17 @@ def node(
 def parameter_file(context: LaunchContext, name: str, settings: NodeSettings) -> Path:
     """Write the parameters of a node, as far as they differ from its defaults."""
     defaults = type(settings).of({}).values()
-    given = {name: v for name, v in settings.values().items() if v != defaults[name]}
+    values = settings.values().items()
+    given = {name: v for name, v in values if name not in defaults or v != defaults[name]}
     content = yaml.safe_dump({"/**": {"ros__parameters": given}}, allow_unicode=True)
     return temporary_file(context, f"{name}_", content)
 
 
-def temporary_file(context: LaunchContext, prefix: str, content: str) -> Path:
+def temporary_file(
+    context: LaunchContext, prefix: str, content: str = "", suffix: str = ".yaml"
+) -> Path:
     """A file that goes when the launch ends."""
-    handle, name = tempfile.mkstemp(prefix=f"projected_control_{prefix}", suffix=".yaml")
+    handle, name = tempfile.mkstemp(prefix=f"projected_control_{prefix}", suffix=suffix)
     with os.fdopen(handle, "w", encoding="utf-8") as file:
         file.write(content)
     path = Path(name)

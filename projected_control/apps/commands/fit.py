@@ -1,0 +1,153 @@
+"""``projected-control fit``: a line, plane or circle from a guided motion."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from projected_control.apps.commands import Subparsers
+
+DESCRIPTION = """\
+Finds the place and the direction of what holds an arm from a motion in which it was guided by hand:
+to and fro over a table, along a drawer's rail, round a valve. Prints the constraint as a block of
+a parameter file, with what is left over and how sure it is (95 %).
+
+The motion is a CSV file with a line of names, or a .npz file: columns x, y, z [m] for points; or
+joint positions [rad or m], columns under the joints' names (in .npz: q, and joint_names where they
+are not in the order of the arm's), with --arm and --frame.
+"""
+
+EPILOG = """\
+examples:
+  projected-control fit plane touched.csv --frame tool > table.yaml
+  projected-control fit plane guided.csv --arm my_arm.yaml --frame tool --towards 0 0 -1
+  projected-control fit circle guided.npz --arm my_arm.yaml --frame hand --json
+  projected-control check my_arm.yaml table.yaml
+"""
+
+
+def add_parser(subparsers: Subparsers) -> argparse.ArgumentParser:
+    """Declare the subcommand."""
+    parser = subparsers.add_parser(
+        "fit",
+        help="find a line, plane or circle from a guided motion",
+        description=DESCRIPTION,
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("shape", choices=("line", "plane", "circle"))
+    parser.add_argument("motion", type=Path, metavar="FILE", help="points or joint positions")
+    parser.add_argument(
+        "--arm", type=Path, metavar="FILE", help="parameter file of the arm, for joint positions"
+    )
+    parser.add_argument(
+        "--frame", default="tool", help="link that was guided (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--towards",
+        nargs=3,
+        type=float,
+        metavar=("X", "Y", "Z"),
+        help="to which side the direction points (default: its largest number is positive; a "
+        "line's, as it was gone)",
+    )
+    parser.add_argument("--out", type=Path, metavar="FILE", help="write the block to this file")
+    parser.add_argument("--json", action="store_true", help="print the numbers as one JSON object")
+    return parser
+
+
+def run(args: argparse.Namespace) -> int:
+    """Read, fit, print."""
+    import yaml
+
+    from projected_control.apps.experiments.outcome import as_json
+    from projected_control.model.fitting import SHAPES
+
+    fit = SHAPES[args.shape](points_of(args.motion, args.arm, args.frame), args.towards)
+    block = {"/**": {"ros__parameters": {"constraint": fit.constraint(args.frame)}}}
+    found = (
+        f"{fit.points} points; {1e3 * fit.residual:.3g} mm RMS off it, {1e3 * fit.largest:.3g} mm "
+        f"at most; 95 %: place ± {1e3 * fit.place_bound:.2g} mm, direction ± "
+        f"{1e3 * fit.direction_bound:.2g} mrad"
+    )
+    if fit.radius_bound is not None:
+        found += f", radius ± {1e3 * fit.radius_bound:.2g} mm"
+    text = f"# A {args.shape} through {args.motion.name}: {found}.\n"
+    text += yaml.safe_dump(block, sort_keys=False, default_flow_style=None)
+    if args.out is not None:
+        args.out.write_text(text, encoding="utf-8")
+    if args.json:
+        numbers: dict[str, Any] = {
+            **fit.constraint(args.frame),
+            "points": fit.points,
+            "residual_rms": fit.residual,
+            "residual_max": fit.largest,
+            "place_bound": fit.place_bound,
+            "direction_bound": fit.direction_bound,
+            "radius_bound": fit.radius_bound,
+        }
+        print(as_json(numbers))
+    elif args.out is None:
+        print(text, end="")
+    else:
+        print(f"{args.out}: {found}")
+    return 0
+
+
+def points_of(file: Path, arm: Path | None, frame: str) -> NDArray[Any]:
+    """The points of a motion: as they stand, or where a frame was for its joint positions."""
+    import numpy as np
+
+    from projected_control.control.paths import read_points
+    from projected_control.errors import InvalidValue
+
+    if file.suffix == ".npz":
+        try:
+            with np.load(file) as content:
+                arrays = {name: content[name] for name in content.files}
+        except (OSError, ValueError) as error:
+            raise InvalidValue(f"cannot read {file}: {error}") from None
+        if "points" in arrays:
+            return np.asarray(arrays["points"], dtype=np.float64)
+        if "q" not in arrays:
+            raise InvalidValue(f"{file} must hold points or q, and holds {', '.join(arrays)}")
+        names = [str(name) for name in arrays.get("joint_names", ())]
+        return frame_positions(arm, frame, np.asarray(arrays["q"], dtype=np.float64), names)
+    listed = read_points(file)
+    if set("xyz") <= set(listed.names):
+        return listed.points[:, [listed.names.index(axis) for axis in "xyz"]]
+    return frame_positions(arm, frame, listed.points, list(listed.names))
+
+
+def frame_positions(
+    file: Path | None, frame: str, q: NDArray[Any], names: list[str]
+) -> NDArray[Any]:
+    """Where a frame was at joint positions; columns that are no joints are left out."""
+    import numpy as np
+
+    from projected_control.errors import InvalidValue
+    from projected_control.settings import build
+    from projected_control.settings.layers import Layers
+
+    if file is None:
+        raise InvalidValue(
+            "the motion has no columns x, y and z: if it is joint positions, --arm must name the "
+            "arm's parameter file"
+        )
+    arm = build.build_arm(Layers.read([file]).arm())
+    names = names or list(arm.joint_names)
+    missing = [name for name in arm.joint_names if name not in names]
+    if missing or q.ndim != 2 or q.shape[1] != len(names):
+        raise InvalidValue(
+            f"the motion must have a column per joint ({', '.join(arm.joint_names)}), and lacks "
+            f"{', '.join(missing) or 'some'}"
+        )
+    columns = [names.index(name) for name in arm.joint_names]
+    still = np.zeros(arm.n)
+    return np.array(
+        [arm.update(line, still).frame(frame).position.copy() for line in q[:, columns]]
+    )

@@ -1,0 +1,136 @@
+"""``projected-control identify``: friction, payload and armature from a recorded motion."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from projected_control.apps import extras
+
+if TYPE_CHECKING:
+    from projected_control.apps.commands import Subparsers
+
+DEFAULT_FOLDER = Path("identify_output")
+
+DESCRIPTION = """\
+Finds Coulomb and viscous friction and rotor inertia of every joint, and the payload of a link, with
+bounds of 95 % confidence, by least squares over a recorded motion or one of the simulated arm. What
+the motion does not excite enough is said, and left out.
+
+Writes identified.yaml, which controllers load after their own file, identified.png with measured
+and predicted efforts, and with --simulate the motion itself, motion.npz.
+
+A recorded motion is an .npz file with the arrays
+  time    N      evenly spaced [s]
+  q       N × n  measured positions [rad or m]
+  effort  N × n  efforts as sent, each from its sample on, with gravity [N·m or N]
+  joints  n      names, where the order is another than the description's
+  delay          samples after which an effort acts, zero unless given
+"""
+
+EPILOG = """\
+examples:
+  projected-control identify my_arm.yaml --record motion.npz --payload-link hand
+  projected-control identify config/three_link_slider.yaml --simulate 30 \\
+      --set friction.coulomb:=[0.3] --set friction.sticks:=true --set encoder.resolution:=[0.0001]
+"""
+
+
+def add_parser(subparsers: Subparsers) -> argparse.ArgumentParser:
+    """Declare the subcommand."""
+    parser = subparsers.add_parser(
+        "identify",
+        help="friction, payload and armature from a recorded motion",
+        description=DESCRIPTION,
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="later ones win")
+    source = parser.add_mutually_exclusive_group(required=True)
+    source.add_argument("--record", type=Path, metavar="NPZ", help="a recorded motion")
+    source.add_argument(
+        "--simulate", type=float, metavar="S", help="move the simulated arm freely for so long [s]"
+    )
+    parser.add_argument(
+        "--payload-link", default="", metavar="LINK", help="link whose payload is sought"
+    )
+    parser.add_argument(
+        "--no-armature", action="store_true", help="take the rotors' inertia as the file has it"
+    )
+    parser.add_argument(
+        "--held",
+        action="store_true",
+        help="during the recorded motion the constraint of the file held the arm",
+    )
+    parser.add_argument(
+        "--cutoff", type=float, default=20.0, metavar="HZ", help="of the low-pass (default: 20)"
+    )
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="NAME:=VALUE",
+        help="a value that counts before all files; may be repeated",
+    )
+    parser.add_argument("--seed", type=int, default=0, help="of the simulated motion (default: 0)")
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=DEFAULT_FOLDER,
+        metavar="DIR",
+        help="folder for file and picture (default: %(default)s)",
+    )
+    parser.add_argument("--json", action="store_true", help="print the numbers as one JSON object")
+    return parser
+
+
+def run(args: argparse.Namespace) -> int:
+    """Read or make the motion, fit, write; the exit status is 1 where something was not excited."""
+    extras.require("matplotlib", "projected-control identify")
+    from projected_control.apps import identification
+    from projected_control.apps.experiments.outcome import as_json
+    from projected_control.apps.experiments.output import output_folder, write_files
+    from projected_control.apps.experiments.progress import terminal_progress
+    from projected_control.model.constrained_arm import ConstrainedArm
+    from projected_control.model.constraints import with_mimics
+    from projected_control.model.identification import MotionRecord, identify
+    from projected_control.settings import build
+    from projected_control.settings.files import from_command_line
+    from projected_control.settings.layers import Layers
+
+    layers = Layers.read(args.files, "", from_command_line(args.set, "--set"))
+    settings = layers.arm()
+    link = args.payload_link or settings.payload.link
+    bare = {"payload.mass": 0.0} if args.no_armature else {"payload.mass": 0.0, "armature": []}
+    arm = build.build_arm(settings.changed(bare))
+    with terminal_progress(sys.stderr) as progress, output_folder(args.out) as folder:
+        if args.record is not None:
+            record = MotionRecord.load(args.record, arm)
+        else:
+            record = identification.simulated_motion(
+                settings, args.simulate, args.seed, lambda done: progress("moving the arm", done)
+            )
+        constraint = build.build_constraint(settings) if args.held and args.record else None
+        found = identify(
+            ConstrainedArm(arm, with_mimics(arm, constraint)),
+            record,
+            payload_link=link,
+            armature=not args.no_armature,
+            cutoff=args.cutoff,
+            progress=lambda done: progress("regressor", done),
+        )
+        files = {
+            "identified.yaml": identification.parameter_file(found).encode(),
+            "identified.png": identification.picture(found),
+        }
+        write_files(folder, files)
+        if args.simulate is not None:
+            record.save(folder / "motion.npz", arm.joint_names)
+    if args.json:
+        print(as_json(identification.numbers(found)))
+    else:
+        print("\n".join(identification.table(found)))
+        print(f"Written: {folder / 'identified.yaml'}; load it after your own file")
+    return 0 if all(estimate.excited for estimate in found.estimates.values()) else 1

@@ -1,0 +1,253 @@
+"""The action ~/follow_joint_trajectory, where control_msgs is installed.
+
+Joint names are names of coordinates, as on ~/reference. A goal is looked at twenty times a second
+by a timer of the node; nothing waits for it, and the loop knows nothing of it. A client sees it as
+accepted until its result comes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+
+from projected_control.control.loop import ControlLoop
+from projected_control.control.references import Reference
+from projected_control.errors import ProjectedControlError, UnknownName
+from projected_control.ports.runner import Runner
+from projected_control.ros.trajectories import Plan, reference_from_trajectory
+from projected_control.settings import build
+
+if TYPE_CHECKING:
+    from projected_control.ros.controller_node import ControllerNode
+
+Array = NDArray[np.float64]
+
+NAME = "~/follow_joint_trajectory"
+
+PERIOD = 0.05
+"""Period of feedback, and of looking whether a goal is reached [s]."""
+
+GOAL_TOLERANCE = 0.01
+"""Error at the end up to which a goal counts as reached unless it says otherwise [m or rad]."""
+
+PATIENCE = 1.0
+"""Time after the end in which the goal must be reached unless it says otherwise [s]."""
+
+
+def follow_trajectories(node: ControllerNode) -> TrajectoryAction | None:
+    """Offer the action on a controller node; None where control_msgs is not installed."""
+    try:
+        from control_msgs.action import FollowJointTrajectory
+        from rclpy.action.server import ActionServer
+    except ImportError:
+        return None
+    return TrajectoryAction(node, FollowJointTrajectory, ActionServer)
+
+
+@dataclass
+class _Goal:
+    """A goal on its way.
+
+    Attributes:
+        handle: rclpy's.
+        runner: That follows it.
+        path, end: Tolerances of the coordinates, k; infinite for none [m or rad].
+        patience: Time after the end in which it must be reached [s].
+        reference: What is followed, from the tick that took it up on.
+    """
+
+    handle: Any
+    runner: Runner
+    path: Array
+    end: Array
+    patience: float
+    reference: Reference | None = None
+
+
+class TrajectoryAction:
+    """Follows trajectories of coordinates, one at a time; a new goal takes the place of the old.
+
+    Args:
+        node: The controller.
+        kind: control_msgs/action/FollowJointTrajectory.
+        server: rclpy's ActionServer.
+    """
+
+    def __init__(self, node: ControllerNode, kind: Any, server: Any) -> None:
+        self._node, self._kind = node, kind
+        self._goal: _Goal | None = None
+        self._server = server(
+            node,
+            kind,
+            NAME,
+            self._result_of_nothing,
+            goal_callback=self._judge,
+            handle_accepted_callback=self._accept,
+            cancel_callback=self._cancel,
+        )
+        node.create_timer(PERIOD, self._look)
+
+    def destroy(self) -> None:
+        """No more goals."""
+        self._server.destroy()
+
+    # A goal comes
+
+    def _judge(self, request: Any) -> Any:
+        from rclpy.action.server import GoalResponse
+
+        try:
+            self._plan(request.trajectory)
+            loop = self._require_runner().loop
+            for each in (*request.path_tolerance, *request.goal_tolerance):
+                if each.name not in _names(loop):
+                    raise UnknownName("coordinate of a tolerance", each.name, _names(loop))
+        except ProjectedControlError as error:
+            self._node.get_logger().error(f"trajectory refused: {error}")
+            return GoalResponse.REJECT
+        return GoalResponse.ACCEPT
+
+    def _accept(self, handle: Any) -> None:
+        runner = self._require_runner()
+        request, names = handle.request, _names(runner.loop)
+        seconds = request.goal_time_tolerance.sec + 1e-9 * request.goal_time_tolerance.nanosec
+        goal = _Goal(
+            handle,
+            runner,
+            _tolerances(request.path_tolerance, names, np.inf),
+            _tolerances(request.goal_tolerance, names, GOAL_TOLERANCE),
+            seconds or PATIENCE,
+        )
+        plan = self._plan(request.trajectory)
+        limits = build.motion_limits(self._node.settings, len(names))
+
+        def follow(loop: ControlLoop, time: float) -> None:
+            reference = plan(loop.reference.at(time), limits, time)
+            loop.set_reference(reference)
+            goal.reference = reference
+
+        if self._goal is not None:
+            self._end("abort", self._kind.Result.INVALID_GOAL, "another goal took its place")
+        self._goal = goal
+        runner.hand_over(follow)
+
+    def _plan(self, message: JointTrajectory) -> Plan:
+        """How to follow it, checked against where the reference is now."""
+        runner = self._require_runner()
+        loop = runner.loop
+        plan = reference_from_trajectory(message, _names(loop))
+        limits = build.motion_limits(self._node.settings, loop.controller.model.k)
+        plan(loop.reference.at(runner.time), limits, runner.time)
+        return plan
+
+    def _require_runner(self) -> Runner:
+        runner = self._node.runner
+        if runner is None:
+            raise ProjectedControlError("the controller is not active")
+        return runner
+
+    # A goal is on its way
+
+    def _look(self) -> None:
+        goal = self._goal
+        if goal is None:
+            return
+        loop, codes = goal.runner.loop, self._kind.Result
+        if self._node.runner is not goal.runner:
+            self._end("abort", codes.INVALID_GOAL, "the controller went inactive")
+        elif goal.reference is None:
+            if goal.runner.refused:
+                self._end("abort", codes.INVALID_GOAL, goal.runner.refused)
+        elif loop.reference is not goal.reference:
+            self._end("abort", codes.INVALID_GOAL, "another reference took its place")
+        elif goal.handle.is_cancel_requested:
+            self._stop(goal)
+            self._end("canceled", codes.SUCCESSFUL, "cancelled; the arm stops")
+        else:
+            self._follow(goal, goal.reference)
+
+    def _follow(self, goal: _Goal, reference: Reference) -> None:
+        controller, codes = goal.runner.loop.controller, self._kind.Result
+        now = goal.runner.time
+        desired, actual = controller.motion.copy(), controller.model.theta.copy()
+        error, names = controller.error.copy(), _names(goal.runner.loop)
+        feedback = self._kind.Feedback()
+        feedback.header.stamp = self._node.get_clock().now().to_msg()
+        feedback.joint_names = list(names)
+        feedback.desired = _point(desired[0], desired[1])
+        feedback.actual = _point(actual, controller.model.theta_rate.copy())
+        feedback.error = _point(error[0], error[1])
+        goal.handle.publish_feedback(feedback)
+        off = np.abs(error[0])
+        if (off > goal.path).any():
+            self._stop(goal)
+            words = _worst(names, off, goal.path)
+            self._end("abort", codes.PATH_TOLERANCE_VIOLATED, f"off its path: {words}")
+        elif now >= reference.end:
+            if (off <= goal.end).all():
+                self._end("succeed", codes.SUCCESSFUL, "reached")
+            elif now >= reference.end + goal.patience:
+                words = _worst(names, off, goal.end)
+                self._end("abort", codes.GOAL_TOLERANCE_VIOLATED, f"not reached: {words}")
+
+    def _cancel(self, _: Any) -> Any:
+        from rclpy.action.server import CancelResponse
+
+        return CancelResponse.ACCEPT
+
+    def _stop(self, goal: _Goal) -> None:
+        """Stay where the arm is, as soon as its rate allows."""
+        settings = self._node.settings.changed({"reference.kind": "hold"})
+
+        def stay(loop: ControlLoop, time: float) -> None:
+            loop.set_reference(build.build_reference(settings, loop.reference.at(time), time))
+
+        goal.runner.hand_over(stay)
+
+    def _end(self, how: str, code: int, words: str) -> None:
+        """Give the present goal its result."""
+        goal, self._goal = self._goal, None
+        assert goal is not None
+
+        def give(handle: Any) -> Any:
+            if how != "canceled" and handle.is_cancel_requested:
+                handle.canceled()
+            else:
+                getattr(handle, how)()
+            return self._kind.Result(error_code=code, error_string=words)
+
+        goal.handle.execute(give)
+
+    def _result_of_nothing(self, handle: Any) -> Any:
+        """rclpy wants one; every goal brings its own (see `_end`)."""
+        handle.abort()
+        return self._kind.Result()
+
+
+def _names(loop: ControlLoop) -> tuple[str, ...]:
+    coordinates = loop.controller.model.coordinates
+    return coordinates.names if coordinates is not None else ()
+
+
+def _tolerances(given: Any, names: tuple[str, ...], default: float) -> Array:
+    """Per coordinate; zero in a message leaves the default, a negative number stands for none."""
+    found = np.full(len(names), default)
+    for each in given:
+        if each.position != 0.0:
+            found[names.index(each.name)] = np.inf if each.position < 0.0 else each.position
+    return found
+
+
+def _point(positions: Array, velocities: Array) -> JointTrajectoryPoint:
+    return JointTrajectoryPoint(
+        positions=[float(x) for x in positions], velocities=[float(x) for x in velocities]
+    )
+
+
+def _worst(names: tuple[str, ...], off: Array, allowed: Array) -> str:
+    i = int(np.argmax(off - allowed))
+    return f"{names[i]} by {off[i]:.4g}, allowed are {allowed[i]:.4g}"
