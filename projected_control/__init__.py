@@ -9,14 +9,19 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from projected_control.control import (
+        ComputedTorqueController,
         Controller,
         ForceController,
         ForceGains,
+        Impedance,
+        ImpedanceController,
         Law,
         MotionController,
         MotionGains,
+        OperationalSpaceController,
         PassiveJointController,
         Posture,
+        SelectionController,
     )
     from projected_control.control.force_source import ForceSource
     from projected_control.control.guard import Guard
@@ -74,6 +79,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Angle",
     "Arm",
+    "ComputedTorqueController",
     "Constant",
     "ConstrainedArm",
     "Constraint",
@@ -89,6 +95,8 @@ __all__ = [
     "FrameFixed",
     "Guard",
     "Hinge",
+    "Impedance",
+    "ImpedanceController",
     "InverseDynamics",
     "JointCoupling",
     "JointFriction",
@@ -103,6 +111,7 @@ __all__ = [
     "MotionLimits",
     "Moving",
     "OffsetFrame",
+    "OperationalSpaceController",
     "Parallel",
     "PassiveJointController",
     "Plant",
@@ -119,6 +128,7 @@ __all__ = [
     "RawState",
     "Reference",
     "Runner",
+    "SelectionController",
     "SetPoint",
     "SimulatedArm",
     "Sine",
@@ -145,8 +155,9 @@ _HOMES = {
         "PointOnPlane PointOnSphere Stack with_mimics"
     ),
     "control": (
-        "Controller ForceController ForceGains Law MotionController MotionGains "
-        "PassiveJointController Posture"
+        "ComputedTorqueController Controller ForceController ForceGains Impedance "
+        "ImpedanceController Law MotionController MotionGains OperationalSpaceController "
+        "PassiveJointController Posture SelectionController"
     ),
     "model.coordinates": "Coordinate Coordinates",
     "errors": "ProjectedControlError",

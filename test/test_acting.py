@@ -13,7 +13,8 @@ from arms import slider_model, state_on
 from loops import LAWS, T, build, opened
 
 from projected_control.compiled import COMPILED
-from projected_control.control import MotionGains
+from projected_control.control import Impedance, MotionGains
+from projected_control.control.disturbance import Disturbance
 from projected_control.control.guard import Action, Event
 from projected_control.control.references import Constant
 from projected_control.control.silence import SilenceAnswer, silence_array
@@ -315,6 +316,55 @@ def test_a_letter_is_in_force_at_the_next_tick():
     assert ride.steps.max() <= own.guard.limits.effort_rate.max() * T * (1.0 + 1e-9)
 
 
+def test_an_impedance_travels_in_a_letter():
+    """Stiffness and damping, off the diagonal too, as in the Python loop: bit for bit."""
+    ride, own = Ride("impedance"), opened("impedance")[0]
+    ride.go(50)
+    efforts = [own.update(row).effort.copy() for row in ride.rows]
+    for loop in (ride.loop, own):
+        loop.controller.set_impedance(Impedance([[500.0, -9.0], [-9.0, 12.0]], 0.6), seconds=0.02)
+    assert ride.letter() is Status.ACCEPTED
+    ride.go(50)
+    efforts += [own.update(row).effort.copy() for row in ride.rows[50:]]
+    assert np.array_equal(np.array(ride.efforts), np.array(efforts))
+
+
+def test_a_letter_with_a_negative_stiffness_is_refused():
+    ride = Ride("impedance")
+    k = ride.loop.controller.model.k
+    numbers = np.zeros(3 * k * k + 1)
+    numbers[0] = -1.0
+    ride.loop.mailbox.post_impedance(numbers, 0.1)
+    answer = ride.send(letter_message(ride.loop, 7, ride.next()))
+    assert answer.status is Status.VALUE
+    assert "of an impedance is negative: -1" in answer.reason
+
+
+def test_an_observed_disturbance_is_that_of_the_python_loop():
+    """The plugin computes Pinocchio's C for the observer, whatever λ comes from."""
+
+    def observed():
+        loop, hardware = build("hybrid")
+        loop.controller.set_disturbance(Disturbance("observer", band=0.0), 0.0)
+        Runner(loop, hardware).open()
+        return loop, hardware
+
+    loop, hardware = observed()
+    acting, plant = Acting(loop.controller.model.arm.joint_names, T), ActingPlant(hardware)
+    assert acting.receive(begin_message(loop)).status is Status.ACCEPTED
+    assert acting.activate() == ""
+    own, effort = observed()[0], None
+    for tick in range(50):
+        assert plant.read(effort) == 0
+        acting.receive(encode(Update.BEAT, 7, 2 + tick))
+        effort = acting.cycle(plant.q, plant.v, plant.wrench)
+        state = RawState(
+            plant.q.copy(), plant.v.copy(), 1e-9 * (tick * 1_000_000), plant.wrench.copy()
+        )
+        assert np.array_equal(effort, own.update(state).effort)
+    assert np.abs(own.controller._terms.disturbance).max() > 0.0
+
+
 # Silence
 
 
@@ -454,7 +504,7 @@ def broken_updates(loop, count, seed=0):
             letter = loop.arguments.mailbox.copy()
             letter[0] += 2.0
             if kind == "nan":  # whatever a tick looks at: versions, gains, limits, sensor, tables
-                place = random.choice([*range(9, reference), reference, reference + 3])
+                place = random.choice([*range(10, reference), reference, reference + 3])
                 letter[place] = np.nan
             else:
                 letter = letter[: random.integers(size)]

@@ -249,7 +249,7 @@ def bounds_along(
 def effort_map(model: ConstrainedArm, law: Law) -> Array:
     """S, n × n: what a law sends for the efforts h + M q̈ that a motion takes, at this state."""
     n, scale = model.n, model.sqrt_metric
-    if law in (Law.IDC, Law.HYBRID, Law.PASSIVE_FORCE):
+    if law not in (Law.PIDC, Law.PASSIVE):
         return np.eye(n)
     P = model.P
     S = P.copy()

@@ -100,7 +100,8 @@ class ControlLoop:
         self.mailbox = controller.mailbox
         self.guard.post, force_source.post = self.mailbox.post_limits, self.mailbox.post_sensor
         controller.connect(force_source)
-        self._needs_wrench = controller.force is not None and force_source.needs_wrench
+        fed_back = controller.force is not None and controller.feeds_force_back
+        self._needs_wrench = fed_back and force_source.needs_wrench
         if self._needs_wrench:
             force_source.require_frame()
         changes_gains = type(controller).advance is not Controller.advance

@@ -44,6 +44,7 @@ _KEPT = (
     "force_gains",
     "anti_windup",
     "force_seconds",
+    "impedance",
     "limits",
     "sensor",
     "friction",
@@ -66,10 +67,12 @@ class Section(IntEnum):
     FORCE_REFERENCE = 5
     FRICTION = 6
     DISTURBANCE = 7
+    IMPEDANCE = 8
 
 
 _GAINS, _FORCE_GAINS = int(Section.GAINS), int(Section.FORCE_GAINS)
 _FRICTION, _DISTURBANCE = int(Section.FRICTION), int(Section.DISTURBANCE)
+_IMPEDANCE = int(Section.IMPEDANCE)
 _SECTIONS = len(Section)
 
 
@@ -87,6 +90,9 @@ class LetterTerms(NamedTuple):
     force_gains: Annotated[Array, Part("4", "See `ForceGains.array`.")]
     anti_windup: Annotated[Array, Part("3", "See `ForceGains.anti_windup_array`.")]
     force_seconds: Annotated[Array, Part("1", "Time over which the force gains come in [s].")]
+    impedance: Annotated[
+        Array, Part("3 * k * k + 2", "See `Impedance.array`; the time it takes [s].")
+    ]
     limits: Annotated[Array, Part(GUARD_LIMITS, "See `GuardTerms.limits`.")]
     sensor: Annotated[Array, Part(f"{SENSOR_NUMBERS} + n", "See `SourceTerms.sensor`.")]
     friction: Annotated[
@@ -153,6 +159,9 @@ def take_gains(letter: LetterTerms, c: ControlTerms) -> None:
     if is_new(_FORCE_GAINS, letter):
         begin_blend(letter.force_gains, letter.force_seconds[0], c.force_gains, c.force_blend)
         copy(letter.anti_windup, c.anti_windup)
+    if is_new(_IMPEDANCE, letter):
+        last = letter.impedance.size - 1
+        begin_blend(letter.impedance[:last], letter.impedance[last], c.impedance, c.impedance_blend)
     if is_new(_FRICTION, letter):
         last = letter.friction.size - 1
         begin_blend(letter.friction[:last], letter.friction[last], c.all_friction, c.friction_blend)
@@ -185,6 +194,7 @@ def blend_gains(c: ControlTerms) -> None:
     """Blend all gains one tick on."""
     advance_blend(c.period[0], c.all_gains, c.gains_blend)
     advance_blend(c.period[0], c.force_gains, c.force_blend)
+    advance_blend(c.period[0], c.impedance, c.impedance_blend)
     advance_blend(c.period[0], c.all_friction, c.friction_blend)
     advance_blend(c.period[0], c.disturbance_gains, c.disturbance_blend)
 
@@ -358,6 +368,7 @@ class Mailbox:
         waits = [
             (Section.GAINS, letter.gains_seconds[0]),
             (Section.FORCE_GAINS, letter.force_seconds[0]),
+            (Section.IMPEDANCE, letter.impedance[-1]),
             (Section.FRICTION, letter.friction[-1]),
             (Section.DISTURBANCE, letter.disturbance[-1]),
         ]
@@ -397,6 +408,11 @@ class Mailbox:
         with self._changing(Section.FORCE_GAINS) as letter:
             letter.force_gains[:], letter.force_seconds[0] = gains, seconds
             letter.anti_windup[:] = anti_windup
+
+    def post_impedance(self, numbers: Array, seconds: float) -> None:
+        """Another impedance, over this time [s]; see `Impedance.array`."""
+        with self._changing(Section.IMPEDANCE) as letter:
+            letter.impedance[:-1], letter.impedance[-1] = numbers, seconds
 
     def post_friction(self, numbers: Array, seconds: float) -> None:
         """New friction to compensate, over this time [s]; see `FrictionCompensation.array`."""

@@ -15,14 +15,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from projected_control.control import PassiveJointController
 from projected_control.control.activation import INDEPENDENT
+from projected_control.control.controllers import Controller
 from projected_control.control.following import Follower, effort_map
 from projected_control.control.law import Law
 from projected_control.control.loop import ControlLoop
 from projected_control.control.passive import CONTROLLABILITY_TOLERANCE
 from projected_control.control.references import Reference, ReferencePoint
-from projected_control.control.stability import MotionLoop
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.description import UNLIMITED
 from projected_control.settings import build
@@ -224,14 +223,14 @@ def _look(
     effort, theta = np.zeros((count, model.n)), np.zeros((count, model.k))
     independence, controllability = np.ones(count), np.ones(count)
     manipulability, rank, smallest = np.zeros(count), np.zeros(count), np.full(count, np.inf)
-    desired = _desired_force(settings, loop)
+    desired, law = _desired_force(settings, loop), _efforts_as(controller)
     for i in range(count):
         controller.stop(q[i], v[i])
         independence[i], controllability[i] = controller.margins
         model.evaluate(q[i], v[i])
         theta[i] = model.theta
-        effort[i] = effort_map(model, controller.law) @ (model.arm.M @ a[i] + model.arm.h)
-        if controller.law in (Law.HYBRID, Law.PASSIVE_FORCE):
+        effort[i] = effort_map(model, law) @ (model.arm.M @ a[i] + model.arm.h)
+        if controller.force is not None:
             effort[i] += model.terms.jacobian[: model.m].T @ desired
         free = model.J_theta @ model.P
         manipulability[i] = np.sqrt(max(np.linalg.det(free @ free.T), 0.0))
@@ -243,16 +242,28 @@ def _look(
         _largest("effort of", "N·m or N", np.abs(effort), limits.effort, names, motor),
         _largest("velocity of", "rad/s or m/s", np.abs(v), limits.velocity, names),
         _joint_range(q, limits.lower, limits.upper, names),
-        _floor("independence of the coordinates", independence, INDEPENDENT),
         *_rows(model, rank, smallest),
         *_loops(loop, settings, count),
     ]
-    if isinstance(controller, PassiveJointController):
+    if controller.needs_independence:
+        found.insert(3, _floor("independence of the coordinates", independence, INDEPENDENT))
+    if controller.passive.size:
         name = "controllability of the passive joints"
         found.append(_floor(name, controllability, CONTROLLABILITY_TOLERANCE))
     return _Seen(
         theta, [each for each in found if each is not None], manipulability, rank, smallest
     )
+
+
+def _efforts_as(controller: Controller) -> Law:
+    """The law that sends the same efforts for a motion that is followed exactly."""
+    forced = controller.force is not None
+    if controller.passive.size:
+        return Law.PASSIVE_FORCE if forced else Law.PASSIVE
+    if controller.law in (Law.OPERATIONAL_SPACE, Law.IMPEDANCE):
+        aware = controller.task.projected[0] != 0.0
+        return Law.PIDC if aware and not forced else Law.HYBRID
+    return controller.law
 
 
 def _desired_force(settings: ControllerSettings, loop: ControlLoop) -> Array:
@@ -323,33 +334,14 @@ def _loops(loop: ControlLoop, settings: ControllerSettings, count: int) -> list[
     """Both loops: inverse dynamics makes their margins the same wherever the arm is."""
     controller = loop.controller
     found = []
-    stiffness, damping, _ = controller.gains.array(controller.model.k)
     delay = settings.force.delay if isinstance(settings, ForceControllerSettings) else 1
-    factors = [
-        motion_margin(MotionLoop(float(K), float(D), controller.period, delay))
-        for K, D in set(zip(stiffness.tolist(), damping.tolist(), strict=True))
-    ]
-    found.append(_factor("gain margin of the motion loop", min(factors), count))
+    factors = [sampled.gain_margin for sampled, _ in controller.motion_loops(delay)]
+    if factors:
+        found.append(_factor("gain margin of the motion loop", min(factors), count))
     if controller.force is not None:
         sampled = controller.force.gains.loop(controller.period)
         found.append(_factor("gain margin of the force loop", sampled.gain_margin, count))
     return found
-
-
-def motion_margin(loop: MotionLoop) -> float:
-    """The factor by which both gains of a motion loop may grow before it diverges."""
-    low, high = 0.0, 1.0
-
-    def stable(factor: float) -> bool:
-        scaled = MotionLoop(factor * loop.stiffness, factor * loop.damping, loop.period, loop.delay)
-        return scaled.stable
-
-    while stable(high) and high < 1e6:
-        low, high = high, 2.0 * high
-    for _ in range(50):
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if stable(middle) else (low, middle)
-    return low
 
 
 def _factor(name: str, factor: float, count: int) -> Quantity:

@@ -204,7 +204,10 @@ Verdict ActingLoop::bind(const Message &message) {
   loop_.arm = arm_;
   loop_.tick = &tick_;
   loop_.effort = projected_control_guard_terms_view(tick_.guard_work, n, k).sent;
-  loop_.needs_coriolis = tick_.choices[1] == PROJECTED_CONTROL_SOURCE_KIND_MOMENTUM;
+  const auto control = projected_control_control_terms_view(tick_.control_work, n, m, k, p);
+  const double observer = PROJECTED_CONTROL_DISTURBANCE_KIND_OBSERVER;
+  loop_.needs_coriolis = tick_.choices[1] == PROJECTED_CONTROL_SOURCE_KIND_MOMENTUM ||
+                         control.disturbance_kind[0] == observer;
   return {};
 }
 
@@ -221,7 +224,7 @@ Verdict ActingLoop::check_contents() {
   const double nothing = -1.0;
   if (Verdict v = check_letter(tick_.mailbox, &nothing, sizes_, period_); !v.accepted()) return v;
   if (Verdict v = check_limits(tick_.guard_work, n, k, period_); !v.accepted()) return v;
-  if (tick_.choices[0] < 0 || tick_.choices[0] > PROJECTED_CONTROL_LAW_PASSIVE_FORCE)
+  if (tick_.choices[0] < 0 || tick_.choices[0] > PROJECTED_CONTROL_LAW_GRAVITY)
     return refused(bad_value, "there is no law %" PRId64, tick_.choices[0]);
   if (tick_.choices[3] != 0)
     return refused(bad_value, "the gains are changed by Python: they cannot be followed here");
@@ -231,6 +234,17 @@ Verdict ActingLoop::check_contents() {
     const double joint = table.anchors[frame * (4 + n)];
     if (!(joint >= 0.0 && joint <= static_cast<double>(n)))
       return refused(bad_value, "a frame sits on joint %g", joint);
+  }
+  const auto control =
+      projected_control_control_terms_view(tick_.control_work, n, m, k, sizes_.p);
+  const auto task = projected_control_task_terms_view(control.task, n, k);
+  if (!(task.axes_joint[0] >= 0.0 && task.axes_joint[0] <= static_cast<double>(n)))
+    return refused(bad_value, "the task axes sit on joint %g", task.axes_joint[0]);
+  for (int64_t i = 0; i < k; ++i) {
+    if (!(task.level[i] >= 1.0 && task.level[i] <= static_cast<double>(k)))
+      return refused(bad_value, "a coordinate has the priority %g", task.level[i]);
+    if (task.triples[i] != 0.0 && i + 3 > k)
+      return refused(bad_value, "three coordinates of a vector begin at the last but one");
   }
   const auto source = projected_control_source_terms_view(tick_.source_work, n, m);
   if (!(source.joint[0] >= 0.0 && source.joint[0] <= static_cast<double>(n)))

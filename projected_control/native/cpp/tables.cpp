@@ -115,6 +115,13 @@ Verdict check_letter(const double *letter, const double *before, const Sizes &s,
     return refused(bad_value, "a gain, limit or number of the sensor is not a number");
   if (!all_finite(l.versions, l.gains_seconds) || !all_finite(l.force_gains, l.force_gains + 3))
     return refused(bad_value, "a gain is not finite");
+  if (!all_finite(l.impedance, l.limits)) return refused(bad_value, "an impedance is not finite");
+  for (int64_t which = 0; which < 3; ++which)
+    for (int64_t i = 0; i < s.k; ++i)
+      if (const double own = l.impedance[(which * s.k + i) * s.k + i]; own < 0.0)
+        return refused(bad_value, "stiffness, damping or inertia of an impedance is negative: %g", own);
+  if (l.impedance[3 * s.k * s.k] < 0.0 || l.impedance[3 * s.k * s.k + 1] < 0.0)
+    return refused(bad_value, "damping ratio or time of an impedance is negative");
   for (const double *number = l.friction; number < l.reference; ++number)
     if (*number < 0.0)
       return refused(bad_value, "a number of friction or disturbance is negative: %g", *number);
