@@ -16,9 +16,10 @@ Array = NDArray[np.float64]
 
 def reach_picture(reach: Reach, course: Course | None = None) -> Figure:
     """How well the two coordinates move wherever they can be, and how much room the joints have."""
-    figure, axes = canvas(1, 2, height=3.6, sharey=True)
+    figure, axes = canvas(1, 2, height=3.1, sharey=True)
+    unit = "·".join(reach.units).replace("m·m", "m²").replace("rad·rad", "rad²")
     panels = (
-        (reach.manipulability, "manipulability √det(J P Jᵀ)", "viridis", None),
+        (reach.manipulability, f"manipulability; {reach.area:.3g} {unit} reached", "viridis", None),
         (reach.margin, "room to the joint limits", "cividis", 1.0),
     )
     for ax, (values, title, colours, top) in zip(axes, panels, strict=True):
@@ -28,8 +29,6 @@ def reach_picture(reach: Reach, course: Course | None = None) -> Figure:
         if course is not None and set(reach.names) <= set(course.names):
             _path(ax, reach, course)
     axes[0].set_ylabel(f"{reach.names[1]} [{reach.units[1]}]")
-    unit = "·".join(reach.units).replace("m·m", "m²").replace("rad·rad", "rad²")
-    figure.suptitle(f"{reach.area:.3g} {unit} within reach", x=0.01, ha="left", fontsize=9.0)
     return figure
 
 

@@ -13,8 +13,8 @@ from projected_control.model.inverse_kinematics.tasks import Level
 
 Array = NDArray[np.float64]
 
-NOTHING = 1e-4
-"""Share of ‖g‖ ‖J‖ up to which a gradient counts as none."""
+NOTHING = 1e-3
+"""Share of ‖g‖ max(‖J‖, 1) up to which a gradient counts as none."""
 
 AT_LIMIT = 1e-6
 """Distance up to which a joint counts as at its limit [rad or m]."""
@@ -38,7 +38,7 @@ def reason_missed(
     """
     error, J = levels[i]
     wanted = -J.T @ error
-    size = NOTHING * float(np.linalg.norm(error)) * max(float(np.linalg.norm(J)), 1e-300)
+    size = NOTHING * float(np.linalg.norm(error)) * max(float(np.linalg.norm(J)), 1.0)
     stopped = ((q <= lower + AT_LIMIT) & (wanted < 0.0)) | ((q >= upper - AT_LIMIT) & (wanted > 0))
     if np.linalg.norm(wanted) <= size:
         return "it is out of reach: no joint brings it nearer"

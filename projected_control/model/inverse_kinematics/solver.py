@@ -35,8 +35,12 @@ DAMPING = 0.02
 """Singular values below this are damped while the error is of order one [m/rad]. It shrinks with
 the root of the error, so that the last steps are Newton's also near a singular pose."""
 
-LARGEST_DAMPING = 1e4
-"""Where not even a step damped like this helps, there is no better one."""
+CURVED = 0.5
+"""ε of a level that is minimised by itself, in roots of its error: where it cannot become zero, the
+arm's own curvature takes the place of σ², and steps that are damped less swing to and fro."""
+
+HARDER, EASIER, HARDEST = 2.0, 0.7, 1e4
+"""How that changes after a step that did not help and one that did; beyond the last, none will."""
 
 ITERATIONS = 200
 """Steps at most, together and per level."""
@@ -227,7 +231,7 @@ class InverseKinematics:
         kept = [level.error for level in self._equations.at(q, time)[:i]]
         last = i == len(self._equations.names)
         tolerance = 0.0 if last else 0.1 * self._equations.tolerances[i]
-        extra, idle = 0.0, 0
+        share, idle = CURVED, 0
 
         def error_at(place: Array) -> Level:
             if last:
@@ -240,14 +244,14 @@ class InverseKinematics:
             if error <= tolerance or idle >= PATIENCE:
                 return q, k
             above = self._above(q, kept, time)
-            damping = max(0.0 if last else _damping(here), extra)
+            damping = share * min(1.0, error) ** 0.5
             step = limited_step(
                 above if last else [*above, here],
                 [0.0] * i + [damping] * (not last),
                 q,
                 self.lower,
                 self.upper,
-                (goal - q) / (1.0 + extra) ** 2 if last else None,
+                (goal - q) * min(1.0, CURVED / share) if last else None,
             )
             if np.abs(step).max() < SMALLEST_STEP + SMALLEST_SHARE * np.abs(q).max():
                 return q, k
@@ -255,12 +259,12 @@ class InverseKinematics:
             there = None if trial is None else error_at(trial)
             gain = -np.inf if there is None else error - float(np.linalg.norm(there.error))
             if trial is None or there is None or not gain > 0.0:
-                extra = max(4.0 * extra, 4.0 * damping, 1e-3)
-                if extra > LARGEST_DAMPING:
+                share *= HARDER
+                if share > HARDEST:
                     return q, k
                 continue
             idle = 0 if gain > LEAST_GAIN * error else idle + 1
-            q, here, extra = trial, there, 0.25 * extra
+            q, here, share = trial, there, max(EASIER * share, DAMPING)
         return q, ITERATIONS
 
     def _above(self, q: Array, kept: list[Array], time: float) -> list[Level]:
