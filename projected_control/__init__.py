@@ -62,6 +62,15 @@ if TYPE_CHECKING:
     )
     from projected_control.model.coordinates import Coordinate, Coordinates
     from projected_control.model.inverse_dynamics import InverseDynamics, inverse_dynamics
+    from projected_control.model.inverse_kinematics import (
+        InverseKinematics,
+        KinematicSolution,
+        Manipulability,
+        Reach,
+        Task,
+        manipulability,
+        map_reach,
+    )
     from projected_control.model.mjcf import Loops, loops_from_mjcf
     from projected_control.model.projection import Metric
     from projected_control.ports import Port, RawState, Runner, SimulatedArm, SteppedArm, run
@@ -98,13 +107,16 @@ __all__ = [
     "Impedance",
     "ImpedanceController",
     "InverseDynamics",
+    "InverseKinematics",
     "JointCoupling",
     "JointFriction",
     "JointLocked",
+    "KinematicSolution",
     "Law",
     "Limits",
     "LoopClosure",
     "Loops",
+    "Manipulability",
     "Metric",
     "MotionController",
     "MotionGains",
@@ -126,6 +138,7 @@ __all__ = [
     "Posture",
     "ProjectedControlError",
     "RawState",
+    "Reach",
     "Reference",
     "Runner",
     "SelectionController",
@@ -135,12 +148,15 @@ __all__ = [
     "Sines",
     "Stack",
     "SteppedArm",
+    "Task",
     "Tick",
     "Waypoints",
     "__version__",
     "assemble",
     "inverse_dynamics",
     "loops_from_mjcf",
+    "manipulability",
+    "map_reach",
     "run",
     "share_file",
     "start_of",
@@ -168,6 +184,9 @@ _HOMES = {
     "control.loop": "ControlLoop Tick",
     "model.constrained_arm": "ConstrainedArm",
     "model.inverse_dynamics": "InverseDynamics inverse_dynamics",
+    "model.inverse_kinematics": (
+        "InverseKinematics KinematicSolution Manipulability Reach Task manipulability map_reach"
+    ),
     "model.mjcf": "Loops loops_from_mjcf",
     "model.projection": "Metric",
     "control.references": "Constant MotionLimits Reference SetPoint Sine Sines Waypoints",
