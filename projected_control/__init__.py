@@ -60,6 +60,9 @@ if TYPE_CHECKING:
     from projected_control.model.mjcf import Loops, loops_from_mjcf
     from projected_control.model.projection import Metric
     from projected_control.ports import Port, RawState, Runner, SimulatedArm, SteppedArm, run
+    from projected_control.ports.recorder import Recorder
+    from projected_control.ports.recording import RecordedArm, replay
+    from projected_control.recordings.file import Recording, read_recording
     from projected_control.resources import share_file
     from projected_control.simulation import (
         ForceSensor,
@@ -117,6 +120,9 @@ __all__ = [
     "Posture",
     "ProjectedControlError",
     "RawState",
+    "RecordedArm",
+    "Recorder",
+    "Recording",
     "Reference",
     "Runner",
     "SetPoint",
@@ -131,6 +137,8 @@ __all__ = [
     "assemble",
     "inverse_dynamics",
     "loops_from_mjcf",
+    "read_recording",
+    "replay",
     "run",
     "share_file",
     "start_of",
@@ -154,6 +162,9 @@ _HOMES = {
     "control.limits": "Limits",
     "control.force_source": "ForceSource",
     "ports": "Port RawState Runner SimulatedArm SteppedArm run",
+    "ports.recorder": "Recorder",
+    "ports.recording": "RecordedArm replay",
+    "recordings.file": "Recording read_recording",
     "control.loop": "ControlLoop Tick",
     "model.constrained_arm": "ConstrainedArm",
     "model.inverse_dynamics": "InverseDynamics inverse_dynamics",

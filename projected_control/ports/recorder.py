@@ -15,7 +15,6 @@ import sys
 import threading
 from collections.abc import Mapping
 from contextlib import suppress
-from math import isfinite
 from multiprocessing.connection import Connection
 from pathlib import Path
 from time import sleep
@@ -26,8 +25,9 @@ from numpy.typing import NDArray
 
 from projected_control.control.loop import REMEMBERED, ControlLoop, Tick
 from projected_control.errors import InvalidValue, ProjectedControlError
+from projected_control.ports.kept_ticks import TickRows, warm_up
 from projected_control.ports.recording_head import About, make_head
-from projected_control.ports.tick_rows import ROW, SILENCE, TICK, put_tick
+from projected_control.ports.tick_rows import ROW
 from projected_control.recordings import messages
 from projected_control.recordings.ring import BYTES, DONE, ENDED, LOST, TAKEN, Ring
 
@@ -46,8 +46,6 @@ FINISH_SECONDS = 10.0
 
 MEGABYTES = 4000.0
 """Default for the size at which a recording ends [MB]."""
-
-_NOWHERE = np.full(6, np.nan)
 
 
 class Recorder:
@@ -115,25 +113,8 @@ class Recorder:
             os.close(self._output)
             ring.release()
         self._pipe = Connection(writing, readable=False)
-        self._q = np.full(model.n, np.nan)
         self._spare = {name: np.empty_like(getattr(loop.arguments, name)) for name in REMEMBERED}
-        self._warm_up(loop)
-
-    def _warm_up(self, loop: ControlLoop) -> None:
-        """Compile the kernel, and have every page of the ring in memory."""
-        arguments, model = loop.arguments, loop.controller.model
-        q = np.zeros(model.n)
-        put_tick(
-            np.zeros(2, dtype=np.int64),
-            np.zeros((2, ROW.size(n=model.n, m=model.m, k=model.k))),
-            *(TICK, 0.0, 0.0, 0.0, 0.0, q, q, _NOWHERE, 0, 0, 0),
-            arguments.taken,
-            loop.guard.sent,
-            arguments.sizes,
-            arguments.passive,
-            arguments.model_work,
-            arguments.control_work,
-        )
+        warm_up(loop)
 
     def note(self, channel: str, content: Any) -> None:
         """Keep what is rare: parameters that change, or diagnostics; from any thread."""
@@ -204,9 +185,10 @@ class Recorder:
         with mailbox.lock:
             mailbox.listener = self._heard_letter
             memory = {name: self._kept(name, getattr(loop.arguments, name)) for name in REMEMBERED}
-        self._runner, runner.recorder = runner, self
-        self._clock = 0
+        assert self._ring is not None
+        self._rows = TickRows(loop, self._ring.counters, self._ring.rows)
         self._waits = not runner.port.waits if self._patient is None else self._patient
+        self._runner, runner.recorder = runner, self
         self._thread = threading.Thread(
             target=self._feed, args=(loop, runner.port, memory), name="recorder", daemon=True
         )
@@ -221,61 +203,13 @@ class Recorder:
 
     def put(self, tick: Tick, took_ns: int, stamp_ns: int) -> None:
         """A state was answered."""
-        q, v, stamp, wrench, age, _ = tick.state
-        if wrench is None:
-            wrench, age = _NOWHERE, float("inf")
-        if stamp_ns > 0:
-            self._clock = stamp_ns
-        elif isfinite(stamp) and stamp >= 0.0:
-            self._clock = round(1e9 * stamp)
-        report = tick.report
-        self._put(TICK, stamp, age, q, v, wrench, report.action, report.events, took_ns)
+        if self._waits and self._ring is not None:
+            self._let_catch_up(self._ring)
+        self._rows.put(tick, took_ns, stamp_ns)
 
     def put_silence(self, action: int, events: int) -> None:
         """No state came, and the guard answered that."""
-        nan = float("nan")
-        self._put(SILENCE, nan, nan, self._q, self._q, _NOWHERE, action, events, 0)
-
-    def _put(
-        self,
-        kind: int,
-        stamp: float,
-        age: float,
-        q: Array,
-        v: Array,
-        wrench: Array,
-        action: int,
-        events: int,
-        took: int,
-    ) -> None:
-        runner, ring = self._runner, self._ring
-        if runner is None or ring is None:
-            return
-        if self._waits:
-            self._let_catch_up(ring)
-        arguments = runner.loop.arguments
-        seconds, nanoseconds = divmod(self._clock, 1_000_000_000)
-        put_tick(
-            ring.counters,
-            ring.rows,
-            kind,
-            stamp,
-            float(seconds),
-            float(nanoseconds),
-            age,
-            q,
-            v,
-            wrench,
-            int(action),
-            int(events),
-            took,
-            arguments.taken,
-            runner.loop.guard.sent,
-            arguments.sizes,
-            arguments.passive,
-            arguments.model_work,
-            arguments.control_work,
-        )
+        self._rows.put_silence(action, events)
 
     def _let_catch_up(self, ring: Ring) -> None:
         """Wait until the ring is half empty, or nobody reads it any more."""

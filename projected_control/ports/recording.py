@@ -20,6 +20,7 @@ from projected_control.control.references import Reference, ReferencePoint
 from projected_control.control.state import RawState
 from projected_control.errors import InvalidValue
 from projected_control.model.motion_tables import write_instant
+from projected_control.ports.kept_ticks import TicksInMemory
 from projected_control.ports.port import Port
 from projected_control.ports.runner import Runner
 from projected_control.recordings.file import Recording, read_recording
@@ -221,12 +222,14 @@ class Replay:
     Attributes:
         recording: What was replayed.
         effort: Answers, N × n [N·m or N].
+        rows: All that is kept of the ticks, as in a recording.
         runner: Holds the loop and what was counted.
         exact_rows: Rows up to the first gap, for which the answers can be the same.
     """
 
     recording: Recording
     effort: Array
+    rows: Array
     runner: Runner
     exact_rows: int
 
@@ -263,17 +266,23 @@ def replay(
         progress: Told which fraction is done.
     """
     read = recording if isinstance(recording, Recording) else read_recording(recording)
-    replayer = Replayer(loop, read, keep=keep, anew=anew, changed=changed)
-    port = RecordedArm(read, replayer)
-    runner = Runner(loop, port)
+    port = RecordedArm(read, Replayer(loop, read, keep=keep, anew=anew, changed=changed))
+    runner, kept = Runner(loop, port), TicksInMemory(loop, len(read.rows))
     runner.open()
+    runner.recorder = kept
     if prepare is not None:
         prepare(loop)
-    rows = len(read.rows)
+    take_through(runner, len(read.rows), progress)
+    gap = read.gap
+    return Replay(read, port.written, kept.rows, runner, len(read.rows) if gap is None else gap)
+
+
+def take_through(
+    runner: Runner, rows: int, progress: Callable[[float], None] = lambda fraction: None
+) -> None:
+    """Make so many turns, whatever the guard says of them."""
     for row in range(rows):
         runner.step()
         if row % 1000 == 0:
             progress(row / rows)
     progress(1.0)
-    gap = read.gap
-    return Replay(read, port.written, runner, rows if gap is None else gap)

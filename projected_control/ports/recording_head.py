@@ -31,7 +31,6 @@ class About:
         node: Name of the controller node; of its kind in process.
         kind: Kind of the controller (see `settings.nodes`); empty for a loop made by hand.
         parameters: All of them, by name; empty for a loop made by hand.
-        description: URDF of the arm, after xacro.
         simulated: Parameters of the simulated arm, by name, where it was one.
         topics: Names of topics, by channel, where they are not the usual ones.
         files: Files that parameters name, by parameter: their contents.
@@ -41,7 +40,6 @@ class About:
     node: str = "controller"
     kind: str = ""
     parameters: Mapping[str, Any] = field(default_factory=dict)
-    description: str = ""
     simulated: Mapping[str, Any] = field(default_factory=dict)
     topics: Mapping[str, str] = field(default_factory=dict)
     files: Mapping[str, bytes] = field(default_factory=dict)
@@ -107,9 +105,8 @@ def make_head(
     attachments = {
         "parameters.json": ("application/json", json.dumps(dict(about.parameters)).encode()),
         "memory.npz": ("application/octet-stream", _npz(memory)),
+        "robot_description.urdf": ("application/xml", model.arm.urdf.encode()),
     }
-    if about.description:
-        attachments["robot_description.urdf"] = ("application/xml", about.description.encode())
     if about.simulated:
         content = json.dumps(dict(about.simulated)).encode()
         attachments["simulated_arm.json"] = ("application/json", content)

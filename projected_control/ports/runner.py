@@ -17,6 +17,7 @@ import numpy as np
 from projected_control.control.guard import Action, Event, GuardReport
 from projected_control.control.loop import ControlLoop, Tick
 from projected_control.errors import ProjectedControlError
+from projected_control.ports.kept_ticks import KeepsTicks
 from projected_control.ports.port import Port
 from projected_control.ports.recorder import Recorder
 from projected_control.ports.statistics import Statistics
@@ -80,7 +81,7 @@ class Runner:
         self.lost = self.refused = ""
         self.time = 0.0
         self.report = GuardReport(loop.guard.sent, Action.FOLLOW, 0)
-        self.recorder: Recorder | None = None
+        self.recorder: KeepsTicks | None = None
 
     def record(self, recorder: Recorder) -> None:
         """Record every tick from the next state on, until the recorder is closed."""
