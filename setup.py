@@ -154,6 +154,7 @@ setup(
         "pyyaml",
         "xacro",
         "ruckig",
+        "mcap",  # recordings
     ],
     extras_require={
         # What the command line draws and shows; the library and the nodes work without.
@@ -172,6 +173,7 @@ setup(
             "ruff",
             "mypy",
             "import-linter",
+            "mcap-ros2-support",
             "mujoco",
             "setuptools>=70.1",
         ],

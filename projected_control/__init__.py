@@ -74,6 +74,9 @@ if TYPE_CHECKING:
     from projected_control.model.mjcf import Loops, loops_from_mjcf
     from projected_control.model.projection import Metric
     from projected_control.ports import Port, RawState, Runner, SimulatedArm, SteppedArm, run
+    from projected_control.ports.recorder import Recorder
+    from projected_control.ports.recording import RecordedArm, replay
+    from projected_control.recordings.file import Recording, read_recording
     from projected_control.resources import share_file
     from projected_control.simulation import (
         ForceSensor,
@@ -139,6 +142,9 @@ __all__ = [
     "ProjectedControlError",
     "RawState",
     "Reach",
+    "RecordedArm",
+    "Recorder",
+    "Recording",
     "Reference",
     "Runner",
     "SelectionController",
@@ -157,6 +163,8 @@ __all__ = [
     "loops_from_mjcf",
     "manipulability",
     "map_reach",
+    "read_recording",
+    "replay",
     "run",
     "share_file",
     "start_of",
@@ -181,6 +189,9 @@ _HOMES = {
     "control.limits": "Limits",
     "control.force_source": "ForceSource",
     "ports": "Port RawState Runner SimulatedArm SteppedArm run",
+    "ports.recorder": "Recorder",
+    "ports.recording": "RecordedArm replay",
+    "recordings.file": "Recording read_recording",
     "control.loop": "ControlLoop Tick",
     "model.constrained_arm": "ConstrainedArm",
     "model.inverse_dynamics": "InverseDynamics inverse_dynamics",

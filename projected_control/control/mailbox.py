@@ -10,7 +10,7 @@ Neither side ever waits for the other.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from enum import IntEnum
 from threading import RLock
@@ -69,6 +69,18 @@ class Section(IntEnum):
     DISTURBANCE = 7
     IMPEDANCE = 8
 
+
+_PARTS = {
+    Section.GAINS: ("gains", "gains_seconds"),
+    Section.FORCE_GAINS: ("force_gains", "anti_windup", "force_seconds"),
+    Section.LIMITS: ("limits",),
+    Section.SENSOR: ("sensor",),
+    Section.REFERENCE: ("reference",),
+    Section.FORCE_REFERENCE: ("force_reference",),
+    Section.FRICTION: ("friction",),
+    Section.DISTURBANCE: ("disturbance",),
+}
+"""Of a letter, by section."""
 
 _GAINS, _FORCE_GAINS = int(Section.GAINS), int(Section.FORCE_GAINS)
 _FRICTION, _DISTURBANCE = int(Section.FRICTION), int(Section.DISTURBANCE)
@@ -279,12 +291,15 @@ class Mailbox:
         reference, force_reference: The tables in force; written by the tick, which has room there
             for whatever `reserve` was told of.
         sender: Takes every letter to a tick that is made elsewhere; None where there is none.
+        listener: Hears of every letter once it is in the box; None where nobody listens.
+        lock: Held while a letter is written.
         fixed: Whether the room for references must stay as it is, as such a tick has no other.
     """
 
     def __init__(self, n: int, m: int, k: int) -> None:
         self._sizes = n, m, k
-        self._lock, self._depth = RLock(), 0
+        self.lock, self._depth = RLock(), 0
+        self.listener: Callable[[Array], None] | None = None
         self._spare: Room | None = None
         self.sender: Callable[[Array], None] | None = None
         self.fixed = False
@@ -321,7 +336,7 @@ class Mailbox:
         Only between two ticks: call it from the thread that ticks, or before it does. Allocates
         nothing where `make_room` was told of them.
         """
-        with self._lock:
+        with self.lock:
             old, spare = self._room, self._spare
             if old.fits(motion, force):
                 return False
@@ -345,7 +360,7 @@ class Mailbox:
 
     def widen(self, pieces: int) -> bool:
         """Move to tables of at least so many pieces; see `reserve`."""
-        with self._lock:
+        with self.lock:
             arrays = (self.reference, self.force_reference)
             if all(array[1] >= pieces for array in arrays):
                 return False
@@ -355,6 +370,11 @@ class Mailbox:
             self._spare = None
             self._move_into(new)
             return True
+
+    @property
+    def letter(self) -> LetterTerms:
+        """The parts of the last letter."""
+        return self._letter
 
     @property
     def pending(self) -> bool:
@@ -383,7 +403,7 @@ class Mailbox:
 
         Nothing of it does where the block raises.
         """
-        with self._lock:
+        with self.lock:
             before = self._letter.versions.copy()
             self._depth += 1
             try:
@@ -395,8 +415,50 @@ class Mailbox:
                 self._depth -= 1
             if self._depth == 0:
                 publish(self._draft, self.box)
-                if self.sender is not None:
-                    self.sender(self.box)
+                self._tell()
+
+    def _tell(self) -> None:
+        for hear in (self.sender, self.listener):
+            if hear is not None:
+                hear(self.box)
+
+    def deliver(self, letter: Array, keep: Collection[Section] = ()) -> None:
+        """Put a letter that was kept, an array of `LetterTerms`, into the box once more.
+
+        Only between two ticks. Its tables may be longer than ours, which then get that room.
+
+        Args:
+            letter: All of it.
+            keep: Sections that stay as they are, whatever it says of them.
+        """
+        n, _, k = self._sizes
+        motion, force = (int(length) for length in letter[_LENGTHS:_CONTENT])
+        new = LETTER.view(letter, n=n, k=k, motion=motion, force=force)
+        with self.lock:
+            self.take_room_of(new.reference, new.force_reference)
+            for section, names in _PARTS.items():
+                if section not in keep:
+                    self._letter.versions[section] = new.versions[section]
+                    for name in names:
+                        getattr(self._letter, name)[:] = getattr(new, name)
+            publish(self._draft, self.box)
+            self._tell()
+
+    def take_room_of(self, reference: Array, force_reference: Array) -> None:
+        """Have tables with just the room that these have; only between two ticks."""
+        tables = (reference, force_reference)
+        if [t.size for t in tables] != [self.reference.size, self.force_reference.size]:
+            room = Room(*self._sizes, [int(t[1]) for t in tables], [int(t[2]) for t in tables])
+            room.take_over(self._room)
+            self._spare = None
+            self._move_into(room)
+
+    def restore(self, box: Array, taken: Array, reference: Array, force_reference: Array) -> None:
+        """Be as a mailbox was whose arrays were kept; only between two ticks."""
+        with self.lock:
+            self.take_room_of(reference, force_reference)
+            self._draft[:], self.box[:], self.taken[:] = box, box, taken
+            self.reference[:], self.force_reference[:] = reference, force_reference
 
     def post_gains(self, gains: Array, seconds: float) -> None:
         """New gains on the coordinates, over this time [s]; see `MotionGains.array`."""

@@ -22,12 +22,13 @@ from projected_control.ports.port import Port
 from projected_control.ports.runner import Change, Runner
 from projected_control.ros.console import GuardConsole
 from projected_control.ros.controller_diagnostics import controller_status
-from projected_control.ros.lifecycle import ManagedNode, Status
+from projected_control.ros.lifecycle import OK, WARN, ManagedNode, Status
 from projected_control.ros.listening_port import LOCKSTEP_PATIENCE, QUEUE
 from projected_control.ros.live_changes import allow_for_delay, prepare_change, refuse_elsewhere
 from projected_control.ros.loop_thread import LoopThread
 from projected_control.ros.markers import Markers
 from projected_control.ros.neighbours import Neighbours
+from projected_control.ros.node_recording import NodeRecording
 from projected_control.ros.parameters import is_live
 from projected_control.ros.state_topic import StateReporter
 from projected_control.ros.tare_service import TareService
@@ -67,7 +68,10 @@ class ControllerNode(ManagedNode[ControllerSettings]):
         self._checks = 0
         self._born = monotonic()
         self._life: Any = None
+        self._recording: NodeRecording | None = None
         super().__init__(kind)
+        name = self.get_fully_qualified_name()
+        self._recording = NodeRecording(name, kind, self.get_logger().info)
         self._loop_node = side_node(self, "loop")
         self._neighbours = Neighbours(self, self._loop_node, self.settings.watchdog)
         self._console = GuardConsole()
@@ -131,6 +135,7 @@ class ControllerNode(ManagedNode[ControllerSettings]):
             stale=not lockstep,
         )
         runner.open(self._prepare)
+        self._start_recording(runner)
         self._runner, self._console = runner, GuardConsole()
         if port.waits:
             self._thread = LoopThread(runner, reporter, self._console, self.look_now)
@@ -138,6 +143,14 @@ class ControllerNode(ManagedNode[ControllerSettings]):
         if port.elsewhere:
             self._life = self.create_timer(BEAT_SECONDS, self._show_life)
         self._say_active(loop)
+
+    def _start_recording(self, runner: Runner) -> None:
+        try:
+            if self._recording is not None:
+                self._recording.start(runner, self.settings)
+        except BaseException:
+            runner.port.close()
+            raise
 
     def _listeners(self, reporter: StateReporter) -> list[Any]:
         """Who looks on at every tick."""
@@ -198,6 +211,8 @@ class ControllerNode(ManagedNode[ControllerSettings]):
         self._console = GuardConsole()  # what was going on is over
         if runner is not None:
             self._last_run = self._summary(runner)
+            if self._recording is not None:
+                self._recording.stop()
             if thread is None:
                 self._beats.publish(Header(frame_id="inactive"))
             runner.port.close()
@@ -284,6 +299,11 @@ class ControllerNode(ManagedNode[ControllerSettings]):
         if runner is not None and runner.port.elsewhere:
             refuse_elsewhere(changed)
         change = prepare_change(loop, settings, changed, running=runner is not None)
+        if runner is not None and self._recording is not None:
+            if "recording.file" in changed:
+                self._recording.start(runner, settings)
+            values = settings.values()
+            change = self._recording.noting(change, {name: values[name] for name in changed})
         if any(name.startswith("gains.") for name in changed):
             self._warn(settings)
         if runner is None:
@@ -347,7 +367,8 @@ class ControllerNode(ManagedNode[ControllerSettings]):
 
     def _summary(self, runner: Runner) -> dict[str, Any]:
         engine = {"engine": runner.loop.engine}
-        return {**runner.statistics.summary(), **runner.port.counters(), **engine}
+        recording = {} if self._recording is None else self._recording.status()
+        return {**runner.statistics.summary(), **runner.port.counters(), **engine, **recording}
 
     def _on_summary(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         """The numbers of the present run as JSON, or of the last one."""
@@ -358,4 +379,12 @@ class ControllerNode(ManagedNode[ControllerSettings]):
         return response
 
     def status(self) -> Status:
-        return controller_status(self._loop, self._runner)
+        level, message, values = controller_status(self._loop, self._runner)
+        trouble = "" if self._recording is None else self._recording.trouble
+        if trouble and level == OK:
+            level, message = WARN, trouble
+        return level, message, values
+
+    def diagnosed(self, status: dict[str, Any]) -> None:
+        if self._recording is not None:
+            self._recording.diagnosed(status)

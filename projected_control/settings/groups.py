@@ -301,6 +301,14 @@ class Plugin(Group):
 
 
 @dataclass(frozen=True)
+class Recording(Group):
+    """What is kept of every tick."""
+
+    file: str = parameter("", "MCAP file in which every tick is recorded while the controller is active; where it exists, a number is added to its name. Empty for none; setting it starts and ends a recording at any time", live=True)
+    megabytes: float = parameter(4000.0, "Size at which a recording ends", "MB", minimum=1.0, maximum=1e6, live=True)
+
+
+@dataclass(frozen=True)
 class Realtime(Group):
     """What the operating system is asked for."""
 
