@@ -164,6 +164,8 @@ setup(
         "ros": ROS_JAZZY,
         # Descriptions of real arms, on which test/test_real_arms.py runs.
         "arms": ["example-robot-data>=4.3"],
+        # `make docs`: the documentation site.
+        "docs": ["mkdocs>=1.6,<2", "mkdocs-material>=9.6", "mkdocstrings-python>=1.16"],
         "test": [
             "cmeel-eigen>=3.4,<3.5",
             "pytest",

@@ -143,19 +143,3 @@ def test_inverse_kinematics(tmp_path):
     assert "what is needed for it is taken by constraint and place" in square
     assert len(axes) == 2
     assert numbers(reach)[0] == pytest.approx(1.84, abs=0.1)
-
-
-def test_the_example_of_the_readme(tmp_path):
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    (code,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
-    path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": path, "PYTHONIOENCODING": "utf-8"},
-        capture_output=True,
-        encoding="utf-8",
-        timeout=240,
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    assert numbers(done.stdout) == [pytest.approx(8e-5, rel=0.05), pytest.approx(1.5, abs=0.01)]
