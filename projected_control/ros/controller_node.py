@@ -132,6 +132,7 @@ class ControllerNode(ManagedNode[ControllerSettings]):
             stale=not lockstep,
         )
         runner.open(self._prepare)
+        reporter.statistics = runner.statistics
         self._runner, self._console = runner, GuardConsole()
         if port.waits:
             self._thread = LoopThread(runner, reporter, self._console, self.look_now)
