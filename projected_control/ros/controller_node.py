@@ -136,6 +136,7 @@ class ControllerNode(ManagedNode[ControllerSettings]):
         )
         runner.open(self._prepare)
         self._start_recording(runner)
+        reporter.statistics = runner.statistics
         self._runner, self._console = runner, GuardConsole()
         if port.waits:
             self._thread = LoopThread(runner, reporter, self._console, self.look_now)
