@@ -66,6 +66,20 @@ def test_every_helper_node_is_explained():
         assert f"_{suffix}`" in explained
 
 
+def test_the_walk_of_one_state_goes_through_functions_that_are_there():
+    steps = re.findall(r"^\| \d+ \| `([\w.]+)` \| `([\w/.]+)` \|", text_of("CONTRIBUTING.md"), re.M)
+    assert len(steps) == 12
+    for function, module in steps:
+        source = (ROOT / "projected_control" / module).read_text(encoding="utf-8")
+        assert f"def {function.rpartition('.')[2]}(" in source, (function, module)
+
+
+def test_files_that_pages_name_are_there():
+    for page in pages():
+        for name in re.findall(r"`((?:test|config|launch|urdf|examples)/[\w/.-]+)`", text_of(page)):
+            assert (ROOT / name).exists(), (page, name)
+
+
 def test_parameters_that_pages_name_are_there():
     """Words like limits.effort, whose first part is a group of parameters."""
     known = {name for node in nodes() for name in parameters_of(node)}
