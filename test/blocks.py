@@ -164,7 +164,8 @@ class Session:
         """What each command printed, and each block of Python under its place."""
         self.last = ""
         """What the last block printed."""
-        for name in ("config", "urdf", "launch", "worlds", "docs", "examples", "projected_control"):
+        # Not the package itself: imported from another place, its kernels would be compiled anew.
+        for name in ("config", "urdf", "launch", "worlds", "docs", "examples"):
             (folder / name).symlink_to(ROOT / name)
         for name in ("Makefile", "setup.py", "setup.cfg", "pyproject.toml", "mkdocs.yml"):
             (folder / name).symlink_to(ROOT / name)
