@@ -3,7 +3,8 @@
 Every block is run, or carries a mark that says why it is not. What is done depends on its language:
 
 ==========  ==================================================================================
-sh          each command is run, in order, in a folder that looks like a clone of this package
+sh          each command is run, in order, in a folder that looks like a clone of this package; all
+            of them as one script where one ends in ``&``
 python      run, with the names of the page's earlier blocks; ``# name.py`` as its first line
             makes it a file of that name instead, for a later command to run
 yaml        its parameters are checked: names, types, ranges; ``# name.yaml`` makes it a file, too
@@ -27,6 +28,7 @@ import contextlib
 import io
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -36,6 +38,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from ros_domain import free_domain
 
 from projected_control.settings.files import PARAMETERS, read_file
 from projected_control.settings.nodes import nodes, settings_class
@@ -94,7 +98,9 @@ class Block:
         """Its commands, continued lines joined, without empty lines and comments."""
         joined = re.sub(r"\\\n\s*", " ", self.text)
         lines = [line.strip() for line in joined.splitlines()]
-        return [line for line in lines if line and not line.startswith("#")]
+        commands = [line for line in lines if line and not line.startswith("#")]
+        beside = any(command.endswith("&") for command in commands)
+        return ["\n".join(["set -e", *commands])] if beside else commands
 
 
 def pages() -> list[str]:
@@ -158,7 +164,8 @@ class Session:
         """What each command printed, and each block of Python under its place."""
         self.last = ""
         """What the last block printed."""
-        for name in ("config", "urdf", "launch", "worlds", "docs", "examples", "projected_control"):
+        # Not the package itself: imported from another place, its kernels would be compiled anew.
+        for name in ("config", "urdf", "launch", "worlds", "docs", "examples"):
             (folder / name).symlink_to(ROOT / name)
         for name in ("Makefile", "setup.py", "setup.cfg", "pyproject.toml", "mkdocs.yml"):
             (folder / name).symlink_to(ROOT / name)
@@ -176,7 +183,10 @@ class Session:
             "PYTHONPATH": os.pathsep.join(part for part in place if part),
             "PYTHONIOENCODING": "utf-8",
             "ROS_LOG_DIR": str(folder / ".venv"),
+            "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST",
         }
+        domain, self._lock = free_domain()
+        self.environment["ROS_DOMAIN_ID"] = str(domain)
 
     def run(self, block: Block) -> None:
         """Do what a block says; raises where that fails."""
@@ -207,31 +217,39 @@ class Session:
         return printed.getvalue()
 
     def _run_command(self, block: Block, command: str) -> str:
-        done = subprocess.run(
+        process = subprocess.Popen(
             ["/bin/sh", "-c", command],
             cwd=self.folder,
             env=self.environment,
             stdin=subprocess.DEVNULL,
-            capture_output=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             encoding="utf-8",
-            timeout=PATIENCE,
-            check=False,
+            start_new_session=True,
         )
+        try:
+            printed, complained = process.communicate(timeout=PATIENCE)
+        finally:  # nothing that it started outlives it
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
         expected = int(block.marks.get("status", 0)) if command == block.commands[-1] else 0
-        if done.returncode != expected:
+        if process.returncode != expected:
             raise AssertionError(
-                f"{block.place}: {command}\nended with status {done.returncode}, expected "
-                f"{expected}\n{done.stdout}\n{done.stderr}"
+                f"{block.place}: {command}\nended with status {process.returncode}, expected "
+                f"{expected}\n{printed}\n{complained}"
             )
-        self.outputs[command] = done.stdout
-        return done.stdout + done.stderr
+        self.outputs[command] = printed
+        return printed + complained
 
 
 def run_page(page: str, folder: Path, with_long: bool) -> Session:
     """Run the blocks of a page, in order; raises where one fails."""
-    session = Session(folder)
+    session, left_out = Session(folder), False
     for block in blocks_of(page):
-        if not block.why_not and (with_long or not block.is_long):
+        if "output" in block.marks and left_out:
+            continue  # so is what it would print
+        left_out = bool(block.why_not) or (block.is_long and not with_long)
+        if not left_out:
             session.run(block)
     return session
 

