@@ -41,6 +41,9 @@ FRAME_SECONDS = 1.0 / 30.0
 OVERVIEW_SECONDS = 0.25
 """Period in which controllers and lights are looked at [s]."""
 
+HEARTBEAT_SECONDS = 60.0
+"""How often a browser is asked whether it is still there; half of that it has to answer [s]."""
+
 STALLED_SECONDS = 20.0
 """How long a browser may take to accept a message before it is left alone [s]."""
 
@@ -209,7 +212,7 @@ class Page:
         socket = web.WebSocketResponse(
             protocols=(access.PROTOCOL,),
             max_msg_size=access.LARGEST_MESSAGE,
-            heartbeat=15.0,
+            heartbeat=HEARTBEAT_SECONDS,
             compress=False,
         )
         await socket.prepare(request)
@@ -256,6 +259,8 @@ class Page:
         if client.socket.close_code == 1009:
             reason = f"longer than {access.LARGEST_MESSAGE} bytes"
             self.refusals.note(client.peer, "a message", reason)
+        elif isinstance(broken, asyncio.TimeoutError):
+            logger.info("a browser does not answer any more")
         elif broken is not None:
             self.refusals.note(client.peer, "a message", str(broken))
 
