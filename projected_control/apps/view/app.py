@@ -133,6 +133,7 @@ def _address(options: Options, port: int, token: str) -> str:
 
 def _tell(options: Options, address: str, say: Callable[[str], None]) -> None:
     if options.address_file is not None:
+        options.address_file.unlink(missing_ok=True)
         options.address_file.touch(mode=0o600)
         options.address_file.write_text(f"{address}\n", encoding="utf-8")
     mode = "it may send" if options.control else "it only shows; --control lets it send"

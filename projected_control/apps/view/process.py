@@ -60,6 +60,8 @@ class PageProcess:
         command += ["--address-file", str(self._address.resolve())]
         command += ["--control"] if control else []
         command += [] if browser else ["--no-browser"]
+        self._log.unlink(missing_ok=True)
+        self._log.touch(mode=0o600)  # it holds the token
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(
                 command,

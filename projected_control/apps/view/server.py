@@ -142,12 +142,10 @@ class Page:
         self._clients: set[Client] = set()
         self._doing: set[asyncio.Task[None]] = set()
         self._runner: web.AppRunner | None = None
-        self._secure = False
         self._pictures: dict[str, tuple[float, dict[str, Any] | None]] = {}
 
     async def open(self, host: str, port: int, context: ssl.SSLContext | None = None) -> int:
         """Serve from now on; returns the port."""
-        self._secure = context is not None
         app = web.Application(middlewares=[self._check], client_max_size=1024)
         app.router.add_get("/socket", self._socket)
         app.router.add_get("/{name:[a-z0-9_]*(?:\\.[a-z]+)?}", self._file)
@@ -204,8 +202,7 @@ class Page:
         )
 
     async def _socket(self, request: web.Request) -> web.StreamResponse:
-        scheme = "https" if self._secure else "http"
-        reason = self._gate.refuse_websocket(request.headers, scheme, len(self._clients))
+        reason = self._gate.refuse_websocket(request.headers, len(self._clients))
         if reason:
             self.refusals.note(request.remote, "a websocket", reason)
             return web.Response(status=403, text="not let in\n")
