@@ -15,7 +15,7 @@ ROUNDS ?= 20
 WORKERS ?= 2
 
 help:
-	@echo "make demo     run the demonstration; figures go to demo_output/"
+	@echo "make demo     run the demonstration in a browser; figures go to demo_output/"
 	@echo "make docs     build the documentation site into build/site/"
 	@echo "make test     lint, type check and all tests"
 	@echo "make test-long  all tests with random examples, then those of the nodes $(ROUNDS) times"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,9 @@ import pinocchio
 import pytest
 import yaml
 
-from projected_control.apps.view import access, discovery, geometry, presets
+from projected_control.apps import cli
+from projected_control.apps.commands import demo
+from projected_control.apps.view import access, discovery, geometry, presets, process
 from projected_control.apps.view.lights import (
     ERROR,
     FORGET_SECONDS,
@@ -56,7 +59,7 @@ def headers(**changed: str) -> dict[str, str]:
 
 
 def test_the_page_itself_is_let_in() -> None:
-    assert GATE.refuse_websocket(headers(), "http", 0) == ""
+    assert GATE.refuse_websocket(headers(), 0) == ""
 
 
 @pytest.mark.parametrize(
@@ -66,7 +69,7 @@ def test_the_page_itself_is_let_in() -> None:
         ({"Origin": "http://localhost:8000"}, "origin 'http://localhost:8000'"),
         ({"Origin": "null"}, "origin 'null'"),
         ({"Origin": ""}, "origin nobody names"),
-        ({"Origin": "https://localhost:8765"}, "origin"),
+        ({"Origin": "file://"}, "origin"),
         ({"Host": "evil.example", "Origin": "http://evil.example"}, "host 'evil.example'"),
         ({"Host": ""}, "host ''"),
         ({"Host": "[::"}, "host '[::'"),
@@ -78,11 +81,17 @@ def test_the_page_itself_is_let_in() -> None:
     ],
 )
 def test_a_stranger_is_refused_with_the_reason(changed: dict[str, str], reason: str) -> None:
-    assert reason in GATE.refuse_websocket(headers(**changed), "http", 0)
+    assert reason in GATE.refuse_websocket(headers(**changed), 0)
+
+
+def test_a_proxy_may_speak_https() -> None:
+    gate = access.Gate(["robot.lab"], TOKEN)
+    secure = headers(Host="robot.lab", Origin="https://robot.lab")
+    assert gate.refuse_websocket(secure, 0) == ""
 
 
 def test_there_is_room_for_some_browsers_only() -> None:
-    assert "already" in GATE.refuse_websocket(headers(), "http", access.MOST_CLIENTS)
+    assert "already" in GATE.refuse_websocket(headers(), access.MOST_CLIENTS)
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1:8765", "[::1]:8765", "LOCALHOST:1"])
@@ -473,3 +482,46 @@ def test_shapes_are_drawn_in_the_axes_of_what_they_move_with() -> None:
     assert sketch(Plane(x, z), origin, turn)["normal"] == pytest.approx([0.0, 0.0, 1.0])
     curve = sketch(Curve(np.array([x, z])), origin, turn)["points"]
     np.testing.assert_allclose(curve, [(1.0, 3.0, 3.0), (1.0, 2.0, 4.0)])
+
+
+# In the demonstration
+
+
+@pytest.mark.parametrize(
+    ("arguments", "terminal", "wanted"),
+    [
+        ([], True, True),
+        ([], False, False),
+        (["--headless"], True, False),
+        (["--json"], True, False),
+        (["--lockstep"], True, False),
+    ],
+)
+def test_the_demo_serves_the_page_to_people_only(
+    monkeypatch: pytest.MonkeyPatch, arguments: list[str], terminal: bool, wanted: bool
+) -> None:
+    pytest.importorskip("aiohttp", reason="aiohttp is not installed: extra view")
+    for stream in (sys.stdin, sys.stderr):
+        monkeypatch.setattr(stream, "isatty", lambda: terminal, raising=False)
+    assert demo._wants_page(cli.parser().parse_args(["demo", *arguments])) is wanted
+
+
+@pytest.mark.parametrize(
+    ("environment", "display"),
+    [({}, False), ({"DISPLAY": ":0"}, True), ({"WAYLAND_DISPLAY": "wayland-0"}, True)],
+)
+def test_whether_there_is_a_display(
+    monkeypatch: pytest.MonkeyPatch, environment: dict[str, str], display: bool
+) -> None:
+    for name in ("DISPLAY", "WAYLAND_DISPLAY", "SSH_CONNECTION"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert process.has_display() is display
+
+
+def test_over_ssh_the_way_there_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SSH_CONNECTION", raising=False)
+    assert process.way_there("http://localhost:8770/#x") == ""
+    monkeypatch.setenv("SSH_CONNECTION", "1.2.3.4 5 6.7.8.9 22")
+    assert "ssh -L 8770:localhost:8770 " in process.way_there("http://localhost:8770/#x")

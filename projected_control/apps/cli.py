@@ -22,6 +22,7 @@ Real-time control of arms whose motion is constrained: a tip on a slider, a cran
 EXAMPLES = """\
 examples:
   projected-control demo                     the ROS 2 nodes on a simulated arm, live, with a report
+  projected-control view                     running controllers in a browser; --control tunes them
   projected-control reproduce all            the papers' tables and figures, on one page
   projected-control reproduce table2 --json  only the numbers, as one JSON object
   projected-control check my_arm.yaml        whether settings make sense, before anything moves

@@ -146,6 +146,7 @@ class Browser:
         """An element, scrolled into sight."""
         from selenium.webdriver.common.by import By
 
+        self.until(f"document.querySelector({json.dumps(selector)})", selector)
         found = self.driver.find_element(By.CSS_SELECTOR, selector)
         self.run(
             "for (let e = arguments[0].parentElement; e; e = e.parentElement) "

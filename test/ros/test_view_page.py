@@ -74,6 +74,7 @@ def fleet(fleet_of_one: Fleet, before: dict[str, dict[str, Any]]) -> Fleet:
 def browser(fleet: Fleet, chromium: Browser, server: Server) -> Iterator[Browser]:
     """The page, newly opened, with everything on it."""
     open_page(chromium, server)
+    chromium.errors()  # forgets those of the test before
     yield chromium
     assert chromium.errors() == []
 
@@ -207,6 +208,7 @@ def test_stop_and_start(browser: Browser, fleet: Fleet) -> None:
 
     browser.click("#stop")
     fleet.until_state(FORCE, "inactive")
+    browser.until("""document.querySelector('[data-transition="activate"]')""", "the button")
     browser.click('[data-transition="activate"]')
     fleet.until_state(FORCE, "active")
     browser.until("document.getElementById('state').textContent === 'active'")
@@ -355,7 +357,7 @@ def test_it_looks_right(browser: Browser, name: str, theme: str, size: tuple[int
     try:
         browser.until("page.charts.rows.length > 300", "some history")
         browser.run("page.scene.fit()")
-        assert browser.run("return document.documentElement.dataset.theme") == theme
+        browser.until(f"document.documentElement.dataset.theme === '{theme}'", theme)
         assert browser.run("return document.documentElement.scrollWidth <= innerWidth")
         browser.keep(name)
         browser.run("scrollTo(0, document.body.scrollHeight)")

@@ -83,7 +83,8 @@ def run(args: argparse.Namespace) -> int:
     extras.require("aiohttp", "projected-control view")
     # A picture is drawn thirty times a second, for which NumPy will do: the page is there at once.
     os.environ.setdefault("PROJECTED_CONTROL_COMPILE", "0")
-    from projected_control.apps.view.app import Options, has_display, serve
+    from projected_control.apps.view.app import Options, serve
+    from projected_control.apps.view.process import has_display
 
     options = Options(
         control=args.control,

@@ -57,18 +57,18 @@ class Gate:
             return f"the host {_shown(host)} is not one of {', '.join(sorted(self._names))}"
         return ""
 
-    def refuse_websocket(self, headers: Mapping[str, str], scheme: str, clients: int) -> str:
+    def refuse_websocket(self, headers: Mapping[str, str], clients: int) -> str:
         """Why a websocket is refused; empty where it is not.
 
         Args:
             headers: Of the request.
-            scheme: http or https, as this server is reached.
             clients: How many there are already.
         """
         if reason := self.refuse_request(headers):
             return reason
         origin = headers.get("Origin", "")
-        if origin.lower() != f"{scheme}://{headers.get('Host', '').lower()}":
+        host = headers.get("Host", "").lower()
+        if origin.lower() not in (f"http://{host}", f"https://{host}"):  # a proxy may speak https
             return f"it comes from the origin {_shown(origin) if origin else 'nobody names'}"
         site = headers.get("Sec-Fetch-Site", "same-origin")
         if site != "same-origin":

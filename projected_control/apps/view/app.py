@@ -16,10 +16,12 @@ from pathlib import Path
 
 from projected_control.apps.view.access import Gate, is_local
 from projected_control.apps.view.commands import Commands
+from projected_control.apps.view.process import way_there
 from projected_control.apps.view.ros_link import RosLink
 from projected_control.apps.view.server import Page
 from projected_control.apps.view.watch import Watch
 from projected_control.errors import InvalidValue, ProjectedControlError
+from projected_control.ros.lifecycle import END_WITH_PARENT, end_with_parent
 
 PORT = 8765
 PORTS_TRIED = 20
@@ -64,6 +66,8 @@ def serve(options: Options, say: Callable[[str], None]) -> int:
         stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(message)s", datefmt="%H:%M:%S"
     )
     os.nice(NICENESS)
+    if os.environ.get(END_WITH_PARENT) == "1":
+        end_with_parent()
     context = _tls(options)
     return asyncio.run(_serve(options, context, say))
 
@@ -83,7 +87,7 @@ async def _serve(
     try:
         port = await _open(page, options, context)
         address = _address(options, port, gate.token)
-        _tell(options, address, port, say)
+        _tell(options, address, say)
         stopped = asyncio.create_task(stop.wait())
         await asyncio.wait({stopped, watching}, return_when=asyncio.FIRST_COMPLETED)
         if watching.done():
@@ -127,8 +131,9 @@ def _address(options: Options, port: int, token: str) -> str:
     return f"{scheme}://{host}:{port}/#{token}"
 
 
-def _tell(options: Options, address: str, port: int, say: Callable[[str], None]) -> None:
+def _tell(options: Options, address: str, say: Callable[[str], None]) -> None:
     if options.address_file is not None:
+        options.address_file.unlink(missing_ok=True)
         options.address_file.touch(mode=0o600)
         options.address_file.write_text(f"{address}\n", encoding="utf-8")
     mode = "it may send" if options.control else "it only shows; --control lets it send"
@@ -139,8 +144,8 @@ def _tell(options: Options, address: str, port: int, say: Callable[[str], None])
                 "It is reached from other computers without encryption: whoever listens on the way "
                 "reads its token. Give --certificate and --key, or leave --host and use ssh -L."
             )
-    elif os.environ.get("SSH_CONNECTION"):
-        say(f"From where you sit: ssh -L {port}:localhost:{port} {socket.gethostname()}")
+    elif hint := way_there(address):
+        say(hint)
     if options.browser and not webbrowser.open(address):
         say("No browser could be opened: open the address yourself.")
 
@@ -158,10 +163,3 @@ def _tls(options: Options) -> ssl.SSLContext | None:
             f"cannot read {options.certificate} and {options.key}: {error}"
         ) from None
     return context
-
-
-def has_display() -> bool:
-    """Whether a browser could show itself here."""
-    if sys.platform == "darwin":
-        return not os.environ.get("SSH_CONNECTION")
-    return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))

@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import isfinite
+from time import monotonic
 from typing import Any
 
 from lifecycle_msgs.srv import ChangeState
@@ -266,10 +267,11 @@ class Commands:
 
     async def _stop(self, message: Mapping[str, Any]) -> dict[str, Any]:
         """Deactivate every controller that is active, all at once."""
+        now = monotonic()
         active = [
             mirror
             for mirror in self._watch.mirrors.values()
-            if mirror.present and self._state(mirror) in ("active", "activating", "")
+            if self._state(mirror) in ("active", "activating") or mirror.running(now)
         ]
         logger.warning("stop: %s", ", ".join(m.name for m in active) or "nothing is active")
         outcomes = await asyncio.gather(

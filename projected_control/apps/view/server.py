@@ -41,6 +41,9 @@ FRAME_SECONDS = 1.0 / 30.0
 OVERVIEW_SECONDS = 0.25
 """Period in which controllers and lights are looked at [s]."""
 
+HEARTBEAT_SECONDS = 60.0
+"""How often a browser is asked whether it is still there; half of that it has to answer [s]."""
+
 STALLED_SECONDS = 20.0
 """How long a browser may take to accept a message before it is left alone [s]."""
 
@@ -139,12 +142,10 @@ class Page:
         self._clients: set[Client] = set()
         self._doing: set[asyncio.Task[None]] = set()
         self._runner: web.AppRunner | None = None
-        self._secure = False
         self._pictures: dict[str, tuple[float, dict[str, Any] | None]] = {}
 
     async def open(self, host: str, port: int, context: ssl.SSLContext | None = None) -> int:
         """Serve from now on; returns the port."""
-        self._secure = context is not None
         app = web.Application(middlewares=[self._check], client_max_size=1024)
         app.router.add_get("/socket", self._socket)
         app.router.add_get("/{name:[a-z0-9_]*(?:\\.[a-z]+)?}", self._file)
@@ -201,15 +202,14 @@ class Page:
         )
 
     async def _socket(self, request: web.Request) -> web.StreamResponse:
-        scheme = "https" if self._secure else "http"
-        reason = self._gate.refuse_websocket(request.headers, scheme, len(self._clients))
+        reason = self._gate.refuse_websocket(request.headers, len(self._clients))
         if reason:
             self.refusals.note(request.remote, "a websocket", reason)
             return web.Response(status=403, text="not let in\n")
         socket = web.WebSocketResponse(
             protocols=(access.PROTOCOL,),
             max_msg_size=access.LARGEST_MESSAGE,
-            heartbeat=15.0,
+            heartbeat=HEARTBEAT_SECONDS,
             compress=False,
         )
         await socket.prepare(request)
@@ -256,6 +256,8 @@ class Page:
         if client.socket.close_code == 1009:
             reason = f"longer than {access.LARGEST_MESSAGE} bytes"
             self.refusals.note(client.peer, "a message", reason)
+        elif isinstance(broken, asyncio.TimeoutError):
+            logger.info("a browser does not answer any more")
         elif broken is not None:
             self.refusals.note(client.peer, "a message", str(broken))
 

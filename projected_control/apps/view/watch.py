@@ -30,8 +30,14 @@ LISTEN_SECONDS = 0.03
 DISCOVER_SECONDS = 0.5
 """How often the graph is looked at [s]."""
 
+STATES = 200
+"""States that may wait to be read: two seconds, as the page steps back behind busy loops."""
+
 FORGET_SECONDS = 600.0
-"""How long a controller that is gone is still offered [s]."""
+"""How long a controller that vanished while it was active is still offered [s]."""
+
+FAREWELL_SECONDS = 20.0
+"""The same for one that was not active: it was ended on purpose [s]."""
 
 RETRY_SECONDS = 1.0
 """How long to wait before a node that did not answer is asked again [s]."""
@@ -94,11 +100,14 @@ class Watch:
             if name not in self.mirrors:
                 logger.info("found %s", name)
                 self.mirrors[name] = Mirror(name)
-                self._states[name] = self.link.listen(JointState, name + discovery.STATE)
+                topic = name + discovery.STATE
+                self._states[name] = self.link.listen(JointState, topic, STATES)
             self._seen[name] = now
         for name, mirror in list(self.mirrors.items()):
             mirror.present = name in found
-            if now - self._seen[name] > FORGET_SECONDS:
+            light = self.lights.by_name.get(name.lstrip("/"))
+            active = light is not None and light.values.get("state") == "active"
+            if now - self._seen[name] > (FORGET_SECONDS if active else FAREWELL_SECONDS):
                 self._forget(name)
             elif mirror.present:
                 self._look_after(mirror)

@@ -185,7 +185,7 @@ export class Charts {
       let pen_down = false, before = null;
       for (const row of rows) {
         const value = row[column];
-        if (value === null || (before !== null && row[0] - before > 1)) pen_down = false;
+        if (value === null || (before !== null && row[0] - before > 0.12)) pen_down = false;
         before = row[0];
         if (value === null) continue;
         if (pen_down) pen.lineTo(x(row[0]), y(factor * value));

@@ -73,6 +73,9 @@ export class Control {
         element("span", { className: "unit", textContent: spec.unit })),
       this.slots, this.help, this.refusal);
     this.root.dataset.parameter = spec.name;
+    // While the user writes, nothing that comes in takes the field away.
+    this.slots.addEventListener("input", (event) => { this.writing = event.target.type !== "range"; });
+    this.slots.addEventListener("focusout", () => { if (this.writing && !this.busy) { this.writing = false; this.fill(); } });
     const bounds = spec.minimum !== null ? ` From ${spec.minimum} to ${spec.maximum}.` : "";
     this.root.title = `${spec.description}.${bounds}`;
     this.fill();
@@ -82,7 +85,7 @@ export class Control {
   put(value) {
     if (JSON.stringify(value) === JSON.stringify(this.value)) return;
     this.value = value;
-    if (!this.root.querySelector("[data-held]") && !this.busy) this.fill();
+    this.refresh();
   }
 
   fill() {
@@ -143,6 +146,7 @@ export class Control {
 
   async change(value) {
     this.busy = true;
+    this.writing = false;
     this.refusal.hidden = true;
     this.root.classList.add("waiting");
     const answer = await this.send(value);
@@ -177,6 +181,6 @@ export class Control {
   }
 
   refresh() {
-    if (!this.busy) this.fill();
+    if (!this.root.querySelector("[data-held]") && !this.busy && !this.writing) this.fill();
   }
 }

@@ -71,7 +71,7 @@ async function send(message) {
 }
 
 async function dropped({ kind, values, source }) {
-  at("note").textContent = "";
+  at("note").textContent = panel.description.note ?? "";
   if (kind === "grip") return panel.go(Object.fromEntries(source.names.map((name, i) => [name, values[i]])));
   const { controlled } = panel.description;
   const whole = controlled.map((row) => {

@@ -78,6 +78,10 @@ export class Panel {
 
   describe(description) {
     this.description = description;
+    // After a lost connection, or a restart with the same parameters, the controls stay as they are.
+    const key = JSON.stringify([description.id, description.nodes, description.coordinates, description.rows]);
+    if (key === this.described) return;
+    this.described = key;
     this.controls.clear();
     this.values.clear();
     const [controller, plant] = description.nodes;
@@ -197,7 +201,7 @@ export class Panel {
     if (!description?.coordinates || !own) return;
     const forces = own["force.reference"];
     const desired = description.coordinates.map(({ name }) => this.latest(`${name}/desired`));
-    const key = JSON.stringify([description.id, description.generation, this.may(), forces, desired.every((v) => v !== undefined)]);
+    const key = JSON.stringify([description.id, description.generation, this.may(), forces, own["reference.kind"], desired.every((v) => v !== undefined)]);
     if (key === this.targetKey) return this.follow(desired);
     this.targetKey = key;
     this.targetSlots = [];

@@ -46,6 +46,9 @@ export class Scene {
   }
 
   geometry(header, data, start) {
+    const key = JSON.stringify(header);
+    if (key === this.drawn) return; // after a lost connection: the same arm, seen from where it was
+    this.drawn = key;
     for (const part of this.parts) this.pencil.forget(part.solid);
     this.parts = header.parts.map(({ vertices, triangles, colour: tint }) => {
       const places = new Float32Array(data, start + vertices[0], vertices[1]);
