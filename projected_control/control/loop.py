@@ -227,11 +227,6 @@ class ControlLoop:
             ready = spare is not None and spare.mailbox is self.mailbox.box
             self.arguments = spare if spare is not None and ready else self._with_letters()
 
-    def widen(self, pieces: int) -> None:
-        """Make room for references of so many pieces; only between two ticks."""
-        if self.mailbox.widen(pieces):
-            self.arguments = self._with_letters()
-
     def _with_letters(self, room: Room | None = None) -> TickArguments:
         reference, force_reference, box, taken = self._letters(room)
         return self.arguments._replace(

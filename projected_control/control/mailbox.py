@@ -269,7 +269,7 @@ class Mailbox:
         reference, force_reference: The tables in force; written by the tick, which has room there
             for whatever `reserve` was told of.
         sender: Takes every letter to a tick that is made elsewhere; None where there is none.
-        fixed: Whether the room for references must stay as it is, as such a tick has no other.
+        longest: Numbers of the longest table of a reference that such a tick takes.
     """
 
     def __init__(self, n: int, m: int, k: int) -> None:
@@ -277,7 +277,7 @@ class Mailbox:
         self._lock, self._depth = RLock(), 0
         self._spare: Room | None = None
         self.sender: Callable[[Array], None] | None = None
-        self.fixed = False
+        self.longest = np.inf
         sines = [SINES_PER_NUMBER * k, SINES_PER_NUMBER * m]
         self._move_into(Room(n, m, k, [PIECES, PIECES], sines))
 
@@ -292,10 +292,10 @@ class Mailbox:
         The thread that ticks moves into them when such a reference comes (`reserve`), and has
         nothing to allocate.
         """
+        self._refuse_longer(motion, force)
         for room in (self._room, self._spare):
             if room is not None and room.fits(motion, force):
                 return None if room is self._room else room
-        self.require_room(motion, force)
         self._spare = spare = self._larger(motion, force)
         return spare
 
@@ -305,43 +305,29 @@ class Mailbox:
         sines = [max(int(a[2]), 2 * t.sine_count if t else 0) for t, a in wanted]
         return Room(*self._sizes, pieces, sines)
 
+    def _refuse_longer(self, *tables: MotionTable | None) -> None:
+        for table in tables:
+            if table is not None and (count := table.count) > self.longest:
+                raise InvalidValue(
+                    f"a reference of {table.pieces} pieces is too long: its table has {count} "
+                    f"numbers, and while the loop runs elsewhere {self.longest:.0f} are allowed; "
+                    "leave points out, or send it in parts"
+                )
+
     def reserve(self, motion: MotionTable | None, force: MotionTable | None) -> bool:
         """Move to where there is room for longer references; whether the arrays are other ones.
 
         Only between two ticks: call it from the thread that ticks, or before it does. Allocates
         nothing where `make_room` was told of them.
         """
+        self._refuse_longer(motion, force)
         with self._lock:
             old, spare = self._room, self._spare
             if old.fits(motion, force):
                 return False
-            self.require_room(motion, force)
             ready = spare is not None and spare.fits(motion, force)
             new = spare if spare is not None and ready else self._larger(motion, force)
             new.take_over(old)
-            self._spare = None
-            self._move_into(new)
-            return True
-
-    def require_room(self, motion: MotionTable | None, force: MotionTable | None = None) -> None:
-        """Raise where a reference is longer than the room there is, and that is fixed."""
-        for table, array in ((motion, self.reference), (force, self.force_reference)):
-            if self.fixed and table is not None and not table.fits(array):
-                raise InvalidValue(
-                    f"a reference of {table.pieces} pieces and {table.sine_count} sines is too "
-                    f"long: while the loop runs elsewhere there is room for {int(array[1])} and "
-                    f"{int(array[2])} (plugin.pieces)"
-                )
-
-    def widen(self, pieces: int) -> bool:
-        """Move to tables of at least so many pieces; see `reserve`."""
-        with self._lock:
-            arrays = (self.reference, self.force_reference)
-            if all(array[1] >= pieces for array in arrays):
-                return False
-            rooms = [max(int(a[1]), pieces) for a in arrays]
-            new = Room(*self._sizes, rooms, [int(a[2]) for a in arrays])
-            new.take_over(self._room)
             self._spare = None
             self._move_into(new)
             return True
