@@ -244,11 +244,6 @@ class ControlLoop:
             ready = spare is not None and spare.mailbox is self.mailbox.box
             self.arguments = spare if spare is not None and ready else self._with_letters()
 
-    def widen(self, pieces: int) -> None:
-        """Make room for references of so many pieces; only between two ticks."""
-        if self.mailbox.widen(pieces):
-            self.arguments = self._with_letters()
-
     def restore(self, memory: Mapping[str, NDArray[Any]]) -> None:
         """Be as a loop was whose memory (`REMEMBERED`) was kept; only between two ticks.
 

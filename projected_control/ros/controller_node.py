@@ -24,7 +24,7 @@ from projected_control.ros.console import GuardConsole
 from projected_control.ros.controller_diagnostics import controller_status
 from projected_control.ros.lifecycle import OK, WARN, ManagedNode, Status
 from projected_control.ros.listening_port import LOCKSTEP_PATIENCE, QUEUE
-from projected_control.ros.live_changes import allow_for_delay, prepare_change, refuse_elsewhere
+from projected_control.ros.live_changes import allow_for_delay, prepare_change
 from projected_control.ros.loop_thread import LoopThread
 from projected_control.ros.markers import Markers
 from projected_control.ros.neighbours import Neighbours
@@ -297,8 +297,6 @@ class ControllerNode(ManagedNode[ControllerSettings]):
             self.cleanup()
             self._loop = built
             return
-        if runner is not None and runner.port.elsewhere:
-            refuse_elsewhere(changed)
         change = prepare_change(loop, settings, changed, running=runner is not None)
         if runner is not None and self._recording is not None:
             if "recording.file" in changed:

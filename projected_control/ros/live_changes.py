@@ -10,7 +10,6 @@ import numpy as np
 from projected_control.control.loop import ControlLoop
 from projected_control.control.references import ReferencePoint
 from projected_control.control.task_controllers import ImpedanceController
-from projected_control.errors import ProjectedControlError
 from projected_control.ports.runner import Change
 from projected_control.settings import build
 from projected_control.settings.nodes import ControllerSettings, ForceControllerSettings
@@ -84,16 +83,6 @@ def prepare_change(
                 each(loop, time)
 
     return change
-
-
-def refuse_elsewhere(changed: Sequence[str]) -> None:
-    """Raise for what a loop that runs in a plugin cannot change while it runs."""
-    fixed = [name for name in changed if name.startswith("payload.")]
-    if fixed:
-        raise ProjectedControlError(
-            f"{', '.join(fixed)} cannot change while the plugin runs the loop, which has the arm's "
-            "masses from its beginning; deactivate the controller first"
-        )
 
 
 def allow_for_delay(loop: ControlLoop, delay: int, *, only_check: bool = False) -> None:

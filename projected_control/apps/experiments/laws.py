@@ -135,7 +135,7 @@ def follow_joints(law: str, reference: Waypoints, path: Array, seconds: float) -
         tool = probe.update(truth.q, truth.v).frame("tool")
         away = np.linalg.norm(tool.position[:2] - path[min(len(rows), len(path) - 1)])
         lean = np.linalg.norm(tool.rotation[:2, 2])
-        rows.append((truth.time, truth.multipliers[0], away, lean))
+        rows.append((truth.time, float(truth.multipliers[0]), float(away), float(lean)))
 
     Runner(_ready(loop), plant).run(round(1000 * seconds), look)
     return Wiped(*np.array(rows).T)

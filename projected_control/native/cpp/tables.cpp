@@ -2,6 +2,7 @@
 
 #include "tables.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 
@@ -30,8 +31,8 @@ bool any_nan(const double *begin, const double *end) {
 
 // Where a sensor's numbers say which joint carries it.
 int64_t joint_in_sensor(const Sizes &s) {
-  double nowhere = 0.0;
-  const auto source = projected_control_source_terms_view(&nowhere, s.n, s.m);
+  std::vector<double> room(static_cast<size_t>(projected_control_source_terms_size(s.n, s.m)));
+  const auto source = projected_control_source_terms_view(room.data(), s.n, s.m);
   return source.joint - source.sensor;
 }
 
@@ -80,6 +81,24 @@ Verdict check_table(
         !all_finite(t.waves + 4 * i, t.waves + 4 * i + 4))
       return refused(bad_value, "a sine of the %s is not finite", name);
   return {};
+}
+
+void move_table(const double *source, double *target) {
+  const auto whole = [](double number) { return static_cast<int64_t>(number); };
+  const int64_t size = whole(source[0]), pieces = whole(source[3]), sines = whole(source[4]);
+  const auto view = [size, whole](double *table) {
+    return projected_control_motion_terms_view(table, size, whole(table[1]), whole(table[2]));
+  };
+  const auto from = view(writable(source)), to = view(target);
+  const int64_t room = whole(source[1]);
+  const int64_t coefficients = room && size ? (from.waves - from.coefficients) / (room * size) : 0;
+  target[3] = source[3];
+  target[4] = source[4];
+  std::copy_n(from.begin, pieces, to.begin);
+  std::copy_n(from.first_sine, pieces + 1, to.first_sine);
+  std::copy_n(from.origin, pieces * size, to.origin);
+  std::copy_n(from.coefficients, pieces * size * coefficients, to.coefficients);
+  std::copy_n(from.waves, 4 * sines, to.waves);
 }
 
 Verdict check_limits(const double *limits, int64_t n, int64_t k, double period) {
