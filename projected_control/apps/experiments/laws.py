@@ -126,7 +126,7 @@ def follow_joints(law: str, reference: Waypoints, path: Array, seconds: float) -
     plant, loop = build.build_plant(layers.arm()), build.build_loop(MOTION, settings)
     loop.set_reference(reference)
     probe = plant.plant.model.arm.twin()
-    rows: list[tuple[float, ...]] = []
+    rows: list[Any] = []
 
     def look(number: int, tick: Tick) -> None:
         if number % EVERY:
