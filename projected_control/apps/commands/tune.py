@@ -92,7 +92,7 @@ def run(args: argparse.Namespace) -> int:
             print(table.title)
             print("\n".join(f"  {line}" for line in table.lines()))
             print()
-        for remark in found.measured.remarks:
+        for remark in (*found.measured.remarks, *summary.cautions(found)):
             print(f"NOTE: {remark}")
         sent = f"sent to {args.apply}" if args.apply else "nothing was sent to any arm"
         print(f"Written: {folder / 'tuned.yaml'} and tuned.png; {sent}")

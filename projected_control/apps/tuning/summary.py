@@ -22,6 +22,9 @@ from projected_control.apps.tuning.choice import ForceChoice, Stiffness, Tuned
 from projected_control.apps.tuning.measure import Measured
 from projected_control.apps.tuning.trials import Response
 
+LARGEST_RISE = 4.0
+"""Factor of the stiffness beyond which a caution is due."""
+
 
 @dataclass(frozen=True)
 class Findings:
@@ -74,6 +77,18 @@ def parameter_file(found: Findings) -> str:
         lines.append(f"#   force: both gains may grow by {found.proposed.force_margin:.2f}")
     content = {found.node: {"ros__parameters": parameters(found)}}
     return "\n".join([*lines, yaml.safe_dump(content, sort_keys=False, default_flow_style=None)])
+
+
+def cautions(found: Findings) -> list[str]:
+    """What somebody who uses these gains on an arm has to know."""
+    before = float(np.max(found.present.motion.stiffness))
+    factor = found.stiffness.chosen / before
+    if factor <= LARGEST_RISE:
+        return []
+    return [
+        f"the stiffness is {factor:.0f} times what it is now. Joints and links that bend are not "
+        f"in the model: go there in steps of {LARGEST_RISE:g}, and watch the efforts for noise"
+    ]
 
 
 def tables(found: Findings) -> list[Table]:
@@ -163,7 +178,7 @@ def _gains(found: Findings) -> Table:
             row("delay (samples)", *(f.delay if f else None for f in forces)),
             row("gain margin", *(t.force_margin for t in both)),
             *_step_rows("force step", [t.force_step for t in both]),
-            *_step_rows("push", [t.force_push for t in both]),
+            _step_rows("push", [t.force_push for t in both])[1],
         ]
     return Table("Gains, and their step responses", ["", "as it is", "proposed"], rows)
 
