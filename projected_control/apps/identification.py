@@ -4,20 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from io import BytesIO
+from pathlib import Path
 
 import numpy as np
 import yaml
 from numpy.typing import NDArray
 
+from projected_control import validate
 from projected_control.control import MotionController, MotionGains
 from projected_control.control.limits import Limits
 from projected_control.control.loop import ControlLoop
 from projected_control.control.references import Sine, Sines
 from projected_control.errors import InvalidValue
+from projected_control.model.arm import Arm
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.coordinates import Coordinates
 from projected_control.model.identification import Identification, MotionRecord
 from projected_control.ports import Runner, SimulatedArm
+from projected_control.ports.recorder import SUFFIX
+from projected_control.recordings.file import read_recording
 from projected_control.settings import build
 from projected_control.settings.nodes import CONTROLLERS, SimulatedArmSettings
 from projected_control.simulation import ForceSensor, Plant, start_of
@@ -121,6 +126,28 @@ def simulated_motion(
     progress(1.0)
     time: Array = np.asarray(period * np.arange(samples), dtype=np.float64)
     return MotionRecord(time, q, effort, settings.motor.delay)
+
+
+def recorded_motion(path: Path, arm: Arm) -> MotionRecord:
+    """The motion of a recording (``*.mcap``) or of an ``.npz`` file."""
+    if path.suffix != SUFFIX:
+        return MotionRecord.load(path, arm)
+    recording = read_recording(path)
+    answers = recording.answers
+    order = [
+        recording.joints.index(validate.one_of("joint", n, recording.joints))
+        for n in arm.joint_names
+    ]
+    q = recording.column("q")[answers][:, order]
+    effort = recording.column("effort")[answers][:, order]
+    whole = np.isfinite(q).all(axis=1)
+    if not whole.all() or recording.gap is not None or not answers.all():
+        raise InvalidValue(
+            f"{path.name} has ticks without a finite state, or lost some: a motion to identify "
+            "from must be whole"
+        )
+    time: Array = np.asarray(recording.period * np.arange(len(q)), dtype=np.float64)
+    return MotionRecord(time, q, effort)
 
 
 def parameter_values(found: Identification) -> dict[str, object]:

@@ -34,7 +34,7 @@ _PIECES = 3
 
 
 class RecordedReference(Reference):
-    """What a loop followed, tick by tick; between two ticks, and beyond the last, straight on.
+    """What a loop followed, tick by tick; between two ticks on from the first, then at rest.
 
     Args:
         stamps: Of the ticks, N [s].
@@ -53,11 +53,11 @@ class RecordedReference(Reference):
         """The reference at a time [s]: that of the last tick before it, and its motion since."""
         i = max(int(np.searchsorted(self._stamps, time + 1e-9, side="right")) - 1, 0)
         value, rate, acceleration = self._motion[i]
-        if i + 1 == self._stamps.size:
-            return ReferencePoint(value, np.zeros_like(rate), np.zeros_like(acceleration))
         since = max(time - self._stamps[i], 0.0)
         if since < 1e-9:  # at the tick itself, to the last bit
             return ReferencePoint(value.copy(), rate.copy(), acceleration.copy())
+        if i + 1 == self._stamps.size:
+            return ReferencePoint(value.copy(), np.zeros_like(rate), np.zeros_like(acceleration))
         return ReferencePoint(
             value + since * rate + 0.5 * since**2 * acceleration,
             rate + since * acceleration,

@@ -23,7 +23,8 @@ motion does not excite enough is said, and left out.
 Writes identified.yaml, which controllers load after their own file, identified.png with measured
 and predicted efforts, and with --simulate the motion itself, motion.npz.
 
-A recorded motion is an .npz file with the arrays
+A recorded motion is a recording (*.mcap, see projected-control record), or an .npz file with the
+arrays
   time    N      evenly spaced [s]
   q       N × n  measured positions [rad or m]
   effort  N × n  efforts as sent, each from its sample on, with gravity [N·m or N]
@@ -34,6 +35,7 @@ A recorded motion is an .npz file with the arrays
 EPILOG = """\
 examples:
   projected-control identify my_arm.yaml --record motion.npz --payload-link hand
+  projected-control identify my_arm.yaml --record run.mcap --held
   projected-control identify config/three_link_slider.yaml --simulate 30 \\
       --set friction.coulomb:=[0.3] --set friction.sticks:=true --set encoder.resolution:=[0.0001]
 """
@@ -50,7 +52,7 @@ def add_parser(subparsers: Subparsers) -> argparse.ArgumentParser:
     )
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="later ones win")
     source = parser.add_mutually_exclusive_group(required=True)
-    source.add_argument("--record", type=Path, metavar="NPZ", help="a recorded motion")
+    source.add_argument("--record", type=Path, metavar="FILE", help="a recorded motion")
     source.add_argument(
         "--simulate", type=float, metavar="S", help="move the simulated arm freely for so long [s]"
     )
@@ -101,7 +103,7 @@ def run(args: argparse.Namespace) -> int:
     from projected_control.apps.experiments.progress import terminal_progress
     from projected_control.model.constrained_arm import ConstrainedArm
     from projected_control.model.constraints import with_mimics
-    from projected_control.model.identification import MotionRecord, identify
+    from projected_control.model.identification import identify
     from projected_control.settings import build
     from projected_control.settings.files import from_command_line
     from projected_control.settings.layers import Layers
@@ -113,7 +115,7 @@ def run(args: argparse.Namespace) -> int:
     arm = build.build_arm(settings.changed(bare))
     with terminal_progress(sys.stderr) as progress, output_folder(args.out) as folder:
         if args.record is not None:
-            record = MotionRecord.load(args.record, arm)
+            record = identification.recorded_motion(args.record, arm)
         else:
             record = identification.simulated_motion(
                 settings,
