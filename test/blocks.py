@@ -17,6 +17,8 @@ Marks are comments just above a block, which no reader sees:
 
 ``<!-- not run: reason -->``       it is not run; the reason is counted
 ``<!-- long: reason -->``          it is run by ``make test-long`` only
+``<!-- ros2: force -->``           the same, where the command ``ros2`` is, beside ``demo`` with
+                                   this controller (test/ros/test_blocks_ros2.py)
 ``<!-- status: 1 -->``             its last command ends with this exit status
 ``<!-- output -->``                it is what the block before it prints; ``…`` stands for anything
 ``<!-- file: name -->``            it is written to a file of that name
@@ -46,7 +48,9 @@ from projected_control.settings.nodes import nodes, settings_class
 
 ROOT = Path(__file__).parents[1]
 FENCE = re.compile(r"^(?P<indent> *)(?P<ticks>`{3,}|~{3,})(?P<info>[^`]*)$")
-MARK = re.compile(r"^ *<!-- *(?P<word>not run|long|status|output|file)(?:: *(?P<what>.*?))? *-->$")
+MARK = re.compile(
+    r"^ *<!-- *(?P<word>not run|long|ros2|status|output|file)(?:: *(?P<what>.*?))? *-->$"
+)
 FILE = re.compile(r"# (\w+\.(?:py|yaml))")
 COMMANDS = ("sh", "bash", "console")
 LANGUAGES = (*COMMANDS, "python", "yaml", "toml", "csv", "xml", "text")
@@ -83,7 +87,7 @@ class Block:
 
     @property
     def is_long(self) -> bool:
-        return "long" in self.marks
+        return "long" in self.marks or "ros2" in self.marks
 
     @property
     def file(self) -> str:
@@ -145,11 +149,12 @@ def count() -> list[str]:
     blocks = [block for page in pages() for block in blocks_of(page)]
     done = [block for block in blocks if not block.why_not]
     late = [block for block in done if block.is_long]
+    ros = sum("ros2" in block.marks for block in late)
     reasons = Counter(block.why_not.partition(";")[0] for block in blocks if block.why_not)
     where = len({block.page for block in blocks})
     first = (
         f"{len(blocks)} blocks on {where} pages: {len(done)} are run, {len(late)} of them by make "
-        f"test-long only; {sum(reasons.values())} are not, and say why:"
+        f"test-long only ({ros} where ros2 is); {sum(reasons.values())} are not, and say why:"
     )
     return [first, *(f"{number:5} {reason}" for reason, number in reasons.most_common())]
 
@@ -158,6 +163,7 @@ class Session:
     """A page read by somebody who does what it says, in a folder like a clone of this package."""
 
     def __init__(self, folder: Path) -> None:
+        folder.mkdir(exist_ok=True)
         self.folder = folder
         self.names: dict[str, Any] = {"__name__": "__main__"}
         self.outputs: dict[str, str] = {}
@@ -248,7 +254,8 @@ def run_page(page: str, folder: Path, with_long: bool) -> Session:
     for block in blocks_of(page):
         if "output" in block.marks and left_out:
             continue  # so is what it would print
-        left_out = bool(block.why_not) or (block.is_long and not with_long)
+        left_out = bool(block.why_not or "ros2" in block.marks)
+        left_out |= block.is_long and not with_long
         if not left_out:
             session.run(block)
     return session

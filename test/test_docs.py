@@ -74,6 +74,18 @@ def test_the_walk_of_one_state_goes_through_functions_that_are_there():
         assert f"def {function.rpartition('.')[2]}(" in source, (function, module)
 
 
+def test_refusals_are_quoted_as_they_are_said():
+    """Each piece of a message on that page, between its gaps, stands in the code."""
+    package = (ROOT / "projected_control").rglob("*.py")
+    said = re.sub(r'"\s*f?"', "", "".join(path.read_text(encoding="utf-8") for path in package))
+    page = text_of("docs/howto/refused.md").partition("## While it runs")[0]
+    quotes = re.findall(r"^\| (`.*?`) \|", page, re.MULTILINE)
+    assert len(quotes) > 5
+    for quote in re.findall(r"`([^`]+)`", " ".join(quotes)):
+        for piece in quote.split("…"):
+            assert piece.strip("; ") in said, quote
+
+
 def test_files_that_pages_name_are_there():
     for page in pages():
         for name in re.findall(r"`((?:test|config|launch|urdf|examples)/[\w/.-]+)`", text_of(page)):

@@ -35,7 +35,7 @@ GENERATED = {
 HIDDEN = {"index.md": "navigation", "parameters.md": "toc"}
 """What stands beside a page and is left out: there is nothing, or its tables need the room."""
 
-MARKS = re.compile(r"^ *<!-- *(not run|long|status|output|file)\b.*?-->\n", re.MULTILINE)
+MARKS = re.compile(r"^ *<!-- *(not run|long|ros2|status|output|file)\b.*?-->\n", re.MULTILINE)
 LINK = re.compile(r"(?<=\]\()([^)#\s:]+)(#[^)\s]*)?(?=\))")
 
 EXAMPLES = """\
