@@ -291,6 +291,13 @@ def test_it_asks_before_it_sends_to_an_arm_that_may_be_real(browser: Browser, fl
         browser.until("document.getElementById('question').open", "the question")
         assert "may move a real arm" in browser.find("#question-text").text
         browser.keep("question")
+        assert (
+            browser.run(  # nothing covers the stop button
+                "const p = document.getElementById('stop').getBoundingClientRect();"
+                "return document.elementFromPoint(p.x + p.width / 2, p.y + p.height / 2).id"
+            )
+            == "stop"
+        )
         browser.click("#question button[value=no]")
         browser.until(f"document.querySelector('{STIFFNESS} input[type=number]').value === '100'")
         assert fleet.get(FORCE, ["gains.stiffness"]) == [[100.0]]

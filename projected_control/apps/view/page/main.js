@@ -22,11 +22,17 @@ function toast(text, bad = false) {
   setTimeout(() => line.remove(), bad ? 12000 : 5000);
 }
 
-function asked(dialog) {
+// Not modal, as that would cover the stop button: all but the header has to wait.
+function open(dialog) {
+  document.querySelector("main").inert = true;
+  dialog.returnValue = "no";
+  dialog.show();
+  dialog.querySelector("[autofocus], input, button").focus();
   return new Promise((resolve) => {
-    dialog.returnValue = "no";
-    dialog.addEventListener("close", () => resolve(dialog.returnValue === "yes"), { once: true });
-    dialog.showModal();
+    dialog.addEventListener("close", () => {
+      document.querySelector("main").inert = false;
+      resolve(dialog.returnValue === "yes");
+    }, { once: true });
   });
 }
 
@@ -55,12 +61,12 @@ const link = new Link({
     panel.refresh();
   },
   askToken: async () => {
-    await asked(at("token"));
+    await open(at("token"));
     return at("token-text").value.trim();
   },
   confirm: (text) => {
     at("question-text").textContent = text;
-    return asked(at("question"));
+    return open(at("question"));
   },
 });
 
@@ -183,7 +189,7 @@ at("undo").addEventListener("click", undo);
 at("theme").addEventListener("click", toggleTheme);
 at("fit").addEventListener("click", () => scene?.fit());
 at("freeze").addEventListener("click", freeze);
-at("keys").addEventListener("click", () => at("keys-list").showModal());
+at("keys").addEventListener("click", () => open(at("keys-list")));
 document.querySelector("#keys-list dl").append(...KEYS.flatMap(([key, what]) => [element("dt", {}, element("kbd", { textContent: key })), element("dd", { textContent: what })]));
 at("legend").append(...LAYERS.map(([key, text, mark]) => {
   const box = element("input", { type: "checkbox", checked: true });
@@ -196,7 +202,10 @@ at("legend").append(...LAYERS.map(([key, text, mark]) => {
 window.page = { state, charts, panel, scene, link };
 
 document.addEventListener("keydown", (event) => {
-  if (event.key === "Escape") return void stop(); // first, whatever has the focus
+  if (event.key === "Escape") { // first, whatever has the focus
+    document.querySelector("dialog[open]")?.close("no");
+    return void stop();
+  }
   if ((event.ctrlKey || event.metaKey) && event.key === "z" && event.target.type !== "text") {
     event.preventDefault();
     return void undo();
@@ -211,5 +220,5 @@ document.addEventListener("keydown", (event) => {
   } else if (event.key === "f") scene?.fit();
   else if (event.key === "t") toggleTheme();
   else if (event.key === "p") freeze();
-  else if (event.key === "?") at("keys-list").showModal();
+  else if (event.key === "?") open(at("keys-list"));
 }, true);

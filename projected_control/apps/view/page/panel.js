@@ -244,7 +244,7 @@ export class Panel {
   follow(desired) {
     this.targetSlots?.forEach((slot, i) => {
       const held = slot.slider.dataset.held || document.activeElement === slot.field || document.activeElement === slot.slider;
-      if (!held && desired[i] !== undefined && desired[i] !== null) slot.put(Number(desired[i].toPrecision(4)));
+      if (!held && desired[i] !== undefined && desired[i] !== null) slot.put(Number(desired[i].toFixed(4)));
     });
   }
 

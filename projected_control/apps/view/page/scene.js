@@ -76,8 +76,9 @@ export class Scene {
   fit() {
     const { poses, torques } = this.picture ?? {};
     if (!poses?.length) return;
-    const places = poses.map((p) => p.slice(0, 3));
-    const centre = scale(places.reduce(add, [0, 0, 0]), 1 / places.length);
+    const places = poses.map((p) => p.slice(0, 3)), { trace } = this.picture;
+    const middle = scale(places.reduce(add, [0, 0, 0]), 1 / places.length);
+    const centre = add(scale(middle, 0.75), scale(trace, 0.25)); // what is done, is done at the tip
     this.reach = Math.max(0.1, ...places.map((p, i) => length(sub(p, centre)) + 0.6 * Math.min(this.parts[i].extent, 0.12)));
     const axes = torques.filter((t) => !t.sliding).map((t) => unit(t.axis));
     const planar = axes.length > 1 && axes.every((a) => Math.abs(dot(a, axes[0])) > 0.99);
