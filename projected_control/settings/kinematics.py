@@ -41,7 +41,10 @@ Array = NDArray[np.float64]
 PERIODIC_SECONDS = 10.0
 """How much of a reference without an end is looked at [s]."""
 
-INSTANTS = 300
+RESTARTS = 5
+"""From how many other configurations the first place is looked for that is missed."""
+
+INSTANTS = 200
 """At how many places a reference is looked at that is no path."""
 
 NORMALS = 8
@@ -188,11 +191,12 @@ class Case:
         places, wanted = self._reference(model, q)
         square = square_of(model, q) if self.settings.reference.square else None
         solver = self.solver([Task(model.coordinates, wanted[0], "reference")])
-        solver.restarts = 5
         found: list[Array] = []
         missed, measure, isotropy, margin = (np.zeros(len(places)) for _ in range(4))
         first = ""
         for i, values in enumerate(wanted):
+            # What lies beyond the first place that is missed is looked at from there only.
+            solver.restarts = 0 if i > 0 and missed[i - 1] > 0.0 else RESTARTS
             q, error, phrase = _reached(solver, model, q, values, square)
             found.append(q)
             missed[i] = error
@@ -239,7 +243,7 @@ class Case:
         columns = moved_columns(group, coordinates.names)
         ways, rows, begin = [], [], 0.0
         for stroke in make(group, here[columns]):
-            s = np.linspace(0.0, stroke.length, max(INSTANTS // 4, 2))
+            s = np.linspace(0.0, stroke.length, max(INSTANTS // 3, 2))
             values = np.tile(here, (s.size, 1))
             values[:, columns] = stroke.at(s)
             ways.append(begin + s)
