@@ -273,7 +273,7 @@ def change_of_effort(seconds):
 
 
 def test_a_change_of_stiffness_blends_in():
-    """At once the guard's rate limit holds it back, 1 N·m a tick; blended, hardly a step is left."""
+    """At once the guard holds it back, 1 N·m a tick; blended there is hardly a step."""
     assert change_of_effort(0.0) == pytest.approx(1.0)
     assert change_of_effort(0.2) < 0.05
 
