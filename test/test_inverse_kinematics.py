@@ -183,7 +183,9 @@ def test_out_of_reach_misses_by_what_the_arm_is_too_short(reach, angle):
     arm = planar_chain_model().arm
     goal = reach * np.array([np.cos(angle), np.sin(angle)])
     tip = Coordinates([Coordinate.position("tip", axis) for axis in "xy"])
-    ik = InverseKinematics(arm, None, [Task(tip, goal, "tip")], restarts=0)
+    ik = InverseKinematics(
+        arm, None, [Task(tip, goal, "tip")], lower=-np.inf, upper=np.inf, restarts=0
+    )
     found = ik.solve([0.1, 0.5, 0.5, 0.5], strict=False)
     assert found.task("tip").error == pytest.approx(reach - 1.2, abs=1e-4)
     assert found.task("tip").reason == "it is out of reach: no joint brings it nearer"

@@ -12,6 +12,7 @@ from projected_control.control import (
     Posture,
 )
 from projected_control.control.force_source import ForceSource
+from projected_control.control.guard import Event
 from projected_control.control.limits import Limits
 from projected_control.control.loop import ControlLoop, Tick
 from projected_control.control.references import Constant, Sine, Sines
@@ -190,3 +191,15 @@ def test_taring_says_which_joints_did_not_move_both_ways():
     assert tare.done
     np.testing.assert_allclose(tare.efforts, -2.0)
     assert tare.remark == "joint_3 did not move both ways, so that their friction is in it"
+
+
+def test_efforts_that_were_limited_are_not_tared():
+    """The observer waits while an effort is limited: it does not see what the arm needs."""
+    loop = free_loop()
+    tare = EffortTare(loop, 0.1)
+    limited = loop.report._replace(events=int(Event.EFFORT_LIMITED))
+    for k in range(100):
+        state = RawState(START, np.zeros(7), 0.001 * k)
+        tare.ticked(Tick(state, limited, loop.controller, np.empty(0)))
+    with pytest.raises(ProjectedControlError, match="in 74 of 74 ticks the guard limited"):
+        _ = tare.efforts

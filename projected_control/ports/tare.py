@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projected_control.control.force_source import WORLD, ForceSource
+from projected_control.control.guard import Event
 from projected_control.control.loop import ControlLoop, Tick
 from projected_control.control.state import RawState
 from projected_control.errors import ProjectedControlError
@@ -22,6 +23,11 @@ STILL = 0.05
 
 SECONDS = 4.0
 """How long efforts are tared [s]."""
+
+MOST_LIMITED = 0.1
+"""Share of ticks in which efforts may be limited while they are tared."""
+
+_LIMITED = int(Event.EFFORT_LIMITED | Event.RATE_LIMITED)
 
 BOTH_WAYS = 0.005
 """Joint velocity either way with which friction shows both its signs [rad/s or m/s]."""
@@ -95,7 +101,7 @@ class EffortTare:
         self._estimate = source.estimate if momentum else source.terms.disturbance
         self._joints = model.arm.joint_names
         self._all = self._left = max(round(seconds / loop.controller.period), 4)
-        self._sum, self._count = np.zeros(model.n), 0
+        self._sum, self._count, self._limited = np.zeros(model.n), 0, 0
         self._slowest, self._fastest = np.full(model.n, np.inf), np.full(model.n, -np.inf)
 
     def ticked(self, tick: Tick) -> None:
@@ -106,6 +112,7 @@ class EffortTare:
         if self._left < 3 * self._all // 4:
             self._sum += self._estimate
             self._count += 1
+            self._limited += bool(tick.report.events & _LIMITED)
             np.minimum(self._slowest, tick.state.v, out=self._slowest)
             np.maximum(self._fastest, tick.state.v, out=self._fastest)
 
@@ -119,7 +126,17 @@ class EffortTare:
 
     @property
     def efforts(self) -> Array:
-        """F₀, n [N·m or N]."""
+        """F₀, n [N·m or N].
+
+        Raises:
+            ProjectedControlError: Where efforts were limited too often: the observer waits then.
+        """
+        if self._limited > MOST_LIMITED * self._count:
+            raise ProjectedControlError(
+                f"in {self._limited} of {self._count} ticks the guard limited an effort, so that "
+                "the observer did not see what the arm needs: move more slowly, or raise "
+                "limits.effort and limits.effort_rate"
+            )
         return np.asarray(-self._sum / max(self._count, 1))
 
     @property

@@ -55,7 +55,10 @@ class TareService:
             self._node.get_logger().error("not tared: the run ended before the time was over")
         elif efforts.done:
             self._efforts = None
-            self._take(efforts)
+            try:
+                self._take(efforts)
+            except ProjectedControlError as error:
+                self._node.get_logger().error(f"not tared: {error}")
 
     def _take(self, efforts: EffortTare) -> None:
         node, numbers = self._node, np.round(efforts.efforts, DIGITS).tolist()

@@ -118,6 +118,8 @@ def test_efforts_are_tared_while_a_controller_moves_the_arm_freely(fleet: Fleet)
         "reference.amplitude": [0.1],
         "reference.frequency": [0.5],
         "reference.phase": [0.0],
+        "limits.effort": [60.0],
+        "lockstep": True,
     }
     settings = {**SETTINGS, **free}
     fleet.start(ARM, settings)
