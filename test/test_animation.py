@@ -24,7 +24,7 @@ from projected_control.settings.nodes import TASKS
 
 def test_a_planar_mechanism_is_drawn_and_its_tip_stays_on_its_slider(tmp_path):
     shown = film("crank", 0.5)
-    assert shown.links.shape[1:] == (2, 2, 3)
+    assert shown.links.shape[1:] == (3, 2, 3)  # two links, and from the world to the first joint
     np.testing.assert_allclose(shown.tip[:, 2], 0.0, atol=1e-9)
     lengths = np.linalg.norm(np.diff(shown.links, axis=2)[:, :, 0], axis=2)
     np.testing.assert_allclose(lengths, lengths[0][None].repeat(len(lengths), axis=0), atol=1e-12)
