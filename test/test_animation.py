@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from io import BytesIO
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,10 +22,12 @@ from projected_control.apps.constraint_docs import EXAMPLES
 from projected_control.errors import InvalidValue, ProjectedControlError, UnknownName
 from projected_control.settings.nodes import TASKS
 
+IMAGES = Path(__file__).parents[1] / "docs" / "images"
+
 
 def test_a_planar_mechanism_is_drawn_and_its_tip_stays_on_its_slider(tmp_path):
     shown = film("crank", 0.5)
-    assert shown.links.shape[1:] == (2, 2, 3)
+    assert shown.links.shape[1:] == (3, 2, 3)  # two links, and from the world to the first joint
     np.testing.assert_allclose(shown.tip[:, 2], 0.0, atol=1e-9)
     lengths = np.linalg.norm(np.diff(shown.links, axis=2)[:, :, 0], axis=2)
     np.testing.assert_allclose(lengths, lengths[0][None].repeat(len(lengths), axis=0), atol=1e-12)
@@ -49,6 +52,14 @@ def test_an_arm_swings_on_a_plane_and_shows_what_that_leaves_free():
 def test_every_task_and_every_kind_of_constraint_has_a_picture():
     assert set(TASKS) <= set(names())
     assert set(EXAMPLES) == set(_SWINGS) | {"loop"}
+
+
+def test_the_pictures_of_the_documentation_are_there_and_small():
+    wanted = [IMAGES / f"{task}.gif" for task in TASKS]
+    wanted += [IMAGES / "constraints" / f"{kind}.gif" for kind in EXAMPLES]
+    for path in wanted:
+        assert path.stat().st_size < 1_000_000, path
+        assert Image.open(path).n_frames > 10, path
 
 
 def test_refusals_say_what_there_is(tmp_path, monkeypatch):

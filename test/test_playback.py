@@ -107,7 +107,7 @@ def test_report_and_comparison_are_written(run, tmp_path, capsys):
     assert numbers["ticks"] == 1000
     page = (tmp_path / "report" / "index.html").read_text(encoding="utf-8")
     assert "run.mcap" in page
-    assert "<svg" in page
+    assert (tmp_path / "report" / "recording_motion.svg").exists()
     status, numbers = as_json(capsys, "compare", str(run), str(run), "--out", str(tmp_path / "c"))
     assert status == 0
     assert set(numbers["largest_difference"].values()) == {0.0}

@@ -154,6 +154,17 @@ def test_other_gains_ask_for_something_else_and_stay_against_recorded_changes(tm
     np.testing.assert_array_equal(loop.mailbox.letter.gains[:2], 5.0)
 
 
+def test_ticks_that_are_made_elsewhere_are_recorded_and_called_so(tmp_path):
+    loop, arm = build("pidc")
+    port = Troubled(arm)
+    port.elsewhere = True
+    run(loop, port, 50, record=tmp_path / "run.mcap")
+    recording = read_recording(tmp_path / "run.mcap")
+    assert len(recording.rows) == 50
+    assert not recording.exact
+    assert "a replay is not exact" in " ".join(recording.warnings())
+
+
 def test_foxgloves_own_reader_validates_it(tmp_path):
     from mcap.reader import make_reader
     from mcap_ros2.decoder import DecoderFactory

@@ -10,6 +10,7 @@ import pytest
 pytest.importorskip("matplotlib", reason="the extra apps is not installed")
 
 from hypothesis import given
+from hypothesis import settings as settings_of_hypothesis
 from hypothesis import strategies as st
 
 from projected_control.apps.cli import main
@@ -67,6 +68,7 @@ def test_what_the_run_does_not_show_is_said():
     assert "not seen" in " ".join(found.remarks)
 
 
+@settings_of_hypothesis(max_examples=10)
 @given(st.integers(1, 12), st.floats(0.0, 1.0))
 def test_every_filter_gets_gains_with_the_margin_that_is_wanted(delay, noise):
     choices = force_choices(delay, noise, 1e-3)

@@ -126,7 +126,10 @@ def page(kind: ConstraintKind) -> str:
     values, words = EXAMPLES[kind.name]
     rows = example(kind).row_names
     lines = [f"# {kind.name}", "", f"{kind.title[0].upper()}{kind.title[1:]}. {words}", ""]
-    lines += [f"![{kind.title}]({kind.name}.svg)", "", "```yaml", "constraint:"]
+    lines += [f"![{kind.title}]({kind.name}.svg)"]
+    moving = f"../images/constraints/{kind.name}.gif"
+    lines += [f"![What it leaves free: projected-control animate {kind.name}]({moving})"]
+    lines += ["", "```yaml", "constraint:"]
     lines += [f"  kind: {kind.name}", *(f"  {k}: {_yaml(v)}" for k, v in values.items()), "```", ""]
     lines += [f"Rows of this example: {', '.join(f'`{row}`' for row in rows)}.", ""]
     lines += ["| setting | unit | | meaning |", "|---|---|---|---|"]

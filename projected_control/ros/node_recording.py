@@ -9,6 +9,7 @@ from projected_control.ports.recorder import Recorder
 from projected_control.ports.recording_head import About
 from projected_control.ports.runner import Change, Runner
 from projected_control.recordings import messages
+from projected_control.ros.realtime import ordinary_priority
 from projected_control.settings.nodes import ControllerSettings
 from projected_control.settings.recorded import files_of
 
@@ -46,7 +47,8 @@ class NodeRecording:
         )
         self.stop()
         try:
-            runner.record(recorder)
+            with ordinary_priority():  # the process that writes inherits it
+                runner.record(recorder)
         except BaseException:
             recorder.close()
             raise
