@@ -16,10 +16,10 @@ MARKED = {
     for page in pages()
     if (blocks := [block for block in blocks_of(page) if "ros2" in block.marks])
 }
-PATIENCE = 300.0
+PATIENCE = 600.0
 """How long the nodes may take to come up, the first compilation of their kernels included [s]."""
 
-RUN = 300
+RUN = 240
 """How long the arm moves; before that, the demonstration makes the same run in process [s]."""
 
 ENOUGH = 20.0
