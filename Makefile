@@ -15,7 +15,7 @@ ROUNDS ?= 20
 WORKERS ?= 2
 
 help:
-	@echo "make demo     run the demonstration; figures go to demo_output/"
+	@echo "make demo     run the demonstration in a browser; figures go to demo_output/"
 	@echo "make docs     build the documentation site into build/site/"
 	@echo "make test     lint, type check and all tests"
 	@echo "make test-long  all tests with random examples, then those of the nodes $(ROUNDS) times"
@@ -78,7 +78,7 @@ $(INSTALLED): setup.py setup.cfg pyproject.toml
 	  { echo "Python's venv module is missing or broken (Debian, Ubuntu: apt install python3-venv)"; exit 1; }
 	@echo "==> dependencies: ROS 2, Pinocchio and tools; some minutes the first time"
 	@$(BIN)/python -m pip install --quiet --upgrade pip  # older ones fail to resolve on Python 3.10
-	@$(BIN)/python -m pip install --editable '.[apps,docs,ros,test]'
+	@$(BIN)/python -m pip install --editable '.[apps,docs,ros,test,view]'
 	@mkdir -p "$$ROS_LOG_DIR"
 	@touch $@
 	@echo "==> installed"

@@ -18,7 +18,10 @@ from typing import TYPE_CHECKING, Protocol, cast
 if TYPE_CHECKING:
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
 
-ORDER = ("demo", "reproduce", "check", "fit", "identify", "doctor", "bench", "export", "plugin")
+ORDER = (
+    *("demo", "view", "reproduce", "check", "ik", "record", "replay", "report", "compare", "tune"),
+    *("animate", "fit", "identify", "doctor", "bench", "export", "plugin"),
+)
 """As they stand in the help; others follow by name."""
 
 
