@@ -16,8 +16,11 @@ MARKED = {
     for page in pages()
     if (blocks := [block for block in blocks_of(page) if "ros2" in block.marks])
 }
-PATIENCE = 300.0
+PATIENCE = 600.0
 """How long the nodes may take to come up, the first compilation of their kernels included [s]."""
+
+RUN = 240
+"""How long the arm moves; before that, the demonstration makes the same run in process [s]."""
 
 ENOUGH = 20.0
 """How long a command is listened to that does not end by itself, such as ros2 topic echo [s]."""
@@ -50,7 +53,7 @@ def _start(session: Session, controller: str) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-m", "projected_control.apps.cli", "demo", "--controller"]
     with (session.folder / "nodes.log").open("wb") as log:
         return subprocess.Popen(
-            [*command, controller, "--preset", "gentle", "--seconds", "3600", "--out", "nodes"],
+            [*command, controller, "--preset", "gentle", "--seconds", str(RUN), "--out", "nodes"],
             cwd=session.folder,
             env=session.environment,
             stdin=subprocess.DEVNULL,
@@ -86,10 +89,8 @@ def _run(session: Session, block: Block) -> None:
 def _said(session: Session, command: str) -> str:
     """What a command prints, within `ENOUGH`."""
     environment = dict(session.environment)
-    if environment.pop(
-        "_ROS_WHEELS_BOOTSTRAP_COMPLETE", ""
-    ):  # ours; ros2 may have wheels of its own
-        environment.pop("LD_LIBRARY_PATH", None)
+    if environment.pop("_ROS_WHEELS_BOOTSTRAP_COMPLETE", ""):
+        environment.pop("LD_LIBRARY_PATH", None)  # of our wheels; ros2 may have its own
     done = subprocess.run(
         ["timeout", "-s", "INT", str(ENOUGH), "/bin/sh", "-c", f"exec {command}"],
         cwd=session.folder,
