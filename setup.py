@@ -158,6 +158,7 @@ setup(
         "pyyaml",
         "xacro",
         "ruckig",
+        "mcap",  # recordings
     ],
     extras_require={
         # What the command line draws and shows; the library and the nodes work without.
@@ -169,6 +170,8 @@ setup(
         "ros": ROS_JAZZY,
         # Descriptions of real arms, on which test/test_real_arms.py runs.
         "arms": ["example-robot-data>=4.3"],
+        # `make docs`: the documentation site.
+        "docs": ["mkdocs>=1.6,<2", "mkdocs-material>=9.6", "mkdocstrings-python>=1.16"],
         "test": [
             "cmeel-eigen>=3.4,<3.5",
             "pytest",
@@ -178,6 +181,7 @@ setup(
             "ruff",
             "mypy",
             "import-linter",
+            "mcap-ros2-support",
             "mujoco",
             "selenium",  # drives a browser through the live page, where there is one
             "setuptools>=70.1",

@@ -46,7 +46,7 @@ def test_the_contract_is_kept(source):
         ("model/linalg.py", "import projected_control.ports", "model is not allowed to import"),
         ("errors.py", "import projected_control.validate", "errors is not allowed to import"),
         ("control/guard.py", "import rclpy", "control is not allowed to import rclpy"),
-        ("ros/cdr.py", "import matplotlib", "ros is not allowed to import matplotlib"),
+        ("ros/messages.py", "import matplotlib", "ros is not allowed to import matplotlib"),
         ("apps/cli.py", "import rclpy", "apps is not allowed to import rclpy"),
         ("loose.py", "", "projected_control.loose"),
     ],

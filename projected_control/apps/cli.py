@@ -26,6 +26,9 @@ examples:
   projected-control reproduce all            the papers' tables and figures, on one page
   projected-control reproduce table2 --json  only the numbers, as one JSON object
   projected-control check my_arm.yaml        whether settings make sense, before anything moves
+  projected-control ik my_arm.yaml           a start on the constraint; reach and manipulability
+  projected-control record force_controller  every tick of a running controller, as MCAP
+  projected-control replay run.mcap --set gains.stiffness=200     what these gains would have done
   projected-control identify my_arm.yaml --record motion.npz      friction and payload
   projected-control fit plane guided.csv     where a table is, from a motion guided by hand
   projected-control doctor                   what this computer allows, and what to do

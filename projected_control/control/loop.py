@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple, Protocol, runtime_checkable
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from projected_control.control.counters import COUNTERS
 from projected_control.control.force_source import ForceSource
 from projected_control.control.guard import Action, Guard, GuardReport
 from projected_control.control.limits import Limits
-from projected_control.control.mailbox import Room
+from projected_control.control.mailbox import Room, Section
 from projected_control.control.references import Reference
 from projected_control.control.silence import SILENT
 from projected_control.control.state import RawState
@@ -28,6 +28,22 @@ ACTIONS = tuple(Action)
 _NEVER = float("inf")
 _NO_WRENCH = np.full(6, np.nan)
 _SOURCE = 1
+
+
+_LETTERS = ("mailbox", "taken", "reference", "force_reference")
+REMEMBERED = (
+    "state",
+    "functions",
+    "target",
+    "model_work",
+    "choices",
+    "control_work",
+    "source_work",
+    "guard_work",
+    "counters",
+    *_LETTERS,
+)
+"""Arguments of a tick that make up a loop's memory: with these, its next ticks are the same."""
 
 
 class Tick(NamedTuple):
@@ -100,7 +116,8 @@ class ControlLoop:
         self.mailbox = controller.mailbox
         self.guard.post, force_source.post = self.mailbox.post_limits, self.mailbox.post_sensor
         controller.connect(force_source)
-        self._needs_wrench = controller.force is not None and force_source.needs_wrench
+        fed_back = controller.force is not None and controller.feeds_force_back
+        self._needs_wrench = fed_back and force_source.needs_wrench
         if self._needs_wrench:
             force_source.require_frame()
         changes_gains = type(controller).advance is not Controller.advance
@@ -227,9 +244,30 @@ class ControlLoop:
             ready = spare is not None and spare.mailbox is self.mailbox.box
             self.arguments = spare if spare is not None and ready else self._with_letters()
 
-    def widen(self, pieces: int) -> None:
-        """Make room for references of so many pieces; only between two ticks."""
-        if self.mailbox.widen(pieces):
+    def restore(self, memory: Mapping[str, NDArray[Any]]) -> None:
+        """Be as a loop was whose memory (`REMEMBERED`) was kept; only between two ticks.
+
+        Raises:
+            InvalidValue: Where it is the memory of a loop that was built differently.
+        """
+        for name in REMEMBERED:
+            kept, ours = memory.get(name), getattr(self.arguments, name)
+            if kept is None or (name not in _LETTERS and kept.shape != ours.shape):
+                had = "is missing" if kept is None else f"has the shape {kept.shape}"
+                raise InvalidValue(
+                    f"this is not the memory of such a loop: {name} {had}, expected is "
+                    f"{ours.shape}; the model, the law or the version is another one"
+                )
+        for name in REMEMBERED:
+            if name not in _LETTERS:
+                getattr(self.arguments, name)[...] = memory[name]
+        self.mailbox.restore(*(memory[name] for name in _LETTERS))
+        self.arguments = self._with_letters()
+
+    def deliver(self, letter: Array, keep: Collection[Section] = ()) -> None:
+        """Have the next tick take a letter that was kept; see `Mailbox.deliver`."""
+        self.mailbox.deliver(letter, keep)
+        if self.arguments.mailbox is not self.mailbox.box:
             self.arguments = self._with_letters()
 
     def _with_letters(self, room: Room | None = None) -> TickArguments:

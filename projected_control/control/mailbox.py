@@ -10,7 +10,7 @@ Neither side ever waits for the other.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from enum import IntEnum
 from threading import RLock
@@ -44,6 +44,7 @@ _KEPT = (
     "force_gains",
     "anti_windup",
     "force_seconds",
+    "impedance",
     "limits",
     "sensor",
     "friction",
@@ -66,10 +67,24 @@ class Section(IntEnum):
     FORCE_REFERENCE = 5
     FRICTION = 6
     DISTURBANCE = 7
+    IMPEDANCE = 8
 
+
+_PARTS = {
+    Section.GAINS: ("gains", "gains_seconds"),
+    Section.FORCE_GAINS: ("force_gains", "anti_windup", "force_seconds"),
+    Section.LIMITS: ("limits",),
+    Section.SENSOR: ("sensor",),
+    Section.REFERENCE: ("reference",),
+    Section.FORCE_REFERENCE: ("force_reference",),
+    Section.FRICTION: ("friction",),
+    Section.DISTURBANCE: ("disturbance",),
+}
+"""Of a letter, by section."""
 
 _GAINS, _FORCE_GAINS = int(Section.GAINS), int(Section.FORCE_GAINS)
 _FRICTION, _DISTURBANCE = int(Section.FRICTION), int(Section.DISTURBANCE)
+_IMPEDANCE = int(Section.IMPEDANCE)
 _SECTIONS = len(Section)
 
 
@@ -87,6 +102,9 @@ class LetterTerms(NamedTuple):
     force_gains: Annotated[Array, Part("4", "See `ForceGains.array`.")]
     anti_windup: Annotated[Array, Part("3", "See `ForceGains.anti_windup_array`.")]
     force_seconds: Annotated[Array, Part("1", "Time over which the force gains come in [s].")]
+    impedance: Annotated[
+        Array, Part("3 * k * k + 2", "See `Impedance.array`; the time it takes [s].")
+    ]
     limits: Annotated[Array, Part(GUARD_LIMITS, "See `GuardTerms.limits`.")]
     sensor: Annotated[Array, Part(f"{SENSOR_NUMBERS} + n", "See `SourceTerms.sensor`.")]
     friction: Annotated[
@@ -100,7 +118,7 @@ class LetterTerms(NamedTuple):
 LETTER = Layout(LetterTerms, "n", "k", "motion", "force")
 _unpack = LETTER.unpack
 _LENGTHS = 1 + _SECTIONS
-_CONTENT = _LENGTHS + 2
+LETTER_CONTENT = _LENGTHS + 2
 """Where what is taken begins: after the sequence number, the tick's own part and the lengths."""
 
 
@@ -115,7 +133,7 @@ def publish(draft: Array, mailbox: Array) -> None:
     """Copy a draft into the mailbox, for the tick to take whole."""
     mailbox[0] += 1.0
     memory_fence()
-    for i in range(_CONTENT, draft.size):
+    for i in range(LETTER_CONTENT, draft.size):
         mailbox[i] = draft[i]
     memory_fence()
     mailbox[0] += 1.0
@@ -130,7 +148,7 @@ def take(mailbox: Array, taken: Array) -> bool:
     sequence = mailbox[0]
     if sequence != taken[0] and sequence % 2.0 == 0.0:
         memory_fence()
-        for i in range(_CONTENT, taken.size):
+        for i in range(LETTER_CONTENT, taken.size):
             taken[i] = mailbox[i]
         memory_fence()
         taken[0] = sequence if mailbox[0] == sequence else np.nan
@@ -153,6 +171,9 @@ def take_gains(letter: LetterTerms, c: ControlTerms) -> None:
     if is_new(_FORCE_GAINS, letter):
         begin_blend(letter.force_gains, letter.force_seconds[0], c.force_gains, c.force_blend)
         copy(letter.anti_windup, c.anti_windup)
+    if is_new(_IMPEDANCE, letter):
+        last = letter.impedance.size - 1
+        begin_blend(letter.impedance[:last], letter.impedance[last], c.impedance, c.impedance_blend)
     if is_new(_FRICTION, letter):
         last = letter.friction.size - 1
         begin_blend(letter.friction[:last], letter.friction[last], c.all_friction, c.friction_blend)
@@ -185,6 +206,7 @@ def blend_gains(c: ControlTerms) -> None:
     """Blend all gains one tick on."""
     advance_blend(c.period[0], c.all_gains, c.gains_blend)
     advance_blend(c.period[0], c.force_gains, c.force_blend)
+    advance_blend(c.period[0], c.impedance, c.impedance_blend)
     advance_blend(c.period[0], c.all_friction, c.friction_blend)
     advance_blend(c.period[0], c.disturbance_gains, c.disturbance_blend)
 
@@ -250,8 +272,8 @@ class Room:
         move_table(old.force_reference, self.force_reference)
         move_table(old.letter.reference, self.letter.reference)
         move_table(old.letter.force_reference, self.letter.force_reference)
-        self.box[_CONTENT:] = self.draft[_CONTENT:]
-        self.taken[_CONTENT:] = self.draft[_CONTENT:]
+        self.box[LETTER_CONTENT:] = self.draft[LETTER_CONTENT:]
+        self.taken[LETTER_CONTENT:] = self.draft[LETTER_CONTENT:]
         self.box[0], self.taken[0] = old.box[0], old.taken[0]
 
 
@@ -269,15 +291,18 @@ class Mailbox:
         reference, force_reference: The tables in force; written by the tick, which has room there
             for whatever `reserve` was told of.
         sender: Takes every letter to a tick that is made elsewhere; None where there is none.
-        fixed: Whether the room for references must stay as it is, as such a tick has no other.
+        listener: Hears of every letter once it is in the box; None where nobody listens.
+        lock: Held while a letter is written.
+        longest: Numbers of the longest table of a reference that such a tick takes.
     """
 
     def __init__(self, n: int, m: int, k: int) -> None:
         self._sizes = n, m, k
-        self._lock, self._depth = RLock(), 0
+        self.lock, self._depth = RLock(), 0
+        self.listener: Callable[[Array], None] | None = None
         self._spare: Room | None = None
         self.sender: Callable[[Array], None] | None = None
-        self.fixed = False
+        self.longest = np.inf
         sines = [SINES_PER_NUMBER * k, SINES_PER_NUMBER * m]
         self._move_into(Room(n, m, k, [PIECES, PIECES], sines))
 
@@ -292,10 +317,10 @@ class Mailbox:
         The thread that ticks moves into them when such a reference comes (`reserve`), and has
         nothing to allocate.
         """
+        self._refuse_longer(motion, force)
         for room in (self._room, self._spare):
             if room is not None and room.fits(motion, force):
                 return None if room is self._room else room
-        self.require_room(motion, force)
         self._spare = spare = self._larger(motion, force)
         return spare
 
@@ -305,17 +330,26 @@ class Mailbox:
         sines = [max(int(a[2]), 2 * t.sine_count if t else 0) for t, a in wanted]
         return Room(*self._sizes, pieces, sines)
 
+    def _refuse_longer(self, *tables: MotionTable | None) -> None:
+        for table in tables:
+            if table is not None and (count := table.count) > self.longest:
+                raise InvalidValue(
+                    f"a reference of {table.pieces} pieces is too long: its table has {count} "
+                    f"numbers, and while the loop runs elsewhere {self.longest:.0f} are allowed; "
+                    "leave points out, or send it in parts"
+                )
+
     def reserve(self, motion: MotionTable | None, force: MotionTable | None) -> bool:
         """Move to where there is room for longer references; whether the arrays are other ones.
 
         Only between two ticks: call it from the thread that ticks, or before it does. Allocates
         nothing where `make_room` was told of them.
         """
-        with self._lock:
+        self._refuse_longer(motion, force)
+        with self.lock:
             old, spare = self._room, self._spare
             if old.fits(motion, force):
                 return False
-            self.require_room(motion, force)
             ready = spare is not None and spare.fits(motion, force)
             new = spare if spare is not None and ready else self._larger(motion, force)
             new.take_over(old)
@@ -323,28 +357,10 @@ class Mailbox:
             self._move_into(new)
             return True
 
-    def require_room(self, motion: MotionTable | None, force: MotionTable | None = None) -> None:
-        """Raise where a reference is longer than the room there is, and that is fixed."""
-        for table, array in ((motion, self.reference), (force, self.force_reference)):
-            if self.fixed and table is not None and not table.fits(array):
-                raise InvalidValue(
-                    f"a reference of {table.pieces} pieces and {table.sine_count} sines is too "
-                    f"long: while the loop runs elsewhere there is room for {int(array[1])} and "
-                    f"{int(array[2])} (plugin.pieces)"
-                )
-
-    def widen(self, pieces: int) -> bool:
-        """Move to tables of at least so many pieces; see `reserve`."""
-        with self._lock:
-            arrays = (self.reference, self.force_reference)
-            if all(array[1] >= pieces for array in arrays):
-                return False
-            rooms = [max(int(a[1]), pieces) for a in arrays]
-            new = Room(*self._sizes, rooms, [int(a[2]) for a in arrays])
-            new.take_over(self._room)
-            self._spare = None
-            self._move_into(new)
-            return True
+    @property
+    def letter(self) -> LetterTerms:
+        """The parts of the last letter."""
+        return self._letter
 
     @property
     def pending(self) -> bool:
@@ -358,6 +374,7 @@ class Mailbox:
         waits = [
             (Section.GAINS, letter.gains_seconds[0]),
             (Section.FORCE_GAINS, letter.force_seconds[0]),
+            (Section.IMPEDANCE, letter.impedance[-1]),
             (Section.FRICTION, letter.friction[-1]),
             (Section.DISTURBANCE, letter.disturbance[-1]),
         ]
@@ -372,7 +389,7 @@ class Mailbox:
 
         Nothing of it does where the block raises.
         """
-        with self._lock:
+        with self.lock:
             before = self._letter.versions.copy()
             self._depth += 1
             try:
@@ -384,8 +401,50 @@ class Mailbox:
                 self._depth -= 1
             if self._depth == 0:
                 publish(self._draft, self.box)
-                if self.sender is not None:
-                    self.sender(self.box)
+                self._tell()
+
+    def _tell(self) -> None:
+        for hear in (self.sender, self.listener):
+            if hear is not None:
+                hear(self.box)
+
+    def deliver(self, letter: Array, keep: Collection[Section] = ()) -> None:
+        """Put a letter that was kept, an array of `LetterTerms`, into the box once more.
+
+        Only between two ticks. Its tables may be longer than ours, which then get that room.
+
+        Args:
+            letter: All of it.
+            keep: Sections that stay as they are, whatever it says of them.
+        """
+        n, _, k = self._sizes
+        motion, force = (int(length) for length in letter[_LENGTHS:LETTER_CONTENT])
+        new = LETTER.view(letter, n=n, k=k, motion=motion, force=force)
+        with self.lock:
+            self.take_room_of(new.reference, new.force_reference)
+            for section, names in _PARTS.items():
+                if section not in keep:
+                    self._letter.versions[section] = new.versions[section]
+                    for name in names:
+                        getattr(self._letter, name)[:] = getattr(new, name)
+            publish(self._draft, self.box)
+            self._tell()
+
+    def take_room_of(self, reference: Array, force_reference: Array) -> None:
+        """Have tables with just the room that these have; only between two ticks."""
+        tables = (reference, force_reference)
+        if [t.size for t in tables] != [self.reference.size, self.force_reference.size]:
+            room = Room(*self._sizes, [int(t[1]) for t in tables], [int(t[2]) for t in tables])
+            room.take_over(self._room)
+            self._spare = None
+            self._move_into(room)
+
+    def restore(self, box: Array, taken: Array, reference: Array, force_reference: Array) -> None:
+        """Be as a mailbox was whose arrays were kept; only between two ticks."""
+        with self.lock:
+            self.take_room_of(reference, force_reference)
+            self._draft[:], self.box[:], self.taken[:] = box, box, taken
+            self.reference[:], self.force_reference[:] = reference, force_reference
 
     def post_gains(self, gains: Array, seconds: float) -> None:
         """New gains on the coordinates, over this time [s]; see `MotionGains.array`."""
@@ -397,6 +456,11 @@ class Mailbox:
         with self._changing(Section.FORCE_GAINS) as letter:
             letter.force_gains[:], letter.force_seconds[0] = gains, seconds
             letter.anti_windup[:] = anti_windup
+
+    def post_impedance(self, numbers: Array, seconds: float) -> None:
+        """Another impedance, over this time [s]; see `Impedance.array`."""
+        with self._changing(Section.IMPEDANCE) as letter:
+            letter.impedance[:-1], letter.impedance[-1] = numbers, seconds
 
     def post_friction(self, numbers: Array, seconds: float) -> None:
         """New friction to compensate, over this time [s]; see `FrictionCompensation.array`."""

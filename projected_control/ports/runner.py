@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from time import monotonic, perf_counter_ns
 from typing import Protocol
 
@@ -16,7 +17,9 @@ import numpy as np
 from projected_control.control.guard import Action, Event, GuardReport
 from projected_control.control.loop import ControlLoop, Tick
 from projected_control.errors import ProjectedControlError
+from projected_control.ports.kept_ticks import KeepsTicks
 from projected_control.ports.port import Port
+from projected_control.ports.recorder import Recorder
 from projected_control.ports.statistics import Statistics
 
 Change = Callable[[ControlLoop, float], None]
@@ -57,6 +60,7 @@ class Runner:
         refused: Why the last change that was handed over could not be made; empty if it could.
         time: Stamp of the last state [s].
         report: What the guard said last, to a state or to silence.
+        recorder: What keeps every tick; None where nothing does. See `record`.
     """
 
     def __init__(
@@ -77,6 +81,12 @@ class Runner:
         self.lost = self.refused = ""
         self.time = 0.0
         self.report = GuardReport(loop.guard.sent, Action.FOLLOW, 0)
+        self.recorder: KeepsTicks | None = None
+
+    def record(self, recorder: Recorder) -> None:
+        """Record every tick from the next state on, until the recorder is closed."""
+        recorder.prepare(self.loop)
+        self.hand_over(lambda loop, time: recorder.begin(self))
 
     def hand_over(self, change: Change) -> None:
         """Have a change made between two ticks."""
@@ -120,10 +130,13 @@ class Runner:
             self._turn_axes()
         self.report = report = self.loop.update(state)
         self.port.write(report.effort)
-        self._count(state.stamp, perf_counter_ns() - begin)
+        took = perf_counter_ns() - begin
+        self._count(state.stamp, took)
         if report.events & _FINAL and not self.lost:
             self.lost = self._reason_to_end(report.events)
         tick = Tick(state, report, self.loop.controller, self.loop.multipliers)
+        if self.recorder is not None:
+            self.recorder.put(tick, took, self.port.stamp_ns)
         for listener in self._listeners:
             listener.ticked(tick)
         return tick
@@ -196,6 +209,8 @@ class Runner:
         self.report = report = self.loop.guard.release(self.loop.guard.sent, _STALE)
         self.statistics.note(report)
         self.port.write(report.effort)
+        if self.recorder is not None:
+            self.recorder.put_silence(report.action, report.events)
 
     def _reason_to_end(self, events: int) -> str:
         """Why the run ends with these events; nothing where it need not."""
@@ -227,6 +242,7 @@ def run(
     port: Port,
     ticks: int,
     observe: Callable[[int, Tick], None] | None = None,
+    record: Recorder | Path | str | None = None,
 ) -> Statistics:
     """Take an arm through this many ticks.
 
@@ -235,5 +251,14 @@ def run(
         port: The way to the arm; opened first, closed in the end.
         ticks: How many.
         observe: Called after each with its number and what happened.
+        record: A file (``*.mcap``) in which every tick is kept, or what keeps them.
     """
-    return Runner(loop, port).run(ticks, observe)
+    runner = Runner(loop, port)
+    if record is None:
+        return runner.run(ticks, observe)
+    recorder = record if isinstance(record, Recorder) else Recorder(record)
+    try:
+        runner.record(recorder)
+        return runner.run(ticks, observe)
+    finally:
+        recorder.close()

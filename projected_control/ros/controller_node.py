@@ -8,7 +8,6 @@ from time import monotonic, sleep
 from typing import Any
 
 import numpy as np
-from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, Header
 from std_srvs.srv import Trigger
@@ -21,17 +20,18 @@ from projected_control.errors import ProjectedControlError
 from projected_control.ports.kinds import PORTS
 from projected_control.ports.port import Port
 from projected_control.ports.runner import Change, Runner
-from projected_control.ports.tare import measure_tare
 from projected_control.ros.console import GuardConsole
 from projected_control.ros.controller_diagnostics import controller_status
-from projected_control.ros.lifecycle import ManagedNode, Status
+from projected_control.ros.lifecycle import OK, WARN, ManagedNode, Status
 from projected_control.ros.listening_port import LOCKSTEP_PATIENCE, QUEUE
-from projected_control.ros.live_changes import allow_for_delay, prepare_change, refuse_elsewhere
+from projected_control.ros.live_changes import allow_for_delay, prepare_change
 from projected_control.ros.loop_thread import LoopThread
 from projected_control.ros.markers import Markers
 from projected_control.ros.neighbours import Neighbours
+from projected_control.ros.node_recording import NodeRecording
 from projected_control.ros.parameters import is_live
 from projected_control.ros.state_topic import StateReporter
+from projected_control.ros.tare_service import TareService
 from projected_control.ros.trajectories import reference_from_trajectory
 from projected_control.ros.trajectory_action import follow_trajectories
 from projected_control.ros.wait_set import side_node
@@ -68,7 +68,10 @@ class ControllerNode(ManagedNode[ControllerSettings]):
         self._checks = 0
         self._born = monotonic()
         self._life: Any = None
+        self._recording: NodeRecording | None = None
         super().__init__(kind)
+        name = self.get_fully_qualified_name()
+        self._recording = NodeRecording(name, kind, self.get_logger().info)
         self._loop_node = side_node(self, "loop")
         self._neighbours = Neighbours(self, self._loop_node, self.settings.watchdog)
         self._console = GuardConsole()
@@ -84,7 +87,7 @@ class ControllerNode(ManagedNode[ControllerSettings]):
             self.create_timer(1.0 / self.settings.markers_rate, self._draw)
         if isinstance(self.settings, ForceControllerSettings):
             self._hear(Float64MultiArray, "force_reference", self._on_force_reference)
-            self.create_service(Trigger, "~/tare", self._on_tare)
+        self._taring = TareService(self)
 
     @property
     def runner(self) -> Runner | None:
@@ -117,7 +120,7 @@ class ControllerNode(ManagedNode[ControllerSettings]):
         return loop
 
     def activate(self) -> None:
-        loop = self._require_loop()
+        loop = self.require_loop()
         if PORTS[self.settings.hardware].needs_limits:
             require_limits(loop)
         port = self._make_port(loop)
@@ -132,6 +135,7 @@ class ControllerNode(ManagedNode[ControllerSettings]):
             stale=not lockstep,
         )
         runner.open(self._prepare)
+        self._start_recording(runner)
         reporter.statistics = runner.statistics
         self._runner, self._console = runner, GuardConsole()
         if port.waits:
@@ -141,9 +145,21 @@ class ControllerNode(ManagedNode[ControllerSettings]):
             self._life = self.create_timer(BEAT_SECONDS, self._show_life)
         self._say_active(loop)
 
+    def _start_recording(self, runner: Runner) -> None:
+        try:
+            if self._recording is not None:
+                self._recording.start(runner, self.settings)
+        except BaseException:
+            runner.port.close()
+            raise
+
     def _listeners(self, reporter: StateReporter) -> list[Any]:
         """Who looks on at every tick."""
-        return [reporter]
+        return [reporter, self._taring]
+
+    def listening_port(self, loop: ControlLoop) -> Port:
+        """A way to the arm on which nothing is going to be sent."""
+        return PORTS[self.settings.hardware].make(self, self._loop_node, loop)
 
     def _make_port(self, loop: ControlLoop) -> Port:
         """The way to the arm; refused beside others who command it."""
@@ -196,6 +212,8 @@ class ControllerNode(ManagedNode[ControllerSettings]):
         self._console = GuardConsole()  # what was going on is over
         if runner is not None:
             self._last_run = self._summary(runner)
+            if self._recording is not None:
+                self._recording.stop()
             if thread is None:
                 self._beats.publish(Header(frame_id="inactive"))
             runner.port.close()
@@ -234,6 +252,7 @@ class ControllerNode(ManagedNode[ControllerSettings]):
         """Log what the guard did; check the watchdog more often than the other reasons to stop."""
         for line in self._console.lines(monotonic()):
             self.get_logger().warning(line)
+        self._taring.look()
         if self._runner is not None:
             try:
                 self._require_watchdog()
@@ -261,7 +280,8 @@ class ControllerNode(ManagedNode[ControllerSettings]):
             allow_for_delay(runner.loop, delay, only_check=True)
             runner.hand_over(lambda loop, time: allow_for_delay(loop, delay))
 
-    def _require_loop(self) -> ControlLoop:
+    def require_loop(self) -> ControlLoop:
+        """What answers; raises before the node is configured."""
         if self._loop is None:
             raise ProjectedControlError("the controller is not configured")
         return self._loop
@@ -277,9 +297,12 @@ class ControllerNode(ManagedNode[ControllerSettings]):
             self.cleanup()
             self._loop = built
             return
-        if runner is not None and runner.port.elsewhere:
-            refuse_elsewhere(changed)
         change = prepare_change(loop, settings, changed, running=runner is not None)
+        if runner is not None and self._recording is not None:
+            if "recording.file" in changed:
+                self._recording.start(runner, settings)
+            values = settings.values()
+            change = self._recording.noting(change, {name: values[name] for name in changed})
         if any(name.startswith("gains.") for name in changed):
             self._warn(settings)
         if runner is None:
@@ -343,7 +366,8 @@ class ControllerNode(ManagedNode[ControllerSettings]):
 
     def _summary(self, runner: Runner) -> dict[str, Any]:
         engine = {"engine": runner.loop.engine}
-        return {**runner.statistics.summary(), **runner.port.counters(), **engine}
+        recording = {} if self._recording is None else self._recording.status()
+        return {**runner.statistics.summary(), **runner.port.counters(), **engine, **recording}
 
     def _on_summary(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         """The numbers of the present run as JSON, or of the last one."""
@@ -353,20 +377,13 @@ class ControllerNode(ManagedNode[ControllerSettings]):
         response.message = "it has not run" if numbers is None else json.dumps(numbers)
         return response
 
-    def _on_tare(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        """Measure what the force sensor shows out of contact, and subtract it from now on."""
-        try:
-            if self._runner is not None:
-                raise ProjectedControlError("deactivate the controller, and bring the tip free")
-            loop = self._require_loop()
-            port = PORTS[self.settings.hardware].make(self, self._loop_node, loop)
-            tare = np.round(measure_tare(loop, port), 6).tolist()
-            (result,) = self.set_parameters([Parameter("force.tare", value=tare)])
-            response.success = result.successful
-            response.message = result.reason or f"force.tare is {tare} N and N·m"
-        except ProjectedControlError as error:
-            response.success, response.message = False, f"not tared: {error}"
-        return response
-
     def status(self) -> Status:
-        return controller_status(self._loop, self._runner)
+        level, message, values = controller_status(self._loop, self._runner)
+        trouble = "" if self._recording is None else self._recording.trouble
+        if trouble and level == OK:
+            level, message = WARN, trouble
+        return level, message, values
+
+    def diagnosed(self, status: dict[str, Any]) -> None:
+        if self._recording is not None:
+            self._recording.diagnosed(status)

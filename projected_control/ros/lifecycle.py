@@ -107,6 +107,9 @@ class ManagedNode(LifecycleNode, Generic[S]):
         """Level, message and values for /diagnostics."""
         return OK, "", {}
 
+    def diagnosed(self, status: dict[str, Any]) -> None:
+        """This was published on /diagnostics."""
+
     def failure(self) -> str:
         """Why an active node cannot go on, or nothing. Asked a few times a second."""
         return ""
@@ -231,6 +234,15 @@ class ManagedNode(LifecycleNode, Generic[S]):
         array = DiagnosticArray(status=[status])
         array.header.stamp = self.get_clock().now().to_msg()
         self._diagnostics.publish(array)
+        self.diagnosed(
+            {
+                "level": level,
+                "name": status.name,
+                "message": status.message,
+                "hardware_id": status.hardware_id,
+                "values": {pair.key: pair.value for pair in status.values},
+            }
+        )
 
 
 def _text(value: Any) -> str:

@@ -14,9 +14,9 @@ from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
+from projected_control.cdr import CdrFormat
 from projected_control.errors import InvalidValue
 from projected_control.model.description import Mimic
-from projected_control.ros.cdr import Layout
 
 Array = NDArray[np.float64]
 
@@ -66,7 +66,7 @@ class StateReader:
             )
         self._offsets = np.array(offsets) if len(offsets) else None
         self.echo, self._echo_joint, self._echo_place = nan, echo, 0
-        self._layout: Layout | None = None
+        self._layout: CdrFormat | None = None
         self._q: Callable[[tuple[Any, ...]], Any] = itemgetter(0)
         self._v: Callable[[tuple[Any, ...]], Any] = itemgetter(0)
 
@@ -171,7 +171,7 @@ class EffortWriter:
 
     def __init__(self, order: Sequence[int]) -> None:
         self._order = np.array(order, dtype=np.int64)
-        self._layout = Layout().empty().number("I").array(len(order))
+        self._layout = CdrFormat().empty().number("I").array(len(order))
 
     def fill(self, effort: Array, tag: int = 0) -> bytes:
         """The message with these efforts of the arm's joints [N·m or N]."""
@@ -186,7 +186,7 @@ class EffortReader:
     """
 
     def __init__(self, n: int) -> None:
-        self._n, self._layout = n, Layout().empty().number("I").array(n)
+        self._n, self._layout = n, CdrFormat().empty().number("I").array(n)
 
     def read(self, message: bytes, effort: Array) -> int | None:
         """Fill the efforts; the command's tag, or None for one of another size or not finite."""
@@ -216,7 +216,7 @@ class JointCommandReader:
     def __init__(self, joints: Sequence[str], actuated: Sequence[bool]) -> None:
         self._joints = list(joints)
         self._motors = {name for name, motor in zip(joints, actuated, strict=True) if motor}
-        self._layout: Layout | None = None
+        self._layout: CdrFormat | None = None
         self._places: list[tuple[int, int]] = []
 
     def read(self, message: bytes, effort: Array) -> int | None:
@@ -263,7 +263,7 @@ class WrenchReader:
 
     def __init__(self) -> None:
         self.frame = ""
-        self._layout: Layout | None = None
+        self._layout: CdrFormat | None = None
 
     def read(self, message: bytes, wrench: Array) -> int | None:
         """Fill the wrench, 6; its time [ns], or None for one that is not finite or absurd."""
@@ -289,24 +289,24 @@ class WrenchReader:
         return (stamp.sec, stamp.nanosec, f.x, f.y, f.z, tau.x, tau.y, tau.z)
 
 
-def _layout_of(state: JointState) -> Layout:
+def _layout_of(state: JointState) -> CdrFormat:
     layout = _header(state.header.frame_id).texts(list(state.name))
     for numbers in (state.position, state.velocity, state.effort):
         layout.array(len(numbers))
     return layout
 
 
-def wrench_layout(frame: str) -> Layout:
-    """Layout of wrenches in a frame: time in seconds and nanoseconds, force, torque."""
+def wrench_layout(frame: str) -> CdrFormat:
+    """CdrFormat of wrenches in a frame: time in seconds and nanoseconds, force, torque."""
     return _header(frame).numbers("d", 6)
 
 
-def clock_layout() -> Layout:
-    """Layout of the clock: seconds and nanoseconds."""
-    return Layout().number("i").number("I")
+def clock_layout() -> CdrFormat:
+    """CdrFormat of the clock: seconds and nanoseconds."""
+    return CdrFormat().number("i").number("I")
 
 
-def _header(frame: str) -> Layout:
+def _header(frame: str) -> CdrFormat:
     return clock_layout().text(frame)
 
 

@@ -13,6 +13,7 @@ from std_msgs.msg import Header
 from projected_control.control.loop import ControlLoop, Tick
 from projected_control.ports.port import Port
 from projected_control.ports.statistics import Statistics
+from projected_control.recordings.messages import plotted_names
 from projected_control.ros.messages import NANOSECONDS
 from projected_control.ros.transport import let_arrive
 from projected_control.settings.nodes import ControllerSettings
@@ -27,15 +28,10 @@ class PlottableState:
     def __init__(self, loop: ControlLoop) -> None:
         controller = loop.controller
         self._controller, self._guard = controller, loop.guard
-        names: list[str] = []
-        coordinates = controller.model.coordinates
-        for name in coordinates.names if coordinates is not None else ():
-            names += [name, f"{name}/desired", f"{name}/error"]
-        for row in range(controller.model.m):
-            names += [f"lambda_{row}", f"lambda_{row}/desired"]
-        for joint in controller.model.arm.joint_names:
-            names += [f"{joint}/tangent", f"{joint}/normal", f"{joint}/effort", f"{joint}/position"]
-        names += ["residual", "torque_norm", "torque_norm/idc", "loop/period", "loop/latency"]
+        model = controller.model
+        coordinates = model.coordinates.names if model.coordinates is not None else ()
+        names = plotted_names(coordinates, model.m, model.arm.joint_names)
+        names += ["loop/period", "loop/latency"]
         self._message = JointState(name=names)
 
     def fill(self, stamp_ns: int, period: float = 0.0, latency: float = 0.0) -> JointState:

@@ -149,7 +149,7 @@ def run(args: argparse.Namespace) -> int:
         parameters = settings.parameter_file().encode()
         (path,) = write_files(folder, {"parameters.yaml": parameters})
         say("Working out in process what to expect (compiles its kernels the first time) …")
-        numbers_here = _in_process(settings, choice)
+        numbers_here = _in_process(settings.unrecorded, choice)
         judged = {name: numbers_here[name] for name in numbers_here if name != "in_process"}
         expected: dict[str, Any] | None = numbers_here["in_process"]
         page = _wants_page(args)
@@ -186,12 +186,18 @@ def _wants_page(args: argparse.Namespace) -> bool:
 
 def _in_process(settings: DemoSettings, choice: str) -> dict[str, Any]:
     """What the numbers ought to be: those of a task, and as `in_process` what every run counts."""
-    from projected_control.apps.demo.case import run_in_process
+    from projected_control.apps.demo.case import recorder, run_in_process
     from projected_control.apps.demo.task_run import run_task
 
     if not settings.is_task:
         return {"in_process": run_in_process(settings)}
-    done = run_task(settings.case.node, settings.controller, settings.arm, settings.ticks)
+    done = run_task(
+        settings.case.node,
+        settings.controller,
+        settings.arm,
+        settings.ticks,
+        record=recorder(settings),
+    )
     return {**done.numbers(choice), "in_process": done.statistics.totals.summary()}
 
 

@@ -18,7 +18,8 @@ a parameter file, with what is left over and how sure it is (95 %).
 
 The motion is a CSV file with a line of names, or a .npz file: columns x, y, z [m] for points; or
 joint positions [rad or m], columns under the joints' names (in .npz: q, and joint_names where they
-are not in the order of the arm's), with --arm and --frame.
+are not in the order of the arm's), with --arm and --frame. A recording (*.mcap) is one, too, and
+brings its arm with it, so that --arm is not needed.
 """
 
 EPILOG = """\
@@ -105,6 +106,8 @@ def points_of(file: Path, arm: Path | None, frame: str) -> NDArray[Any]:
     from projected_control.control.paths import read_points
     from projected_control.errors import InvalidValue
 
+    if file.suffix == ".mcap":
+        return recorded_positions(file, arm, frame)
     if file.suffix == ".npz":
         try:
             with np.load(file) as content:
@@ -121,6 +124,23 @@ def points_of(file: Path, arm: Path | None, frame: str) -> NDArray[Any]:
     if set("xyz") <= set(listed.names):
         return listed.points[:, [listed.names.index(axis) for axis in "xyz"]]
     return frame_positions(arm, frame, listed.points, list(listed.names))
+
+
+def recorded_positions(file: Path, arm: Path | None, frame: str) -> NDArray[Any]:
+    """Where a frame was in a recording: of its own arm, or of another file's."""
+    import numpy as np
+
+    from projected_control.recordings.file import read_recording
+    from projected_control.settings import build
+    from projected_control.settings.recorded import controller_settings
+
+    recording = read_recording(file)
+    q = recording.column("q")[recording.answers]
+    q = q[np.isfinite(q).all(axis=1)]
+    if arm is not None:
+        return frame_positions(arm, frame, q, recording.joints)
+    own, still = build.build_arm(controller_settings(recording)), np.zeros(q.shape[1])
+    return np.array([own.update(line, still).frame(frame).position.copy() for line in q])
 
 
 def frame_positions(

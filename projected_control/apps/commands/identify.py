@@ -16,13 +16,15 @@ DEFAULT_FOLDER = Path("identify_output")
 
 DESCRIPTION = """\
 Finds Coulomb and viscous friction and rotor inertia of every joint, and the payload of a link, with
-bounds of 95 % confidence, by least squares over a recorded motion or one of the simulated arm. What
-the motion does not excite enough is said, and left out.
+bounds of 95 % confidence, by least squares over a recorded motion or one of the simulated arm.
+Where the motion is slow enough to show them, also static friction and Stribeck's velocity. What the
+motion does not excite enough is said, and left out.
 
 Writes identified.yaml, which controllers load after their own file, identified.png with measured
 and predicted efforts, and with --simulate the motion itself, motion.npz.
 
-A recorded motion is an .npz file with the arrays
+A recorded motion is a recording (*.mcap, see projected-control record), or an .npz file with the
+arrays
   time    N      evenly spaced [s]
   q       N × n  measured positions [rad or m]
   effort  N × n  efforts as sent, each from its sample on, with gravity [N·m or N]
@@ -33,6 +35,7 @@ A recorded motion is an .npz file with the arrays
 EPILOG = """\
 examples:
   projected-control identify my_arm.yaml --record motion.npz --payload-link hand
+  projected-control identify my_arm.yaml --record run.mcap --held
   projected-control identify config/three_link_slider.yaml --simulate 30 \\
       --set friction.coulomb:=[0.3] --set friction.sticks:=true --set encoder.resolution:=[0.0001]
 """
@@ -49,9 +52,14 @@ def add_parser(subparsers: Subparsers) -> argparse.ArgumentParser:
     )
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="later ones win")
     source = parser.add_mutually_exclusive_group(required=True)
-    source.add_argument("--record", type=Path, metavar="NPZ", help="a recorded motion")
+    source.add_argument("--record", type=Path, metavar="FILE", help="a recorded motion")
     source.add_argument(
         "--simulate", type=float, metavar="S", help="move the simulated arm freely for so long [s]"
+    )
+    parser.add_argument(
+        "--slow",
+        action="store_true",
+        help="with --simulate: move ten times as slowly, which shows static friction",
     )
     parser.add_argument(
         "--payload-link", default="", metavar="LINK", help="link whose payload is sought"
@@ -95,7 +103,7 @@ def run(args: argparse.Namespace) -> int:
     from projected_control.apps.experiments.progress import terminal_progress
     from projected_control.model.constrained_arm import ConstrainedArm
     from projected_control.model.constraints import with_mimics
-    from projected_control.model.identification import MotionRecord, identify
+    from projected_control.model.identification import identify
     from projected_control.settings import build
     from projected_control.settings.files import from_command_line
     from projected_control.settings.layers import Layers
@@ -107,10 +115,14 @@ def run(args: argparse.Namespace) -> int:
     arm = build.build_arm(settings.changed(bare))
     with terminal_progress(sys.stderr) as progress, output_folder(args.out) as folder:
         if args.record is not None:
-            record = MotionRecord.load(args.record, arm)
+            record = identification.recorded_motion(args.record, arm)
         else:
             record = identification.simulated_motion(
-                settings, args.simulate, args.seed, lambda done: progress("moving the arm", done)
+                settings,
+                args.simulate,
+                args.seed,
+                lambda done: progress("moving the arm", done),
+                args.slow,
             )
         constraint = build.build_constraint(settings) if args.held and args.record else None
         found = identify(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,8 @@ import yaml
 from projected_control.control.references import ReferencePoint
 from projected_control.errors import UnknownName
 from projected_control.ports import run
+from projected_control.ports.recorder import Recorder
+from projected_control.ports.recording_head import About
 from projected_control.resources import share_file
 from projected_control.settings import build
 from projected_control.settings.files import read_parameter_file
@@ -30,6 +32,7 @@ from projected_control.settings.nodes import (
     demo_cases,
     own_values,
 )
+from projected_control.settings.recorded import files_of
 from projected_control.settings.references import REFERENCES
 
 
@@ -58,6 +61,11 @@ class DemoSettings:
     def is_task(self) -> bool:
         """Whether the arm goes along a path, and is judged by what it does there."""
         return REFERENCES[self.controller.reference.kind].strokes is not None
+
+    @property
+    def unrecorded(self) -> DemoSettings:
+        """The same, of which nothing is recorded."""
+        return replace(self, controller=self.controller.changed({"recording.file": ""}))
 
     def parameter_file(self) -> str:
         """One ROS parameter file for all three nodes, in which the controller has a watchdog."""
@@ -148,4 +156,21 @@ def run_in_process(settings: DemoSettings) -> dict[str, Any]:
     controller.hold(state.q, state.v)
     here = ReferencePoint(controller.model.theta.copy(), *np.zeros((2, controller.model.k)))
     loop.set_reference(build.build_reference(settings.controller, here, 0.0, state.q.copy()))
-    return run(loop, arm, settings.ticks).totals.summary()
+    return run(loop, arm, settings.ticks, record=recorder(settings)).totals.summary()
+
+
+def recorder(settings: DemoSettings) -> Recorder | None:
+    """What records a run in process; None where recording.file is empty."""
+    group = settings.controller.recording
+    if not group.file:
+        return None
+    values = settings.controller.values()
+    about = About(
+        settings.case.node,
+        settings.case.node,
+        values,
+        simulated=settings.arm.values(),
+        files=files_of(values),
+    )
+    rate = settings.controller.state_rate or 100.0
+    return Recorder(group.file, about, state_rate=rate, megabytes=group.megabytes)

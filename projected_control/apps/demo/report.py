@@ -85,21 +85,21 @@ def make_report(
                 "demo_motion",
                 "Motion",
                 "Each coordinate and its desired value; below, the error between them.",
-                lambda: _motion(times, state),
+                lambda: motion_figure(times, state),
             ),
             Picture(
                 "demo_effort",
                 "Force and effort",
                 "The constraint force λ; the norm of the torque that was sent beside what inverse "
                 "dynamics would have sent for the same motion; and the torque of each joint.",
-                lambda: _effort(times, state),
+                lambda: effort_figure(times, state),
             ),
         ],
         [],
     )
 
 
-def _motion(times: Array, state: Mapping[str, Array]) -> Figure:
+def motion_figure(times: Array, state: Mapping[str, Array]) -> Figure:
     names = [name.removesuffix("/desired") for name in state if name.endswith("/desired")]
     names = [name for name in names if not name.startswith("lambda")]
     figure, axes = canvas(2 * len(names), 1, height=1.5 * 2 * len(names) + 0.6, sharex=True)
@@ -115,7 +115,7 @@ def _motion(times: Array, state: Mapping[str, Array]) -> Figure:
     return figure
 
 
-def _effort(times: Array, state: Mapping[str, Array]) -> Figure:
+def effort_figure(times: Array, state: Mapping[str, Array]) -> Figure:
     figure, axes = canvas(3, 1, height=6.0, sharex=True)
     rows = [n for n in state if n.startswith("lambda") and "/" not in n]
     for row, name in enumerate(rows):

@@ -18,7 +18,8 @@ from projected_control.control.references import Reference, ReferencePoint
 from projected_control.errors import ProjectedControlError
 from projected_control.model.coordinates import Coordinates
 from projected_control.model.function_kinds import AxisCosine
-from projected_control.ports import Runner, SimulatedArm
+from projected_control.ports import SimulatedArm, run
+from projected_control.ports.recorder import Recorder
 from projected_control.ports.statistics import Statistics
 from projected_control.settings import build
 from projected_control.settings.nodes import ControllerSettings, SimulatedArmSettings
@@ -113,6 +114,7 @@ def run_task(
     arm: SimulatedArmSettings,
     ticks: int,
     prepare: Callable[[ControlLoop, SimulatedArm], None] | None = None,
+    record: Recorder | None = None,
 ) -> TaskRun:
     """Let a controller do its task on the simulated arm.
 
@@ -121,6 +123,7 @@ def run_task(
         controller, arm: Settings.
         ticks: How many.
         prepare: Changes what runs before it runs.
+        record: Keeps every tick.
     """
     plant = build.build_plant(arm)
     loop = build.build_loop(node, controller)
@@ -144,7 +147,7 @@ def run_task(
         ratio = np.max(np.abs(tick.report.effort) / limit)
         rows.append((truth.time, truth.q, truth.multipliers, wanted, ratio, truth.residual))
 
-    statistics = Runner(loop, plant).run(ticks, look)
+    statistics = run(loop, plant, ticks, look, record)
     times, q, multipliers, wanted, ratio, residual = (
         np.array(column) for column in zip(*rows, strict=True)
     )

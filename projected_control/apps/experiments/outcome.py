@@ -47,6 +47,15 @@ class Table:
     rows: Sequence[Sequence[str]]
     note: str = ""
 
+    def lines(self) -> list[str]:
+        """The table for a terminal, its columns below each other."""
+        rows = [list(self.header), *(list(row) for row in self.rows)]
+        widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+        return [
+            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+            for row in rows
+        ]
+
 
 @dataclass(frozen=True)
 class Outcome:

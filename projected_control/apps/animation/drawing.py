@@ -1,0 +1,150 @@
+"""Draws a film, picture by picture."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from projected_control.apps.animation.film import Film
+from projected_control.apps.experiments.style import BLACK, BLUE, GREEN, GREY, VERMILION
+
+Array = NDArray[np.float64]
+Image = NDArray[np.uint8]
+
+SIZE, DPI = (4.8, 3.6), 90
+"""Of a picture [inch, dots per inch]."""
+
+FLAT = 1e-6
+"""Thickness up to which everything lies in one plane, and is drawn there [m]."""
+
+_VIEW = {"elev": 22, "azim": -58}
+
+
+def pictures(film: Film, progress: Callable[[float], None] = lambda done: None) -> Iterator[Image]:
+    """The film as pictures, height × width × 3."""
+    figure = Figure(SIZE, DPI, facecolor="white")
+    canvas = FigureCanvasAgg(figure)
+    below = 0.25 if film.strip is not None else 0.0
+    room = (0.0, below, 1.0, 0.91 - below)
+    axes = _flat_axes(film)
+    scene = _Flat(figure, room, film, axes) if axes is not None else _Solid(figure, room, film)
+    strip = None if film.strip is None else _strip(figure, film)
+    figure.text(0.5, 0.94, film.title, ha="center", va="center", fontsize=10)
+    for i in range(len(film.times)):
+        scene.show(i)
+        if strip is not None and film.strip is not None:
+            strip.set_data(film.times[: i + 1], film.strip.values[: i + 1])
+        canvas.draw()
+        yield np.asarray(canvas.buffer_rgba())[:, :, :3].copy()
+        progress((i + 1) / len(film.times))
+
+
+def _flat_axes(film: Film) -> tuple[int, int] | None:
+    """The axes of the plane in which everything lies, right and up; None for an arm in space."""
+    points = np.concatenate([film.links.reshape(-1, 3), film.joints.reshape(-1, 3)])
+    thin = np.flatnonzero(np.ptp(points, axis=0) < FLAT)
+    if not thin.size or film.surfaces:
+        return None
+    right, up = [axis for axis in range(3) if axis != thin[0]]
+    return right, up
+
+
+class _Flat:
+    """A planar mechanism, seen along its normal."""
+
+    def __init__(self, figure: Any, room: Any, film: Film, axes: tuple[int, int]) -> None:
+        self._film, self._axes = film, list(axes)
+        self._scene = scene = figure.add_axes(room, facecolor="white")
+        scene.set_axis_off()
+        scene.set_aspect("equal")
+        for points in film.world:
+            marker = "o" if np.ptp(points) == 0.0 else ""
+            scene.plot(*points[:, self._axes].T, color=BLUE, linewidth=1.2, marker=marker)
+        (self._trace,) = scene.plot([], [], color=VERMILION, linewidth=1.4, zorder=7)
+        self._links = [
+            scene.plot([], [], color=BLACK, linewidth=4.5, solid_capstyle="round", zorder=5)[0]
+            for _ in range(film.links.shape[1])
+        ]
+        (self._joints,) = scene.plot([], [], "o", color=GREY, markersize=6.0, zorder=6)
+        everything = film.links.reshape(-1, 3)[:, self._axes]
+        low, high = everything.min(axis=0), everything.max(axis=0)
+        margin = 0.08 * float((high - low).max())
+        scene.set_xlim(low[0] - margin, high[0] + margin)
+        scene.set_ylim(low[1] - margin, high[1] + margin)
+
+    def show(self, i: int) -> None:
+        """The picture at an instant."""
+        film, axes = self._film, self._axes
+        for line, ends in zip(self._links, film.links[i], strict=True):
+            line.set_data(*ends[:, axes].T)
+        self._joints.set_data(*film.joints[i][:, axes].T)
+        if film.tip is not None:
+            self._trace.set_data(*film.tip[: i + 1, axes].T)
+
+
+class _Solid:
+    """An arm in space."""
+
+    def __init__(self, figure: Any, room: Any, film: Film) -> None:
+        self._film = film
+        scene: Any = figure.add_axes(room, projection="3d", facecolor="white")
+        scene.set_axis_off()
+        for centre, first, second in film.surfaces:
+            corners = [centre + s * first + t * second for s, t in _CORNERS]
+            scene.plot(*np.array([*corners, corners[0]]).T, color=BLUE, linewidth=0.8)
+            grid = np.array([[corners[0], corners[1]], [corners[3], corners[2]]])
+            scene.plot_surface(*np.moveaxis(grid, 2, 0), color=BLUE, alpha=0.15, shade=False)
+        for points in film.world:
+            marker = "o" if np.ptp(points, axis=0).max() == 0.0 else ""
+            scene.plot(*points.T, color=BLUE, linewidth=1.0, alpha=0.6, marker=marker)
+        (self._trace,) = scene.plot([], [], [], color=VERMILION, linewidth=1.5, zorder=7)
+        self._links = [
+            scene.plot([], [], [], color=BLACK, linewidth=4.0, solid_capstyle="round", zorder=5)[0]
+            for _ in range(film.links.shape[1])
+        ]
+        (self._joints,) = scene.plot([], [], [], "o", color=GREY, markersize=5.0, zorder=6)
+        everything = film.links.reshape(-1, 3)
+        centre = 0.5 * (everything.min(axis=0) + everything.max(axis=0))
+        half = 0.5 * float(np.ptp(everything, axis=0).max())
+        for axis, name in enumerate("xyz"):
+            getattr(scene, f"set_{name}lim")(centre[axis] - half, centre[axis] + half)
+        scene.set_box_aspect((1, 1, 1), zoom=1.3)
+        scene.view_init(**_VIEW)
+
+    def show(self, i: int) -> None:
+        """The picture at an instant."""
+        film = self._film
+        for line, ends in zip(self._links, film.links[i], strict=True):
+            line.set_data_3d(*ends.T)
+        self._joints.set_data_3d(*film.joints[i].T)
+        if film.tip is not None:
+            self._trace.set_data_3d(*film.tip[: i + 1].T)
+
+
+_CORNERS = ((-1.0, -1.0), (1.0, -1.0), (1.0, 1.0), (-1.0, 1.0))
+
+
+def _strip(figure: Any, film: Film) -> Any:
+    """The chart below the arm; the line that grows."""
+    strip = film.strip
+    assert strip is not None
+    below = figure.add_axes((0.14, 0.12, 0.82, 0.13), facecolor="white")
+    shown = strip.values if strip.wanted is None else np.concatenate([strip.values, strip.wanted])
+    low, high = np.nanpercentile(shown, [1, 99]) if np.isfinite(shown).any() else (0.0, 1.0)
+    room = max(0.25 * (high - low), 0.05 * max(abs(low), abs(high)), 1e-6)
+    if strip.wanted is not None:
+        below.plot(film.times, strip.wanted, color=GREY, linestyle="--", linewidth=1.0)
+    (line,) = below.plot([], [], color=GREEN, linewidth=1.2)
+    below.set_ylim(low - room, high + room)
+    below.set_xlim(film.times[0], max(film.times[-1], film.times[0] + 1e-3))
+    below.set_ylabel(strip.label, fontsize=7)
+    below.set_xlabel("time (s)", fontsize=7, labelpad=0)
+    below.tick_params(labelsize=6, length=2)
+    for side in ("top", "right"):
+        below.spines[side].set_visible(False)
+    return line

@@ -1,0 +1,185 @@
+"""What is to be seen in a moving picture: an arm's links over time, what holds it, its force."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from projected_control.model.arm import Arm
+from projected_control.model.constraints import Constraint, Curve, Line, Plane, Point, Shape
+from projected_control.model.constraints.axes import perpendiculars
+
+Array = NDArray[np.float64]
+
+SHORT = 1e-3
+"""Length from which on a piece of an arm is drawn [m]."""
+
+
+@dataclass(frozen=True)
+class Strip:
+    """A chart below the arm.
+
+    Attributes:
+        label: Of its axis, with the unit.
+        values: N.
+        wanted: What they should be, N; None where nothing says.
+    """
+
+    label: str
+    values: Array
+    wanted: Array | None = None
+
+
+@dataclass(frozen=True)
+class Film:
+    """An arm over time.
+
+    Attributes:
+        title: Above it.
+        times: N [s].
+        links: Pieces of the arm, from joint to joint and to where it is held: N × pieces × 2 × 3.
+        joints: N × joints × 3 [m].
+        tip: The place whose trace is drawn, N × 3; None for none.
+        world: What stands still, each as a line of points.
+        surfaces: Planes that stand still: point, and two directions in it.
+        strip: The chart below; None for none.
+    """
+
+    title: str
+    times: Array
+    links: Array
+    joints: Array
+    tip: Array | None = None
+    world: Sequence[Array] = ()
+    surfaces: Sequence[tuple[Array, Array, Array]] = field(default=())
+    strip: Strip | None = None
+
+    def at(self, step: int) -> Film:
+        """Every so many instants of it."""
+        strip = self.strip
+        if strip is not None:
+            wanted = None if strip.wanted is None else strip.wanted[::step]
+            strip = Strip(strip.label, strip.values[::step], wanted)
+        return Film(
+            self.title,
+            self.times[::step],
+            self.links[::step],
+            self.joints[::step],
+            None if self.tip is None else self.tip[::step],
+            self.world,
+            self.surfaces,
+            strip,
+        )
+
+
+def film_of(
+    title: str,
+    arm: Arm,
+    constraint: Constraint | None,
+    times: Array,
+    q: Array,
+    tip: str | None = None,
+    strip: Strip | None = None,
+) -> Film:
+    """An arm that moved.
+
+    Args:
+        title: What it does.
+        arm: Which.
+        constraint: What held it.
+        times: N [s].
+        q: Joint positions, N × n; lines that are not finite repeat the last one that is.
+        tip: Link whose trace is drawn; the one that is held unless given.
+        strip: The chart below.
+    """
+    arm = arm.twin()
+    shapes = constraint.shapes() if constraint is not None else []
+    tip = tip or (constraint.frame if constraint is not None else None)
+    ends = _ends(arm, [tip, *(shape.frame for shape in shapes)])
+    roots, pairs = _tree(arm)
+    still, last = np.zeros(arm.n), np.nan_to_num(q[0])
+    links, joints, traced = [], [], []
+    for line in q:
+        last = line if np.isfinite(line).all() else last
+        arm.update(last, still)
+        places = arm.placements[:, 9:12].copy()
+        pieces = [[places[a], places[b]] for a, b in pairs]
+        pieces += [[places[joint], arm.frame(name).position] for joint, name in ends]
+        if len(roots) == 1:
+            pieces.append([np.zeros(3), places[roots[0]]])
+        links.append(pieces)
+        joints.append(places[1:])
+        if tip is not None:
+            traced.append(arm.frame(tip).position.copy())
+    lines = np.array(links)
+    reach = 0.5 * float(np.ptp(lines.reshape(-1, 3), axis=0).max())
+    trace = np.array(traced) if traced else None
+    middle = lines.reshape(-1, 3).mean(axis=0) if trace is None else trace.mean(axis=0)
+    world = [s for s in shapes if s.frame is None]
+    return Film(
+        title,
+        np.asarray(times, dtype=np.float64),
+        lines,
+        np.array(joints),
+        trace,
+        [points for shape in world if (points := _line(shape, middle, reach)) is not None],
+        [_plane(shape, middle, trace, reach) for shape in world if isinstance(shape, Plane)],
+        strip,
+    )
+
+
+def _tree(arm: Arm) -> tuple[list[int], list[tuple[int, int]]]:
+    """Joints that stand on the ground, and pairs of joints that a link connects."""
+    parents = list(arm.pinocchio_model.parents)
+    roots = [joint for joint in range(1, arm.n + 1) if parents[joint] == 0]
+    return roots, [(parents[j], j) for j in range(1, arm.n + 1) if parents[j] != 0]
+
+
+def _ends(arm: Arm, named: Sequence[str | None]) -> list[tuple[int, str]]:
+    """Links to be drawn beyond a joint: those that are named, and the end of every branch."""
+    model = arm.pinocchio_model
+    carried = set(list(model.parents)[1:])
+    found = {name: arm.attachment(name) for name in dict.fromkeys(named) if name is not None}
+    for joint in range(1, arm.n + 1):
+        if joint in carried or any(place.joint == joint for place in found.values()):
+            continue
+        beyond = [name for name in arm.frame_names if arm.attachment(name).joint == joint]
+        if beyond:
+            far = max(beyond, key=lambda n: float(np.linalg.norm(arm.attachment(n).translation)))
+            found[far] = arm.attachment(far)
+    return [
+        (place.joint, name)
+        for name, place in found.items()
+        if np.linalg.norm(place.translation) > SHORT
+    ]
+
+
+def _line(shape: Shape, middle: Array, reach: float) -> Array | None:
+    """A shape as a line of points; None for what is none."""
+    if isinstance(shape, Curve):
+        return np.asarray(shape.points)
+    if isinstance(shape, Line):
+        near = shape.point + shape.direction * ((middle - shape.point) @ shape.direction)
+        return np.asarray(near + np.outer([-0.6 * reach, 0.6 * reach], shape.direction))
+    if isinstance(shape, Point):
+        return np.asarray([shape.position, shape.position])
+    return None
+
+
+def _plane(
+    shape: Plane, middle: Array, trace: Array | None, reach: float
+) -> tuple[Array, Array, Array]:
+    """A piece of a plane under the trace."""
+    first, second = perpendiculars(shape.normal)
+    centre = middle - shape.normal * ((middle - shape.point) @ shape.normal)
+    half = [0.35 * reach, 0.35 * reach]
+    if trace is not None:
+        half = [0.5 * float(np.ptp(trace @ axis)) + 0.06 for axis in (first, second)]
+        centre = centre + sum(
+            axis * float(0.5 * ((trace @ axis).max() + (trace @ axis).min()) - centre @ axis)
+            for axis in (first, second)
+        )
+    return centre, half[0] * first, half[1] * second

@@ -1,0 +1,191 @@
+"""``projected-control tune``: gains with their margins, from what a run shows of the arm."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from projected_control.apps import extras
+
+if TYPE_CHECKING:
+    from projected_control.apps.commands import Subparsers
+
+DEFAULT_FOLDER = Path("tune_output")
+MEASURE_SECONDS = 6.0
+
+DESCRIPTION = """\
+Goes the steps of a practitioner: noise of the sensors, delay from effort to force, and friction, as
+a recorded run shows them (--record; else a run of the simulated arm); then, on the simulated arm
+with what was seen, the highest stiffness that is stable, and for every filter the force gains with
+a margin of two. Prints the gains with their margins and step responses beside the present ones, and
+writes tuned.yaml and tuned.png.
+
+Nothing is sent to any arm, but with --apply NODE: then the running controller gets these gains,
+which blend in over gains.blend_time.
+"""
+
+EPILOG = """\
+examples:
+  projected-control tune config/three_link_slider.yaml
+  projected-control tune my_arm.yaml --record run.mcap --out tuned/
+  projected-control tune my_arm.yaml --record run.mcap --apply force_controller
+"""
+
+
+def add_parser(subparsers: Subparsers) -> argparse.ArgumentParser:
+    """Declare the subcommand."""
+    parser = subparsers.add_parser(
+        "tune",
+        help="measure an arm, and propose gains with their margins",
+        description=DESCRIPTION,
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="later ones win")
+    parser.add_argument("--node", metavar="NODE", help="which kind of controller node")
+    parser.add_argument("--preset", default="", metavar="NAME", help="a name or a path")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="NAME:=VALUE", help="counts before all files"
+    )
+    parser.add_argument(
+        "--record", type=Path, metavar="FILE", help="a recorded run (*.mcap) to measure from"
+    )
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=DEFAULT_FOLDER,
+        metavar="DIR",
+        help="folder for tuned.yaml and tuned.png (default: %(default)s)",
+    )
+    parser.add_argument("--apply", metavar="NODE", help="send the gains to this running controller")
+    parser.add_argument("--json", action="store_true", help="print the numbers as one JSON object")
+    return parser
+
+
+def run(args: argparse.Namespace) -> int:
+    """Measure, try, choose, write; send only what --apply asks for."""
+    extras.require("matplotlib", "projected-control tune")
+    if args.apply:
+        extras.require("rclpy", "projected-control tune --apply")
+    from projected_control.apps.experiments.outcome import as_json
+    from projected_control.apps.experiments.output import output_folder, write_files
+    from projected_control.apps.experiments.progress import terminal_progress
+    from projected_control.apps.experiments.style import render
+    from projected_control.apps.tuning import summary
+
+    with output_folder(args.out) as folder, terminal_progress(sys.stderr) as progress:
+        found = find(args, progress)
+        drawn = render(lambda: summary.figure(found))
+        files = {"tuned.yaml": summary.parameter_file(found).encode(), "tuned.png": drawn.png}
+        write_files(folder, files)
+    if args.apply:
+        from projected_control.apps.node_parameters import remote_node
+
+        with remote_node(args.apply) as node:
+            node.set(summary.parameters(found))
+    if args.json:
+        print(as_json({**summary.numbers(found), "applied": bool(args.apply)}))
+    else:
+        for table in summary.tables(found):
+            print(table.title)
+            print("\n".join(f"  {line}" for line in table.lines()))
+            print()
+        for remark in (*found.measured.remarks, *summary.cautions(found)):
+            print(f"NOTE: {remark}")
+        sent = f"sent to {args.apply}" if args.apply else "nothing was sent to any arm"
+        print(f"Written: {folder / 'tuned.yaml'} and tuned.png; {sent}")
+    steps = (found.proposed.motion_step, found.proposed.force_step)
+    return 0 if all(step is None or step.stable for step in steps) else 1
+
+
+def find(args: argparse.Namespace, progress: Any) -> Any:
+    """All that is printed."""
+    from projected_control.apps.commands.check import controller_named_in
+    from projected_control.apps.tuning.choice import (
+        best_force,
+        force_choices,
+        highest_stiffness,
+        tried,
+        try_force,
+    )
+    from projected_control.apps.tuning.measure import measure
+    from projected_control.apps.tuning.summary import Findings
+    from projected_control.apps.tuning.trials import Stand
+    from projected_control.control.gains import MotionGains
+    from projected_control.errors import InvalidValue
+    from projected_control.recordings.file import read_recording
+    from projected_control.settings import build
+    from projected_control.settings.files import from_command_line
+    from projected_control.settings.layers import Layers
+
+    layers = Layers.read(args.files, args.preset, from_command_line(args.set, "--set"))
+    node = args.node or controller_named_in(layers)
+    controller, arm = layers.controller(node), layers.arm()
+    if args.record is not None:
+        run = read_recording(args.record)
+        for sentence in run.warnings():
+            print(f"projected-control: {sentence}", file=sys.stderr)
+    else:
+        run = Stand(node, controller, arm).exciting_run(
+            MEASURE_SECONDS, lambda done: progress("a run to measure from", done)
+        )
+    progress("noise, delay, friction", 0.0)
+    measured = measure(run, build.build_model(controller))
+    progress("noise, delay, friction", 1.0)
+    stand = Stand(node, controller, arm.changed(seen(measured, arm)))
+    force = stand.loop.controller.force if stand.controls_force else None
+    present_force = force.gains if force is not None else None
+    known = present_force.delay if present_force is not None else 1
+    delay = measured.delay or known
+    null = controller.gains.null_damping
+    stiffness = highest_stiffness(
+        stand, delay, null, lambda done: progress("highest stable stiffness", done)
+    )
+    if stiffness.highest <= 0.0:
+        raise InvalidValue(
+            "no stiffness is stable on the simulated arm with what was measured: look at the delay "
+            f"({delay} samples) and at the noise of the velocities first"
+        )
+    filters = []
+    if present_force is not None:
+        noise = measured.force_noise if measured.force_noise == measured.force_noise else 0.0
+        stand.put(MotionGains(stiffness.chosen, stiffness.damping, null))
+        filters = try_force(
+            stand,
+            force_choices(delay, noise, stand.period),
+            lambda done: progress("filter and force gains", done),
+        )
+    proposed_force = best_force(filters).gains if filters else None
+    progress("step responses", 0.0)
+    present = tried(
+        stand,
+        build.build_gains(controller, stand.loop.controller.model.k),
+        present_force,
+        stiffness.highest,
+    )
+    progress("step responses", 0.5)
+    gains = MotionGains(stiffness.chosen, stiffness.damping, null)
+    proposed = tried(stand, gains, proposed_force, stiffness.highest)
+    progress("step responses", 1.0)
+    joints = tuple(stand.loop.controller.model.arm.joint_names)
+    return Findings(node, joints, measured, delay, stiffness, filters, present, proposed)
+
+
+def seen(measured: Any, arm: Any) -> dict[str, Any]:
+    """What the simulated arm of the trials has beyond its file: what was measured."""
+    values: dict[str, Any] = {}
+    for name, numbers in (("coulomb", measured.coulomb), ("viscous", measured.viscous)):
+        if numbers is not None:
+            values[f"friction.{name}"] = [float(x) for x in numbers]
+    if measured.delay is not None:
+        values["motor.delay"] = measured.delay - 1
+        values["sensor.delay"] = 0
+    if (measured.position_step > 0.0).all():
+        values["encoder.resolution"] = [float(x) for x in measured.position_step]
+        if arm.encoder.velocity == "exact":
+            values["encoder.velocity"] = "differenced"
+    if measured.force_noise == measured.force_noise:
+        values["sensor.noise"] = float(measured.force_noise)
+    return values

@@ -1,0 +1,104 @@
+"""Parameters of a node that runs, set from outside, and its own summary."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from time import monotonic
+from typing import Any
+
+import rclpy
+from rcl_interfaces.srv import SetParametersAtomically
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.parameter import Parameter
+from rclpy.signals import SignalHandlerOptions
+from std_srvs.srv import Trigger
+
+from projected_control.errors import ProjectedControlError
+
+ANSWER_SECONDS = 10.0
+"""How long a node may take to be found, and to answer [s]."""
+
+
+class RemoteNode:
+    """A node of ours somewhere in the graph.
+
+    Args:
+        name: As in ``ros2 node list``.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = f"/{name.strip('/')}"
+        self._context = rclpy.context.Context()
+        rclpy.init(context=self._context, signal_handler_options=SignalHandlerOptions.NO)
+        self._node = rclpy.create_node(
+            "projected_control_remote", context=self._context, start_parameter_services=False
+        )
+        self._executor = SingleThreadedExecutor(context=self._context)
+        self._executor.add_node(self._node)
+
+    def close(self) -> None:
+        """Leave the graph."""
+        self._executor.shutdown()
+        self._node.destroy_node()
+        self._context.try_shutdown()
+
+    def wait(self, seconds: float) -> None:
+        """Let time pass."""
+        end = monotonic() + seconds
+        while (left := end - monotonic()) > 0.0:
+            self._executor.spin_once(timeout_sec=left)
+
+    def set(self, values: Mapping[str, Any]) -> None:
+        """Set parameters, all of them or none.
+
+        Raises:
+            ProjectedControlError: Where the node refuses them, with its reason, or is not there.
+        """
+        request = SetParametersAtomically.Request(
+            parameters=[Parameter(n, value=v).to_parameter_msg() for n, v in values.items()]
+        )
+        answer = self._call(SetParametersAtomically, "set_parameters_atomically", request)
+        if not answer.result.successful:
+            raise ProjectedControlError(f"{self.name} refuses: {answer.result.reason}")
+
+    def summary(self) -> dict[str, Any]:
+        """The numbers of its present run, or of the last one; empty where it has not run."""
+        answer = self._call(Trigger, "summary", Trigger.Request())
+        numbers: dict[str, Any] = json.loads(answer.message) if answer.success else {}
+        return numbers
+
+    def _call(self, kind: Any, service: str, request: Any) -> Any:
+        client = self._node.create_client(kind, f"{self.name}/{service}")
+        try:
+            if not client.wait_for_service(timeout_sec=ANSWER_SECONDS):
+                raise ProjectedControlError(
+                    f"there is no node {self.name} that offers {service}: {self._others()}"
+                )
+            future = client.call_async(request)
+            self._executor.spin_until_future_complete(future, timeout_sec=ANSWER_SECONDS)
+            answer = future.result() if future.done() else None
+            if answer is None:
+                raise ProjectedControlError(f"{self.name} does not answer")
+            return answer
+        finally:
+            self._node.destroy_client(client)
+
+    def _others(self) -> str:
+        names = sorted(
+            name.removesuffix("/summary")
+            for name, _ in self._node.get_service_names_and_types()
+            if name.endswith("/summary")
+        )
+        return f"controllers that run: {', '.join(names)}" if names else "no controller runs"
+
+
+@contextmanager
+def remote_node(name: str) -> Iterator[RemoteNode]:
+    """A node in the graph, for a while."""
+    node = RemoteNode(name)
+    try:
+        yield node
+    finally:
+        node.close()

@@ -1,0 +1,229 @@
+"""What recordings amount to: numbers, the demo's report, and two of them side by side."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from projected_control.apps.demo.report import COMPARED, effort_figure, motion_figure
+from projected_control.apps.experiments.outcome import Outcome, Picture, Table
+from projected_control.apps.experiments.style import BLUE, VERMILION, canvas, legend_above
+from projected_control.apps.playback import same_parameters
+from projected_control.control.guard import Action, events_in
+from projected_control.errors import InvalidValue
+from projected_control.recordings.file import Recording
+
+Array = NDArray[np.float64]
+
+
+def numbers_of(recording: Recording) -> dict[str, Any]:
+    """The numbers of a run, as its controller's summary has them; of all ticks in the file."""
+    answers = recording.answers
+    if not answers.any():
+        raise InvalidValue(f"{recording.path.name} holds no tick")
+
+    def part(name: str) -> Array:
+        return recording.column(name)[answers]
+
+    error, effort = part("error"), part("effort")
+    steps = np.diff(part("stamp"))
+    steps = steps[np.isfinite(steps) & (steps > 0.0)]
+    took = 1e-3 * part("took")
+    missed = np.round(steps[steps > 1.5 * recording.period] / recording.period) - 1
+    counted: dict[str, int] = {}
+    for events in recording.column("events").astype(np.int64):
+        for event in events_in(int(events)):
+            counted[event.phrase] = counted.get(event.phrase, 0) + 1
+    actions = recording.column("action").astype(np.int64)
+    middle, high = np.percentile(took, [50, 99])
+    return {
+        "ticks": int(answers.sum()),
+        "seconds": float(answers.sum() * recording.period),
+        "silences": int((~answers).sum()),
+        "tracking_rms": _rms(error),
+        "tracking_peak": float(np.nanmax(np.abs(error), initial=0.0)),
+        "tracking_rms_by_coordinate": {
+            name: float(np.sqrt(np.nanmean(column**2)))
+            for name, column in zip(recording.coordinates, error.T, strict=True)
+        },
+        "lambda_rms": _rms(part("lambda_measured")),
+        "torque_rms": _rms(effort),
+        "torque_peak": float(np.nanmax(np.abs(effort), initial=0.0)),
+        "torque_rms_idc": float(np.sqrt(np.nanmean(part("inverse_dynamics") ** 2))),
+        "residual_max": float(np.nanmax(part("residual"), initial=0.0)),
+        "rate_hz": float(1.0 / steps.mean()) if steps.size else 0.0,
+        "jitter_us": float(1e6 * steps.std()) if steps.size else 0.0,
+        "latency_us": {"p50": float(middle), "p99": float(high), "max": float(took.max())},
+        "deadline_misses": int(missed.sum()),
+        "events": counted,
+        "actions": {
+            a.name.lower(): int((actions == a).sum()) for a in Action if (actions == a).any()
+        },
+        "lost": recording.lost,
+        "broken": recording.broken,
+    }
+
+
+def _rms(values: Array) -> float:
+    """Root of the mean square of all numbers of a tick; unknown ones count as zero."""
+    return float(np.sqrt(np.mean(np.nansum(values**2, axis=1)))) if values.size else 0.0
+
+
+def report(recording: Recording) -> Outcome:
+    """The demo's report, of a recording."""
+    numbers, times = numbers_of(recording), recording.times
+    state = recording.quantities()
+    about, latency = recording.about, numbers["latency_us"]
+    rows = [[label, f"{numbers[key]:.6g}"] for key, label in COMPARED.items()]
+    steadiness = [
+        ["states answered", f"{numbers['ticks']}"],
+        ["rate of the states (Hz)", f"{numbers['rate_hz']:.2f}"],
+        ["their jitter (µs)", f"{numbers['jitter_us']:.1f}"],
+        ["state received to effort sent, median (µs)", f"{latency['p50']:.0f}"],
+        ["the same, 99th percentile (µs)", f"{latency['p99']:.0f}"],
+        ["the same, longest (µs)", f"{latency['max']:.0f}"],
+        ["deadlines missed", f"{numbers['deadline_misses']}"],
+        ["answers to silence", f"{numbers['silences']}"],
+        ["ticks that were not recorded", f"{numbers['lost']}"],
+    ]
+    steadiness += [[f"guard: {name}", str(count)] for name, count in numbers["events"].items()]
+    made = [[key, about[key]] for key in ("node", "law", "engine", "version", "pinocchio", "host")]
+    changes = [
+        [f"{recording.period * index:.3f}", name, str(value)]
+        for index, values in recording.changes
+        for name, value in values.items()
+    ]
+    tables = [
+        Table("The run", ["", "value"], rows),
+        Table("Steadiness", ["", "value"], steadiness),
+        Table("Made by", ["", ""], made),
+    ]
+    if changes:
+        tables.append(Table("Parameters that changed", ["after (s)", "name", "value"], changes))
+    return Outcome(
+        "recording",
+        recording.path.name,
+        f"{about['node'].strip('/')}, {numbers['seconds']:.3g} s",
+        " ".join(f"{w[0].upper()}{w[1:]}." for w in recording.warnings())
+        or "Every tick of the run was recorded.",
+        f"{numbers['ticks']} states answered; tracking error {numbers['tracking_rms']:.3g} RMS, "
+        f"torque {numbers['torque_rms']:.3f} N·m RMS where inverse dynamics, with a motor in "
+        f"every joint, would need {numbers['torque_rms_idc']:.3f}.",
+        {"recording": numbers},
+        tables,
+        [
+            Picture(
+                "recording_motion",
+                "Motion",
+                "Each coordinate and its desired value; below, the error between them.",
+                lambda: motion_figure(times, state),
+            ),
+            Picture(
+                "recording_effort",
+                "Force and effort",
+                "The constraint force λ; the norm of the torque that was sent beside what inverse "
+                "dynamics would have sent for the same motion; and the torque of each joint.",
+                lambda: effort_figure(times, state),
+            ),
+        ],
+        [],
+    )
+
+
+def comparison(one: Recording, other: Recording, names: tuple[str, str]) -> Outcome:
+    """Two recordings side by side.
+
+    Args:
+        one, other: Of the same joints and coordinates.
+        names: What they are called.
+    """
+    if (one.joints, one.coordinates) != (other.joints, other.coordinates):
+        raise InvalidValue(
+            f"two runs of the same arm can be compared: {names[0]} has the joints "
+            f"{', '.join(one.joints)} and the coordinates {', '.join(one.coordinates)}, {names[1]} "
+            f"has {', '.join(other.joints)} and {', '.join(other.coordinates)}"
+        )
+    both = [numbers_of(one), numbers_of(other)]
+    labels = {**COMPARED, "residual_max": "‖Φ‖, largest", "ticks": "states answered"}
+    rows = [
+        [label, *(f"{n[key]:.6g}" for n in both), _change(both[0][key], both[1][key])]
+        for key, label in labels.items()
+    ]
+    for phrase in sorted({*both[0]["events"], *both[1]["events"]}):
+        rows.append([f"guard: {phrase}", *(str(n["events"].get(phrase, 0)) for n in both), ""])
+    differing = [[n, _short(a), _short(b)] for n, a, b in same_parameters(one, other)]
+    apart = differences(one, other)
+    tables = [Table("Numbers", ["", *names, "change"], rows)]
+    if apart:
+        apart_rows = [[name, f"{value:.6g}"] for name, value in apart.items()]
+        tables.append(Table("Largest difference at the same tick", ["", ""], apart_rows))
+    tables.append(Table("Parameters that differ", ["", *names], differing or [["none", "", ""]]))
+    return Outcome(
+        "comparison",
+        f"{names[0]} and {names[1]}",
+        f"{both[0]['seconds']:.3g} s and {both[1]['seconds']:.3g} s",
+        " ".join(f"{w[0].upper()}{w[1:]}." for r in (one, other) for w in r.warnings()),
+        f"Tracking error {both[0]['tracking_rms']:.3g} and {both[1]['tracking_rms']:.3g} RMS, "
+        f"torque {both[0]['torque_rms']:.4g} and {both[1]['torque_rms']:.4g} N·m RMS.",
+        {"comparison": {names[0]: both[0], names[1]: both[1], "largest_difference": apart}},
+        tables,
+        [
+            Picture(
+                "comparison",
+                "Both runs",
+                "The error of each coordinate, the constraint force and the norm of the torque, "
+                "each from the first recorded tick on.",
+                lambda: _side_by_side((one, other), names),
+            )
+        ],
+        [],
+    )
+
+
+def differences(one: Recording, other: Recording) -> dict[str, float]:
+    """Largest difference of states and answers, where both have the same ticks; else empty."""
+    times = [r.times for r in (one, other)]
+    if len(times[0]) != len(times[1]) or np.nanmax(np.abs(times[0] - times[1])) > 0.5 * one.period:
+        return {}
+    found = {}
+    for name in ("q", "v", "theta", "lambda_measured", "effort"):
+        a, b = (r.column(name)[r.answers] for r in (one, other))
+        gap = np.abs(a - b)
+        found[name] = float(np.nanmax(gap)) if np.isfinite(gap).any() else 0.0
+    return found
+
+
+def _change(one: float, other: float) -> str:
+    return f"{100.0 * (other / one - 1.0):+.1f} %" if one else ""
+
+
+def _short(value: Any, most: int = 40) -> str:
+    text = str(value)
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def _side_by_side(both: tuple[Recording, Recording], names: tuple[str, str]) -> Figure:
+    coordinates = both[0].coordinates
+    multipliers = both[0].column("lambda_desired").shape[1]
+    count = len(coordinates) + multipliers + 1
+    figure, axes = canvas(count, 1, height=1.4 * count + 0.8, sharex=True)
+    for recording, name, colour in zip(both, names, (BLUE, VERMILION), strict=True):
+        state, times = recording.quantities(), recording.times
+        panels = iter(axes)
+        for coordinate in coordinates:
+            ax = next(panels)
+            ax.plot(times, 1e3 * state[f"{coordinate}/error"], color=colour, label=name, alpha=0.8)
+            ax.set_ylabel(f"{coordinate} error\n(10⁻³)")
+        for row in range(multipliers):
+            ax = next(panels)
+            ax.plot(times, state[f"lambda_{row}"], color=colour, label=name, alpha=0.8)
+            ax.set_ylabel(f"λ{row} (N)")
+        ax = next(panels)
+        ax.plot(times, state["torque_norm"], color=colour, label=name, alpha=0.8)
+        ax.set_ylabel("‖f‖ (N·m)")
+    axes[-1].set_xlabel("time (s)")
+    legend_above(axes[0], 2)
+    return figure

@@ -1,0 +1,275 @@
+"""Trials on the simulated arm: what gains do to a step of a coordinate, and to one of the force."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from projected_control.control.force import ForceGains
+from projected_control.control.gains import MotionGains
+from projected_control.control.references import Constant, ReferencePoint
+from projected_control.control.state import RawState
+from projected_control.errors import InvalidValue, SimulationFailed
+from projected_control.ports import Port, Runner, SimulatedArm
+from projected_control.ports.kept_ticks import TicksInMemory
+from projected_control.ports.recording_head import About, make_head
+from projected_control.recordings.file import Recording
+from projected_control.settings import build
+from projected_control.settings.nodes import ControllerSettings, SimulatedArmSettings
+from projected_control.simulation.plant import PlantState
+
+Array = NDArray[np.float64]
+
+STEP_SECONDS = 1.0
+STEP_LENGTH = 0.005
+"""A step of a coordinate [m or rad]: small enough for friction to count, and for any arm."""
+
+STEP_FORCE = 5.0
+"""A step of λ_d [N or N·m]."""
+
+BEFORE = 100
+"""Ticks before a step."""
+
+SETTLED = 0.05
+"""Share of a step that may be left when a response counts as settled."""
+
+SMOOTH = 10
+"""Ticks over which a response is averaged to see when it has settled."""
+
+LEFT = 0.35
+"""Share of a step that may be left, or oscillate, at the end of a trial that counts as stable."""
+
+
+@dataclass(frozen=True)
+class Response:
+    """A step response.
+
+    Attributes:
+        times: From the step on, N [s].
+        values: What answers, over the step: zero before it, one when it is followed, N.
+        effort_noise: RMS of the efforts' changes from tick to tick in the last third [N·m or N].
+        failure: Why the trial ended early; empty if it did not.
+    """
+
+    times: Array
+    values: Array
+    effort_noise: float
+    failure: str = ""
+
+    @property
+    def stable(self) -> bool:
+        """Whether it comes to rest near its goal, and does not swing more and more."""
+        if self.failure or not len(self.values) or not np.isfinite(self.values).all():
+            return False
+        third = len(self.values) // 3
+        off = np.abs(1.0 - self.values)
+        swing = [
+            float(np.ptp(self.values[-2 * third : -third])),
+            float(np.ptp(self.values[-third:])),
+        ]
+        return bool(
+            off[-third:].max() < 1.0 + LEFT and (swing[1] < LEFT or swing[1] < 0.5 * swing[0])
+        )
+
+    @property
+    def overshoot(self) -> float:
+        """By which it passes its goal, over the step."""
+        return float(max(self.values.max(initial=0.0) - 1.0, 0.0))
+
+    @property
+    def rise(self) -> float:
+        """Time to nine tenths of the step [s]; NaN where it does not get there."""
+        there = np.flatnonzero(self.values >= 0.9)
+        return float(self.times[there[0]]) if there.size else float("nan")
+
+    @property
+    def settling(self) -> float:
+        """Time from which on it stays within `SETTLED` of its goal [s]; NaN where it does not."""
+        smooth = np.convolve(self.values, np.ones(SMOOTH) / SMOOTH, mode="valid")  # over noise
+        away = np.flatnonzero(np.abs(smooth - 1.0) > SETTLED)
+        if not away.size:
+            return 0.0
+        return float(self.times[away[-1] + 1]) if away[-1] + 1 < len(smooth) else float("nan")
+
+
+class _PushedArm(Port):
+    """A simulated arm that somebody pushes.
+
+    Attributes:
+        push: Joint efforts on top of what is commanded, n [N·m or N].
+    """
+
+    def __init__(self, arm: SimulatedArm) -> None:
+        self._arm, self.push = arm, np.zeros(arm.plant.model.n)
+
+    @property
+    def truth(self) -> PlantState:
+        """What no sensor shows."""
+        return self._arm.truth
+
+    def open(self) -> RawState:
+        return self._arm.open()
+
+    def read(self) -> RawState:
+        return self._arm.read()
+
+    def write(self, effort: Array) -> None:
+        self._arm.write(effort + self.push)
+
+    def close(self) -> None:
+        self._arm.close()
+
+
+class Stand:
+    """A controller on a simulated arm, for one trial after the other.
+
+    Args:
+        node: Kind of the controller.
+        controller, arm: Settings; the arm's with friction, noise and delays as they were measured.
+    """
+
+    def __init__(
+        self, node: str, controller: ControllerSettings, arm: SimulatedArmSettings
+    ) -> None:
+        self.settings = controller.changed({"limits.reference_jump": 10.0})
+        self.arm = _PushedArm(build.build_plant(arm))
+        self.loop = build.build_loop(node, self.settings)
+        self.loop.warm_up()
+        self.node, state = node, self.arm.read()
+        self.loop.controller.hold(state.q, state.v)
+        self._start, self._q = self.loop.controller.model.theta.copy(), state.q.copy()
+        self._arm_settings = arm
+
+    @property
+    def period(self) -> float:
+        """Of the loop [s]."""
+        return self.loop.controller.period
+
+    @property
+    def controls_force(self) -> bool:
+        """Whether there is a force loop."""
+        force = self.loop.controller.force
+        return force is not None and bool(force.controlled.any())
+
+    def put(self, gains: MotionGains, force: ForceGains | None = None) -> None:
+        """Use these gains from the next trial on."""
+        self.loop.controller.set_gains(gains, 0.0)
+        if force is not None and self.loop.controller.force is not None:
+            self.loop.controller.force.set_gains(force, 0.0)
+
+    def motion_step(self, coordinate: int = 0, seconds: float = STEP_SECONDS) -> Response:
+        """The answer of a coordinate to a step of its reference."""
+        goal = self._start.copy()
+        goal[coordinate] += STEP_LENGTH
+
+        def step() -> None:
+            self.loop.set_reference(Constant(goal))
+
+        def value() -> float:
+            error = self.loop.controller.error[0, coordinate]
+            return float(1.0 - error / STEP_LENGTH)
+
+        return self._trial(step, value, seconds)
+
+    def force_step(self, seconds: float = STEP_SECONDS) -> Response:
+        """The answer of the true λ to a step of λ_d, in the first row that is controlled."""
+        force = self.loop.controller.force
+        if force is None:
+            raise InvalidValue("this controller has no force loop")
+        row = int(np.flatnonzero(force.controlled)[0])
+        before = np.zeros(self.loop.controller.model.m)
+        after = before.copy()
+        after[row] = STEP_FORCE
+        self.loop.set_force_reference(Constant(before))
+
+        def step() -> None:
+            self.loop.set_force_reference(Constant(after))
+
+        def value() -> float:
+            return float(self.arm.truth.multipliers[row] / STEP_FORCE)
+
+        return self._trial(step, value, seconds)
+
+    def force_push(self, seconds: float = STEP_SECONDS) -> Response:
+        """How an unknown push on the constraint is taken away: zero when it comes, one when gone.
+
+        The push is joint efforts Aᵀ times a step, which the controller does not know of.
+        """
+        force = self.loop.controller.force
+        if force is None:
+            raise InvalidValue("this controller has no force loop")
+        row = int(np.flatnonzero(force.controlled)[0])
+        desired = np.zeros(self.loop.controller.model.m)
+        desired[row] = 2.0 * STEP_FORCE
+        self.loop.set_force_reference(Constant(desired))
+        model = self.loop.controller.model
+        self.arm.push[:] = 0.0
+
+        def step() -> None:
+            self.arm.push[:] = model.terms.jacobian[row] * STEP_FORCE
+
+        def value() -> float:
+            off = self.arm.truth.multipliers[row] - desired[row]
+            return float(1.0 - abs(off) / STEP_FORCE)
+
+        try:
+            return self._trial(step, value, seconds)
+        finally:
+            self.arm.push[:] = 0.0
+
+    def _trial(
+        self, step: Callable[[], None], value: Callable[[], float], seconds: float
+    ) -> Response:
+        loop, runner = self.loop, Runner(self.loop, self.arm)
+        loop.set_reference(Constant(self._start))
+        runner.open()
+        ticks = round(seconds / self.period)
+        values, efforts, failure = [], [], ""
+        try:
+            for tick in range(BEFORE + ticks):
+                if tick == BEFORE:
+                    step()
+                runner.step()
+                if tick >= BEFORE:
+                    values.append(value())
+                    efforts.append(loop.guard.sent.copy())
+        except SimulationFailed as error:
+            failure = str(error)
+        changes = np.diff(np.array(efforts), axis=0)[-ticks // 3 :]
+        noise = float(np.sqrt(np.mean(changes**2))) if changes.size else float("nan")
+        times: Array = np.asarray(self.period * np.arange(len(values)), dtype=np.float64)
+        return Response(times, np.array(values), noise, failure or runner.lost)
+
+    def exciting_run(
+        self, seconds: float, progress: Callable[[float], None] = lambda done: None
+    ) -> Recording:
+        """A run to measure from: the reference of the settings, and steps of the force."""
+        loop, model = self.loop, self.loop.controller.model
+        here = ReferencePoint(self._start, *np.zeros((2, model.k)))
+        loop.set_reference(build.build_reference(self.settings, here, 0.0, self._q))
+        ticks, random = round(seconds / self.period), np.random.default_rng(0)
+        runner, kept = Runner(loop, self.arm), TicksInMemory(loop, ticks)
+        runner.open()
+        runner.recorder = kept
+        for tick in range(ticks):
+            if self.controls_force and loop.controller.force is not None and tick % 100 == 50:
+                push = loop.controller.force.controlled * random.choice([-1.0, 1.0])
+                loop.set_force_reference(Constant(STEP_FORCE + push))
+            runner.step()
+            if runner.lost:
+                raise InvalidValue(f"the run to measure from ended early: {runner.lost}")
+            if tick % 500 == 0:
+                progress(tick / ticks)
+        progress(1.0)
+        memory = {"mailbox": np.zeros(1)}
+        head = make_head(About(self.node, self.node), loop, self.arm, memory, 100.0, 1)
+        return Recording(
+            Path("simulated"),
+            about=dict(head.metadata),
+            rows=kept.rows,
+            index=np.arange(len(kept.rows)),
+        )

@@ -1,0 +1,134 @@
+"""What a recording says at its beginning: who ran, with which parameters, from which memory."""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from io import BytesIO
+from time import time_ns
+from typing import Any
+
+import numpy as np
+import pinocchio
+from numpy.typing import NDArray
+
+from projected_control import __version__
+from projected_control.compiled import kernel_digest
+from projected_control.control.loop import ControlLoop
+from projected_control.ports.port import Port
+from projected_control.ports.tick_rows import ROW
+from projected_control.recordings import messages
+from projected_control.recordings.messages import Head, plotted_names
+
+
+@dataclass(frozen=True)
+class About:
+    """What a recording says of the run beside its ticks.
+
+    Attributes:
+        node: Name of the controller node; of its kind in process.
+        kind: Kind of the controller (see `settings.nodes`); empty for a loop made by hand.
+        parameters: All of them, by name; empty for a loop made by hand.
+        simulated: Parameters of the simulated arm, by name, where it was one.
+        topics: Names of topics, by channel, where they are not the usual ones.
+        files: Files that parameters name, by parameter: their contents.
+        more: What else there is to know.
+    """
+
+    node: str = "controller"
+    kind: str = ""
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    simulated: Mapping[str, Any] = field(default_factory=dict)
+    topics: Mapping[str, str] = field(default_factory=dict)
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    more: Mapping[str, str] = field(default_factory=dict)
+
+
+def make_head(
+    about: About,
+    loop: ControlLoop,
+    port: Port,
+    memory: Mapping[str, NDArray[Any]],
+    state_rate: float,
+    largest: int,
+) -> Head:
+    """What stands at the beginning of a file.
+
+    Args:
+        about: What is known of the run.
+        loop, port: What runs.
+        memory: The loop's, before the first tick that is recorded.
+        state_rate: Rate of ~/state [Hz].
+        largest: Size at which the file ends [bytes].
+    """
+    controller, model = loop.controller, loop.controller.model
+    sizes = {"n": model.n, "m": model.m, "k": model.k}
+    offsets, shapes = ROW.offsets(**sizes), ROW.shapes(**sizes)
+    coordinates = model.coordinates.names if model.coordinates is not None else ()
+    joints = model.arm.joint_names
+    node = about.node.strip("/")
+    topics = {
+        messages.STATES: "/joint_states",
+        messages.WRENCH: "/wrench",
+        messages.COMMANDS: "/effort_controller/commands",
+        messages.STATE: f"/{node}/state",
+        messages.DIAGNOSTICS: "/diagnostics",
+        messages.PARAMETERS: "/parameter_events",
+        messages.DESCRIPTION: "/robot_description",
+        messages.TICKS: f"/{node}/recording/ticks",
+        messages.LETTERS: f"/{node}/recording/letters",
+        **about.topics,
+    }
+    columns = {name: (offsets[name], tuple(shapes[name])) for name in offsets}
+    metadata = {
+        "node": about.node,
+        "kind": about.kind,
+        "version": __version__,
+        "kernels": kernel_digest(),
+        "engine": loop.engine,
+        "exact": str(not port.elsewhere),
+        "period": repr(controller.period),
+        "law": controller.law.name,
+        "wrench_frame": port.wrench_frame,
+        "joints": json.dumps(list(joints)),
+        "coordinates": json.dumps(list(coordinates)),
+        "columns": json.dumps(columns),
+        "python_parts": json.dumps(loop.python_parts),
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "pinocchio": str(pinocchio.__version__),
+        "host": f"{platform.system()} {platform.machine()}",
+        **about.more,
+    }
+    attachments = {
+        "parameters.json": ("application/json", json.dumps(dict(about.parameters)).encode()),
+        "memory.npz": ("application/octet-stream", _npz(memory)),
+        "robot_description.urdf": ("application/xml", model.arm.urdf.encode()),
+    }
+    if about.simulated:
+        content = json.dumps(dict(about.simulated)).encode()
+        attachments["simulated_arm.json"] = ("application/json", content)
+    for name, content in about.files.items():
+        attachments[f"files/{name}"] = ("application/octet-stream", content)
+    return Head(
+        node=f"/{node}",
+        joints=list(joints),
+        coordinates=list(coordinates),
+        quantities=plotted_names(coordinates, model.m, joints),
+        columns=columns,
+        topics=topics,
+        wrench_frame=port.wrench_frame,
+        state_every=max(round(1.0 / controller.period / state_rate), 1),
+        began_ns=time_ns(),
+        metadata=metadata,
+        attachments=attachments,
+        largest=largest,
+    )
+
+
+def _npz(memory: Mapping[str, NDArray[Any]]) -> bytes:
+    content = BytesIO()
+    np.savez(content, **memory)  # type: ignore[arg-type]
+    return content.getvalue()

@@ -1,0 +1,180 @@
+"""The process that takes rows out of a ring and writes them into an MCAP file.
+
+``python -m projected_control.recordings.process`` with five numbers: descriptors of the ring, of
+the pipe and of the file, then the ring's capacity and width. It is started by `ports.recorder`, in
+the process of a control loop, and outlives that: when the loop ends in order, or is killed, the
+pipe closes, and what is left in the ring still reaches the file.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from multiprocessing.connection import Connection
+from time import monotonic, sleep
+from typing import Any, BinaryIO
+
+from mcap.writer import CompressionType, Writer
+
+from projected_control.recordings import messages
+from projected_control.recordings.file import END, METADATA
+from projected_control.recordings.messages import Encoder, Head, Message
+from projected_control.recordings.ring import BYTES, DONE, ENDED, LOST, Ring
+from projected_control.recordings.schemas import schema
+
+WAIT_SECONDS = 0.02
+"""How often the ring is looked at [s]."""
+
+FLUSH_SECONDS = 0.5
+"""How often all that was written is handed to the disk: a crash loses no more than that [s]."""
+
+MOST_ROWS = 512
+"""Rows that are taken at a time."""
+
+LIBRARY = "projected_control"
+
+
+class RecordingFile:
+    """An MCAP file that is being written.
+
+    Args:
+        file: Open for writing.
+        head: What is recorded.
+    """
+
+    def __init__(self, file: BinaryIO, head: Head) -> None:
+        self._file, self._head = file, head
+        self._writer = Writer(file, chunk_size=1 << 22, compression=CompressionType.ZSTD)
+        self._writer.start(profile="ros2", library=LIBRARY)
+        self._writer.add_metadata(METADATA, dict(head.metadata))
+        for name, (media, content) in head.attachments.items():
+            self._writer.add_attachment(head.began_ns, head.began_ns, name, media, content)
+        self._schemas: dict[str, int] = {}
+        self._channels: dict[str, int] = {}
+        for channel in messages.TYPES:  # all of them, so that even an empty one says what it is
+            self._channel(channel)
+        self._encoder = Encoder(head)
+        urdf = head.attachments.get("robot_description.urdf")
+        if urdf is not None:
+            text = messages.text_message(urdf[1].decode())
+            self.add(Message(messages.DESCRIPTION, head.began_ns, text))
+        self.flush()
+
+    def _channel(self, name: str) -> int:
+        if name not in self._channels:
+            kind = messages.TYPES[name]
+            if kind not in self._schemas:
+                full = kind.replace("/", "/msg/")
+                self._schemas[kind] = self._writer.register_schema(full, "ros2msg", schema(kind))
+            latched = name == messages.DESCRIPTION
+            self._channels[name] = self._writer.register_channel(
+                self._head.topics[name], "cdr", self._schemas[kind], {"latched": str(latched)}
+            )
+        return self._channels[name]
+
+    @property
+    def size(self) -> int:
+        """Bytes so far."""
+        return self._file.tell()
+
+    def add(self, message: Message) -> None:
+        """Write one message."""
+        channel = self._channel(message.channel)
+        time = message.time_ns
+        self._writer.add_message(channel, time, message.data, time, message.sequence)
+
+    def add_rows(self, first: int, rows: Any) -> None:
+        """Write what rows amount to."""
+        for message in self._encoder.messages(first, rows):
+            self.add(message)
+
+    def add_note(self, kind: str, index: int, content: Any) -> None:
+        """Write what came through the pipe: a letter, parameters that changed, diagnostics."""
+        now = self._encoder.time_ns
+        data = {
+            messages.LETTERS: lambda: messages.letter_message(content),
+            messages.PARAMETERS: lambda: messages.parameter_event(now, self._head.node, content),
+            messages.DIAGNOSTICS: lambda: messages.diagnostics_message(now, content),
+        }[kind]()
+        self.add(Message(kind, now, data, index & 0xFFFFFFFF))
+
+    def flush(self) -> None:
+        """Hand all to the disk, so that only a broken disk loses it."""
+        self._writer.flush()
+        os.fsync(self._file.fileno())
+
+    def finish(self, ticks: int, lost: int, reason: str) -> None:
+        """Complete the file."""
+        end = {"rows": str(ticks), "lost": str(lost), "reason": reason}
+        self._writer.add_metadata(END, end)
+        self._writer.finish()
+        self._file.flush()
+        os.fsync(self._file.fileno())
+
+
+def serve(ring: Ring, pipe: Connection, file: BinaryIO, stop: list[int]) -> None:
+    """Write until the pipe closes, the file is full, or we are told to stop."""
+    head: Head = pickle.loads(pipe.recv_bytes())
+    recording = RecordingFile(file, head)
+    flushed, ended, reason = monotonic(), False, "ended"
+    while True:
+        while not ended and pipe.poll():
+            try:
+                kind, index, content = pickle.loads(pipe.recv_bytes())
+            except (EOFError, OSError):
+                ended, reason = True, "the process that recorded was killed"
+                break
+            if kind == "end":
+                ended, reason = True, content
+                break
+            recording.add_note(kind, index, content)
+        taken = ring.take(MOST_ROWS)
+        recording.add_rows(taken.first, taken.rows)
+        ring.counters[BYTES] = recording.size
+        if recording.size >= head.largest:
+            reason = f"the recording has reached its largest size, {head.largest / 1e6:.0f} MB"
+            break
+        if not len(taken.rows):
+            if ended or stop:
+                break
+            sleep(WAIT_SECONDS)
+        if monotonic() - flushed > FLUSH_SECONDS:
+            recording.flush()
+            flushed = monotonic()
+    recording.finish(int(ring.counters[DONE]), int(ring.counters[LOST]), reason)
+    ring.counters[BYTES] = recording.size
+    if reason != "ended":
+        ring.text = reason
+
+
+def main(arguments: Sequence[str]) -> int:
+    """The process; see above."""
+    stop: list[int] = []
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the loop: we end when it has
+    signal.signal(signal.SIGTERM, lambda *_: stop.append(1))
+    with suppress(OSError, AttributeError):  # it may have been started by a process with priority
+        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+        os.sched_setaffinity(0, range(os.cpu_count() or 1))
+    with suppress(OSError):
+        os.nice(5)
+    memory, pipe, file, capacity, width = (int(word) for word in arguments)
+    ring = Ring(memory, capacity, width)
+    try:
+        with os.fdopen(file, "wb") as output:
+            serve(ring, Connection(pipe, writable=False), output, stop)
+    except EOFError:  # killed before it began
+        return 0
+    except OSError as error:  # a full disk, most of all
+        ring.text = f"the recording cannot be written: {error.strerror or error}"
+        return 1
+    finally:
+        ring.counters[ENDED] = 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

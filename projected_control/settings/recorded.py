@@ -1,0 +1,76 @@
+"""Between settings and recordings: what a file keeps of them, and settings from a file."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from projected_control.errors import InvalidValue
+from projected_control.recordings.file import Recording
+from projected_control.settings.nodes import (
+    ARM,
+    ControllerSettings,
+    SimulatedArmSettings,
+    checked_controller,
+    own_values,
+)
+
+LARGEST_FILE = 10_000_000
+"""Size up to which a file that a parameter names is kept in a recording [bytes]."""
+
+_FILES = ("heights_file", "reference.file")
+
+
+def files_of(values: Mapping[str, Any]) -> dict[str, bytes]:
+    """Contents of the files that parameters name, by parameter."""
+    found = {}
+    for name, value in values.items():
+        path = Path(value) if name.endswith(_FILES) and value else None
+        if path is not None and path.is_file() and path.stat().st_size <= LARGEST_FILE:
+            found[name] = path.read_bytes()
+    return found
+
+
+def controller_settings(
+    recording: Recording, changes: Mapping[str, Any] | None = None
+) -> ControllerSettings:
+    """The settings of the controller when the recording began, with changes on top.
+
+    Raises:
+        InvalidValue: Where the loop was made by hand, so that none were recorded.
+    """
+    kind = recording.about["kind"]
+    if not kind or not recording.parameters:
+        raise InvalidValue(
+            f"{recording.path.name} was recorded from a loop that was made by hand, without "
+            "parameters: build the same loop, and give it to projected_control.replay"
+        )
+    return checked_controller(kind, {**recorded_values(recording), **(changes or {})})
+
+
+def recorded_values(recording: Recording) -> dict[str, Any]:
+    """The parameters of a recording, which need nothing but the recording itself."""
+    values = dict(recording.parameters)
+    values |= {
+        "robot_description": recording.description,
+        "robot_description_file": "",
+        "robot_description_arguments": [],
+        "recording.file": "",
+    }
+    for name, content in recording.files.items():
+        path = Path(values[name])
+        if not path.is_file() or path.read_bytes() != content:
+            with tempfile.NamedTemporaryFile(suffix=path.suffix, delete=False) as file:
+                file.write(content)
+            values[name] = file.name
+    return values
+
+
+def arm_settings(
+    recording: Recording, changes: Mapping[str, Any] | None = None
+) -> SimulatedArmSettings:
+    """A simulated arm as the recorded one: what is known of it, with changes on top."""
+    values = {**recording.simulated, **own_values(ARM, recorded_values(recording))}
+    return SimulatedArmSettings.of({**values, **own_values(ARM, changes or {})})

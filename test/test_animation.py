@@ -1,0 +1,63 @@
+"""Moving pictures: of tasks, constraints and recordings, small, and with what there is to see."""
+
+from __future__ import annotations
+
+import shutil
+from io import BytesIO
+
+import numpy as np
+import pytest
+
+pytest.importorskip("matplotlib", reason="the extra apps is not installed")
+pytest.importorskip("PIL.Image", reason="Pillow is not installed")
+
+from PIL import Image
+
+from projected_control.apps.animation import encoding
+from projected_control.apps.animation.drawing import pictures
+from projected_control.apps.animation.sources import _SWINGS, film, names, swing
+from projected_control.apps.cli import main
+from projected_control.apps.constraint_docs import EXAMPLES
+from projected_control.errors import InvalidValue, ProjectedControlError, UnknownName
+from projected_control.settings.nodes import TASKS
+
+
+def test_a_planar_mechanism_is_drawn_and_its_tip_stays_on_its_slider(tmp_path):
+    shown = film("crank", 0.5)
+    assert shown.links.shape[1:] == (2, 2, 3)
+    np.testing.assert_allclose(shown.tip[:, 2], 0.0, atol=1e-9)
+    lengths = np.linalg.norm(np.diff(shown.links, axis=2)[:, :, 0], axis=2)
+    np.testing.assert_allclose(lengths, lengths[0][None].repeat(len(lengths), axis=0), atol=1e-12)
+    drawn = list(pictures(shown.at(25)))
+    assert len(drawn) == 4
+    assert drawn[0].shape == (324, 432, 3)
+    assert not np.array_equal(drawn[0], drawn[-1])
+    content = encoding.encode(tmp_path / "crank.gif", iter(drawn), 8)
+    image = Image.open(BytesIO(content))
+    assert image.n_frames == 4
+    assert len(content) < 1_000_000
+
+
+def test_an_arm_swings_on_a_plane_and_shows_what_that_leaves_free():
+    shown = swing("point_on_plane", 1.0)
+    np.testing.assert_allclose(shown.tip[:, 2], 0.35, atol=1e-6)
+    assert np.ptp(shown.tip[:, 0]) > 1e-3
+    assert len(shown.surfaces) == 1
+    assert len(list(pictures(shown.at(25)))) == 2
+
+
+def test_every_task_and_every_kind_of_constraint_has_a_picture():
+    assert set(TASKS) <= set(names())
+    assert set(EXAMPLES) == set(_SWINGS) | {"loop"}
+
+
+def test_refusals_say_what_there_is(tmp_path, monkeypatch):
+    with pytest.raises(UnknownName, match="crank"):
+        film("cranc")
+    with pytest.raises(InvalidValue, match=r"\.gif or \.mp4"):
+        encoding.require_kind(tmp_path / "a.png")
+    assert main(["animate", "crank", "slider", "--out", str(tmp_path / "x.gif")]) == 2
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    monkeypatch.setitem(__import__("sys").modules, "imageio_ffmpeg", None)
+    with pytest.raises(ProjectedControlError, match="apt install ffmpeg"):
+        encoding.require_kind(tmp_path / "a.mp4")

@@ -1,0 +1,142 @@
+"""What the commands make of recordings: proofs, what-ifs, reports, comparisons, other uses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from projected_control.apps.cli import main
+from projected_control.apps.identification import recorded_motion
+from projected_control.apps.playback import simulated, what_if
+from projected_control.apps.recording_report import comparison, differences, numbers_of
+from projected_control.errors import InvalidValue
+from projected_control.model.arm import Arm
+from projected_control.recordings.file import read_recording
+from projected_control.settings.recorded import controller_settings
+
+pytest.importorskip("mcap", reason="the package mcap is not installed")
+pytest.importorskip("matplotlib", reason="the extra apps is not installed")
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A second of the demo's force controller, recorded."""
+    file = tmp_path_factory.mktemp("run") / "run.mcap"
+    arguments = ["demo", "--in-process", "--seconds", "1", "--set", f"recording.file:={file}"]
+    assert main([*arguments, "--set", "sensor.noise:=0.02"]) == 0
+    return file
+
+
+def as_json(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, dict]:
+    capsys.readouterr()
+    status = main([*arguments, "--json"])
+    return status, json.loads(capsys.readouterr().out)
+
+
+def test_a_recording_proves_itself(run, capsys):
+    status, numbers = as_json(capsys, "replay", str(run))
+    assert status == 0
+    assert numbers["effort_difference"] <= 1e-9
+    assert numbers["recorded"]["ticks"] == numbers["replayed"]["ticks"] == 1000
+
+
+def test_a_changed_file_is_found_wanting(run, tmp_path):
+    recording = read_recording(run)
+    at, _ = recording.columns["effort"]
+    recording.rows[500, at] += 1e-6
+    assert what_if(recording, {})[1] == pytest.approx(1e-6, rel=1e-3)
+
+
+def test_what_other_gains_would_have_asked_for(run, capsys):
+    status, numbers = as_json(capsys, "replay", str(run), "--set", "gains.stiffness=4000")
+    assert status == 0
+    assert numbers["effort_difference"] > 1e-3
+    assert numbers["largest_difference"]["q"] == 0.0  # at the same states
+    recording = read_recording(run)
+    (before,) = set(recording.parameters["gains.stiffness"])
+    change = []
+    for stiffness in (2000.0, 4000.0):
+        done, _ = what_if(recording, {"gains.stiffness": [stiffness]})
+        difference = done.column("effort") - recording.column("effort")
+        change.append(difference / (stiffness - before))
+    np.testing.assert_allclose(*change, atol=1e-12)  # the law is linear in G_P
+
+
+def test_another_law_begins_anew_on_the_recorded_reference(run):
+    recording = read_recording(run)
+    done, difference = what_if(recording, {"force.source": "model"})
+    np.testing.assert_array_equal(done.column("motion"), recording.column("motion"))
+    assert difference > 0.0
+
+
+def test_simulated_with_nothing_changed_it_is_the_run_again(run):
+    recording = read_recording(run)
+    again = simulated(recording, {"sensor.noise": 0.0})
+    close = differences(recording, again)
+    assert close["q"] < 1e-5
+    assert close["effort"] < 0.2
+    pushed = simulated(recording, {"friction.coulomb": [0.3], "gains.stiffness": [100.0]})
+    assert numbers_of(pushed)["tracking_rms"] > 10.0 * numbers_of(again)["tracking_rms"]
+
+
+def test_what_makes_no_sense_is_refused_with_the_reason(run):
+    recording = read_recording(run)
+    with pytest.raises(InvalidValue, match="--simulate"):
+        what_if(recording, {"friction.coulomb": [0.3]})
+    with pytest.raises(InvalidValue, match="--simulate"):
+        what_if(recording, {"reference.amplitude": [0.1, 0.0]})
+    assert main(["replay", str(run), "--set", "gains.stifness=3"]) == 2
+
+
+def test_the_numbers_are_those_of_the_run(run):
+    from projected_control.apps.demo.case import run_in_process, settings_for
+
+    settings = settings_for("force", 1.0, "paper", False, {"sensor.noise": 0.02})
+    expected, numbers = run_in_process(settings), numbers_of(read_recording(run))
+    for key in ("ticks", "tracking_rms", "tracking_peak", "lambda_rms", "torque_rms"):
+        assert numbers[key] == pytest.approx(expected[key], rel=1e-9), key
+    assert numbers["torque_rms_idc"] == pytest.approx(expected["torque_rms_idc"], rel=1e-9)
+
+
+def test_report_and_comparison_are_written(run, tmp_path, capsys):
+    status, numbers = as_json(capsys, "report", str(run), "--out", str(tmp_path / "report"))
+    assert status == 0
+    assert numbers["ticks"] == 1000
+    page = (tmp_path / "report" / "index.html").read_text(encoding="utf-8")
+    assert "run.mcap" in page
+    assert "<svg" in page
+    status, numbers = as_json(capsys, "compare", str(run), str(run), "--out", str(tmp_path / "c"))
+    assert status == 0
+    assert set(numbers["largest_difference"].values()) == {0.0}
+    assert (tmp_path / "c" / "comparison.png").stat().st_size > 1000
+
+
+def test_two_runs_with_other_gains_show_in_what_they_differ(run):
+    one = read_recording(run)
+    other, _ = what_if(one, {"gains.stiffness": [4000.0]})
+    other.parameters = {**one.parameters, "gains.stiffness": [4000.0]}
+    outcome = comparison(one, other, ("soft", "stiff"))
+    (table,) = [t for t in outcome.tables if t.title == "Parameters that differ"]
+    assert [row[0] for row in table.rows] == ["gains.stiffness"]
+    assert any("stiff" in line for line in outcome.tables[0].lines())
+
+
+def test_settings_come_back_whole_and_need_no_file(run):
+    settings = controller_settings(read_recording(run))
+    assert settings.robot_description.startswith("<robot")
+    assert settings.coordinates == ("tip.x", "tip.angle")
+
+
+def test_identify_and_fit_read_recordings(run, tmp_path, capsys):
+    recording = read_recording(run)
+    arm = Arm.from_urdf(recording.description)
+    motion = recorded_motion(run, arm)
+    np.testing.assert_array_equal(motion.q, recording.column("q"))
+    np.testing.assert_array_equal(motion.effort, recording.column("effort"))
+    status, numbers = as_json(capsys, "fit", "line", str(run), "--frame", "tip")
+    assert status == 0
+    assert np.abs(numbers["direction"]) == pytest.approx([1.0, 0.0, 0.0], abs=1e-6)
+    assert numbers["point"][1] == pytest.approx(-0.27, abs=1e-6)
