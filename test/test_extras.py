@@ -74,6 +74,7 @@ def test_commands_that_draw_nothing_need_nothing(tmp_path, arguments):
         ("matplotlib", ("reproduce", "free-fall", "--json"), "projected_control[apps]"),
         ("rclpy", ("demo",), "pip install 'projected_control[ros]', or source your ROS 2"),
         ("rclpy", ("bench", "faults"), "pip install 'projected_control[ros]'"),
+        ("rclpy", ("view",), "pip install 'projected_control[ros]'"),
     ],
 )
 def test_a_command_says_what_to_install(tmp_path, missing, arguments, advice):
@@ -83,6 +84,15 @@ def test_a_command_says_what_to_install(tmp_path, missing, arguments, advice):
     assert f"needs {missing}, which is not installed: " in done.stderr
     assert advice in done.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["sitecustomize.py"]
+
+
+def test_the_live_page_says_what_to_install(tmp_path):
+    pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
+    done = run_without(("aiohttp",), tmp_path, *COMMAND, "view")
+    assert done.returncode == 2
+    assert "view needs aiohttp, which is not installed: pip install 'projected_control[view]'" in (
+        done.stderr
+    )
 
 
 def test_the_demo_says_what_to_install(tmp_path):

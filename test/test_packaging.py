@@ -70,6 +70,14 @@ def test_sources_of_the_native_loop(wheel):
     assert {f"projected_control/apps/bench/{name}_peer.py" for name in ("placo", "tsid")} <= files
 
 
+def test_the_live_page_is_whole(wheel):
+    """All that the browser loads."""
+    files = set(wheel.namelist())
+    page = list((ROOT / "projected_control" / "apps" / "view" / "page").iterdir())
+    assert {"index.html", "main.js", "style.css"} <= {path.name for path in page}
+    assert [p.name for p in page if p.relative_to(ROOT).as_posix() not in files] == []
+
+
 def test_executables(wheel):
     entry_points = configparser.ConfigParser()
     entry_points.read_string(wheel.read(f"{INFO}/entry_points.txt").decode())

@@ -11,8 +11,10 @@ all of which the controllers check as they check anybody's. The modules, from RO
 - `parameters`, `presets`, `lights`: what is shown of parameters, parameter files, diagnostics.
 - `geometry`, `scene`: the arm as Pinocchio reads it, and what is drawn of one moment.
 - `watch`: keeps the mirrors up to date.
-- `commands`: what a browser may ask for, whether it may, and undoing it.
-- `access`, `server`: who is let in, and the page itself; ``page/`` is what the browser loads.
+- `commands`, `requests`: what a browser may ask for, whether it may, and undoing it.
+- `access`, `refusals`, `server`, `feed`: who is let in, what is served, what each browser is sent;
+  ``page/`` is what the browser loads.
+- `app`, `process`: the process of the page, and that process as somebody else's child.
 
 Why a page of its own and not one made with viser, which was the first choice: viser's server knows
 neither tokens nor origins and listens on a TCP port that every page of every local browser reaches,

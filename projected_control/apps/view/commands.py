@@ -11,7 +11,6 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from math import isfinite
 from time import monotonic
 from typing import Any
@@ -23,6 +22,15 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 from projected_control.apps.view import presets
 from projected_control.apps.view.mirror import Member, Mirror
 from projected_control.apps.view.parameters import blend_seconds
+from projected_control.apps.view.requests import (
+    Change,
+    Malformed,
+    MustConfirm,
+    UnknownAsk,
+    listed,
+    shown,
+    text_in,
+)
 from projected_control.apps.view.watch import Watch
 from projected_control.errors import InvalidValue, ProjectedControlError, UnknownName
 
@@ -42,35 +50,6 @@ READ_ONLY = "the page only shows: start it with projected-control view --control
 logger = logging.getLogger(__name__)
 
 
-class Malformed(InvalidValue):
-    """What no page of ours sends."""
-
-
-class MustConfirm(ProjectedControlError):
-    """What is sent only when the user has agreed."""
-
-
-@dataclass(frozen=True)
-class Change:
-    """Something that was done and can be undone.
-
-    Attributes:
-        number: Counted from one.
-        controller: Full name.
-        text: What, in words.
-        node: Whose parameters changed; empty for a set-point.
-        before: The values they had; or where the reference was.
-        resume: Whether the reference was one of the parameters', which is then followed again.
-    """
-
-    number: int
-    controller: str
-    text: str
-    node: str
-    before: Mapping[str, Any] = field(default_factory=dict)
-    resume: bool = False
-
-
 class Commands:
     """Does what browsers ask for.
 
@@ -80,13 +59,11 @@ class Commands:
 
     Attributes:
         changes: Those that can be undone, the oldest first.
-        count: How many there ever were.
     """
 
     def __init__(self, watch: Watch, control: bool) -> None:
         self._watch, self.control = watch, control
         self.changes: deque[Change] = deque(maxlen=MOST_CHANGES)
-        self.count = 0
         self._given: set[str] = set()  # controllers that follow a set-point of ours
         self._doing = {
             "set": self._set,
@@ -107,9 +84,9 @@ class Commands:
         Raises:
             Malformed: Where it is nothing that a page of ours sends.
         """
-        doing = self._doing.get(_text(message, "ask"))
+        doing = self._doing.get(text_in(message, "ask"))
         if doing is None:
-            raise UnknownAsk(_text(message, "ask"), self._doing)
+            raise UnknownAsk(text_in(message, "ask"), self._doing)
         if not self.control:
             return {"ok": False, "reason": READ_ONLY}
         try:
@@ -132,7 +109,7 @@ class Commands:
             if name not in member.controls:
                 raise UnknownName(f"parameter of {member.node}", str(name), member.controls)
         wanted = {name: member.controls[name].convert(v) for name, v in values.items()}
-        text = ", ".join(f"{name} = {_shown(value)}" for name, value in wanted.items())
+        text = ", ".join(f"{name} = {shown(value)}" for name, value in wanted.items())
         self._agree(mirror, message, f"set {text}")
         return await self._put(mirror, member, wanted, text)
 
@@ -152,17 +129,17 @@ class Commands:
         return {"blend": blend_seconds(names, member.values) if active else 0.0, "names": names}
 
     async def _preset(self, message: Mapping[str, Any]) -> dict[str, Any]:
-        mirror, name = self._mirror(message), _text(message, "name")
+        mirror, name = self._mirror(message), text_in(message, "name")
         member = mirror.controller
         given = presets.load(name, member.controls)
         wanted = {
-            key: member.controls[key].convert(_listed(member, key, v)) for key, v in given.items()
+            key: member.controls[key].convert(listed(member, key, v)) for key, v in given.items()
         }
         self._agree(mirror, message, f"load the preset {name}")
         return await self._put(mirror, member, wanted, f"preset {name}")
 
     async def _save(self, message: Mapping[str, Any]) -> dict[str, Any]:
-        mirror, name = self._mirror(message), _text(message, "name")
+        mirror, name = self._mirror(message), text_in(message, "name")
         live = {
             key: value
             for key, value in mirror.controller.values.items()
@@ -171,7 +148,7 @@ class Commands:
         return {"path": str(presets.save(name, live))}
 
     async def _transition(self, message: Mapping[str, Any]) -> dict[str, Any]:
-        mirror, label = self._mirror(message), _text(message, "label")
+        mirror, label = self._mirror(message), text_in(message, "label")
         if label not in TRANSITIONS:
             raise Malformed(f"there is no transition {label!r}")
         if label != "deactivate":
@@ -203,7 +180,7 @@ class Commands:
                 raise Malformed(f"{name} must be a number")
             if not isfinite(value):
                 raise Malformed(f"{name} must be finite")
-        text = ", ".join(f"{name} → {_shown(float(value))}" for name, value in values.items())
+        text = ", ".join(f"{name} → {shown(float(value))}" for name, value in values.items())
         self._agree(mirror, message, f"go to {text}")
         newest = mirror.history.newest
         before = {name: newest[f"{name}/desired"] for name in values if f"{name}/desired" in newest}
@@ -261,7 +238,6 @@ class Commands:
                 member.change(values)
             blend = blend_seconds(list(values), mirror.controller.values)
         self.changes.pop()
-        self.count += 1
         logger.info("undone: %s", change.text)
         return {"text": change.text, "blend": blend, "names": list(change.before)}
 
@@ -288,7 +264,7 @@ class Commands:
         return light.values.get("state", "") if light is not None else ""
 
     async def _arm(self, message: Mapping[str, Any]) -> dict[str, Any]:
-        mirror, action = self._mirror(message), _text(message, "action")
+        mirror, action = self._mirror(message), text_in(message, "action")
         if action not in ARM_ACTIONS:
             raise Malformed(f"a simulated arm does not {action!r}")
         if mirror.plant is None:
@@ -316,14 +292,14 @@ class Commands:
     # Checks
 
     def _mirror(self, message: Mapping[str, Any]) -> Mirror:
-        name = _text(message, "controller")
+        name = text_in(message, "controller")
         mirror = self._watch.mirrors.get(name)
         if mirror is None:
             raise UnknownName("controller", name, self._watch.mirrors)
         return mirror
 
     def _member(self, message: Mapping[str, Any]) -> tuple[Mirror, Member]:
-        mirror, node = self._mirror(message), _text(message, "node")
+        mirror, node = self._mirror(message), text_in(message, "node")
         member = mirror.member(node)
         if member is None:
             raise UnknownName("node", node, [m.node for m in mirror.members])
@@ -346,31 +322,5 @@ class Commands:
         before: Mapping[str, Any],
         resume: bool = False,
     ) -> None:
-        self.count += 1
-        self.changes.append(Change(self.count, mirror.name, text, node, dict(before), resume))
+        self.changes.append(Change(mirror.name, text, node, dict(before), resume))
         logger.info("%s: %s", node or mirror.name, text)
-
-
-class UnknownAsk(Malformed):
-    """Something nobody can ask for."""
-
-    def __init__(self, ask: str, known: Mapping[str, Any]) -> None:
-        super().__init__(f"unknown request {ask[:40]!r}; there are: {', '.join(known)}")
-
-
-def _text(message: Mapping[str, Any], key: str) -> str:
-    text = message.get(key)
-    if not isinstance(text, str) or len(text) > 200:
-        raise Malformed(f"{key} must be a short text")
-    return text
-
-
-def _listed(member: Member, name: str, value: Any) -> Any:
-    """A number where the parameter is a list, as parameter files may have it."""
-    return [value] if member.controls[name].is_list and not isinstance(value, list) else value
-
-
-def _shown(value: Any) -> str:
-    if isinstance(value, list):
-        return f"[{', '.join(_shown(item) for item in value)}]"
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
