@@ -18,7 +18,7 @@ pytest.importorskip(
 )
 
 from loops import LAWS, PRESS, build, opened
-from manager import Manager
+from manager import NAME, Manager
 from test_hardware_launch import own_domain  # noqa: F401
 
 from projected_control.control.guard import Action
@@ -245,6 +245,29 @@ def test_who_may_command_and_what_silence_brings(tmp_path: Path) -> None:
         rows = Recorded(manager.record(), model.n)
     steps = np.abs(np.diff(rows.effort, axis=0))
     assert np.all(steps <= loop.guard.limits.effort_rate * 1e-3 * (1.0 + 1e-9))
+
+
+def test_its_values_are_in_the_introspection(tmp_path: Path) -> None:
+    """Phase, action, events, duration and efforts, in force while the controller is active."""
+    messages = pytest.importorskip("pal_statistics_msgs.msg", reason="no introspection here")
+    loop, hardware = opened("pidc")
+    with managed(tmp_path, loop, hardware) as manager:
+        seen: list[dict[str, float]] = []
+        manager.node.create_subscription(
+            messages.Statistics,
+            "/controller_manager/introspection_data/full",
+            lambda m: seen.append({s.name: s.value for s in m.statistics}),
+            10,
+        )
+        assert manager.begin(loop).status is Status.ACCEPTED
+        assert manager.switch(on=True)
+        wanted = {f"{NAME}.{name}" for name in ("phase", "action", "events", "duration_us")}
+        wanted |= {f"{NAME}.effort.{joint}" for joint in loop.controller.model.arm.joint_names}
+        manager.until(lambda: seen and wanted <= set(seen[-1]), "the values")
+        manager.until(lambda: seen[-1][f"{NAME}.phase"] == Phase.RUNNING, "the phase")
+        assert seen[-1][f"{NAME}.duration_us"] > 0.0
+        efforts = [seen[-1][name] for name in sorted(wanted) if ".effort." in name]
+        assert 0.0 < max(map(abs, efforts)) < 100.0
 
 
 def _report(manager: Manager, place: Report) -> int:

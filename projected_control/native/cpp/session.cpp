@@ -147,11 +147,15 @@ Verdict Session::activate(int64_t now_ns) {
   const std::lock_guard<std::mutex> lock(mutex_);
   end_if_silent(now_ns);
   Term *term = offered();
-  if (!term || term->phase.load() != PROJECTED_CONTROL_PHASE_READY)
-    return refused(
+  if (!term || term->phase.load() != PROJECTED_CONTROL_PHASE_READY) {
+    const Verdict verdict = refused(
         PROJECTED_CONTROL_STATUS_SESSION,
         "no node has begun a session: activate a controller node of projected_control, which "
         "switches this controller on");
+    not_activated_ = verdict.reason;
+    return verdict;
+  }
+  not_activated_.clear();
   current_ = term;
   running_.store(term);
   record_of_ = nullptr;
@@ -237,7 +241,8 @@ Session::Standing Session::standing(int64_t now_ns) const {
   const Term *term = offered();
   return {term ? term->phase.load() : int64_t{PROJECTED_CONTROL_PHASE_IDLE},
           cycles_.load(), overruns_.load(), failed_.load(), accepted_, refused_, last_refusal_,
-          term ? 1e-9 * static_cast<double>(now_ns - term->heard_ns.load()) : 0.0, last_reason_};
+          term ? 1e-9 * static_cast<double>(now_ns - term->heard_ns.load()) : 0.0, last_reason_,
+          not_activated_};
 }
 
 std::vector<uint8_t> Session::state(int64_t time_ns, int64_t now_ns) {

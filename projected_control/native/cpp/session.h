@@ -50,6 +50,7 @@ class Session {
     int64_t phase, cycles, overruns, failed, accepted, refused, last_refusal;
     double silent_seconds; /* since the last message of the session, or 0 */
     std::string reason;    /* of the last refusal */
+    std::string not_activated; /* why it could not become active the last time; empty if it could */
   };
   Standing standing(int64_t now_ns) const;
 
@@ -88,7 +89,7 @@ class Session {
   std::atomic<Term *> offered_{nullptr}, running_{nullptr};
   std::atomic<bool> active_{false};
   int64_t accepted_ = 0, refused_ = 0, last_refusal_ = 0;
-  std::string last_reason_;
+  std::string last_reason_, not_activated_;
   Term *record_of_ = nullptr;
 
   /* Of the thread that controls. */

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <fstream>
 #include <limits>
+#include <type_traits>
 
 #include "diagnostic_msgs/msg/key_value.hpp"
 #include "hardware_interface/types/hardware_interface_type_values.hpp"
@@ -41,9 +42,15 @@ double value_of(const Interface &interface, long) {
   return interface.get_value();
 }
 
+// Whether it was taken: an interface that another thread holds at this moment keeps what it had.
 template <typename Interface>
-void set_value(Interface &interface, double value) {
-  static_cast<void>(interface.set_value(value));
+bool set_value(Interface &interface, double value) {
+  if constexpr (std::is_void_v<decltype(interface.set_value(value))>) {
+    interface.set_value(value);
+    return true;
+  } else {
+    return interface.set_value(value);
+  }
 }
 
 }  // namespace
@@ -146,7 +153,6 @@ CallbackReturn ProjectedController::on_cleanup(const rclcpp_lifecycle::State &) 
 
 CallbackReturn ProjectedController::on_activate(const rclcpp_lifecycle::State &) {
   const Verdict verdict = session_->activate(projected_control_nanoseconds());
-  refusal_ = verdict.reason;
   if (verdict.accepted()) return CallbackReturn::SUCCESS;
   RCLCPP_ERROR(get_node()->get_logger(), "not activated: %s", verdict.reason.c_str());
   return CallbackReturn::FAILURE;
@@ -159,7 +165,11 @@ CallbackReturn ProjectedController::on_deactivate(const rclcpp_lifecycle::State 
 }
 
 void ProjectedController::send_zeros() {
-  for (auto &command : command_interfaces_) set_value(command, 0.0);
+  for (auto &command : command_interfaces_) count_untaken(set_value(command, 0.0));
+}
+
+void ProjectedController::count_untaken(bool taken) {
+  if (!taken) untaken_.fetch_add(1, std::memory_order_relaxed);
 }
 
 return_type ProjectedController::update(const rclcpp::Time &time, const rclcpp::Duration &) {
@@ -173,7 +183,8 @@ return_type ProjectedController::update(const rclcpp::Time &time, const rclcpp::
   session_->cycle(
       {q_.data(), v_.data(), senses ? wrench_.data() : nullptr, time.nanoseconds()},
       projected_control_nanoseconds(), efforts_.data());
-  for (size_t i = 0; i < efforts_.size(); ++i) set_value(command_interfaces_[i], efforts_[i]);
+  for (size_t i = 0; i < efforts_.size(); ++i)
+    count_untaken(set_value(command_interfaces_[i], efforts_[i]));
   return return_type::OK;
 }
 
@@ -225,10 +236,11 @@ void ProjectedController::diagnose(const Session &session) {
   add("cycles", std::to_string(s.cycles));
   add("cycles missed", std::to_string(s.overruns));
   add("ticks failed", std::to_string(s.failed));
+  add("efforts not taken", std::to_string(untaken_.load()));
   add("updates accepted", std::to_string(s.accepted));
   add("updates refused", std::to_string(s.refused));
   add("last refusal", s.reason);
-  add("not activated", refusal_);
+  add("not activated", s.not_activated);
   add("seconds since the last update", std::to_string(s.silent_seconds));
   diagnostic_msgs::msg::DiagnosticArray message;
   message.header.stamp = get_node()->now();

@@ -3,6 +3,7 @@
 #ifndef PROJECTED_CONTROL_PROJECTED_CONTROLLER_HPP
 #define PROJECTED_CONTROL_PROJECTED_CONTROLLER_HPP
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <vector>
@@ -38,13 +39,14 @@ class ProjectedController : public controller_interface::ControllerInterface {
   void diagnose(const Session &session);
   void write_record(Session &session);
   void send_zeros();
+  void count_untaken(bool taken);
 
   std::vector<std::string> joints_, commands_;
   std::string sensor_, record_file_;
   int64_t record_ticks_ = 0;
   std::shared_ptr<Session> session_; /* callbacks that still run have their own */
   std::vector<double> q_, v_, wrench_, efforts_;
-  std::string refusal_; /* why it could not become active */
+  std::atomic<int64_t> untaken_{0}; /* efforts that an interface did not take */
 
   rclcpp::CallbackGroup::SharedPtr reporting_; /* a listener that hangs must not stop receiving */
   rclcpp::Subscription<Bytes>::SharedPtr updates_;
