@@ -136,7 +136,10 @@ setup(
     maintainer_email="projected_control@example.com",
     license="BSD-3-Clause",
     packages=find_packages(include=[NAME, f"{NAME}.*"]),
-    package_data={NAME: ["py.typed"], f"{NAME}.native": ["cpp/*", "cpp/ros2_control/*"]},
+    package_data={
+        NAME: ["py.typed"],
+        f"{NAME}.native": ["cpp/*", "cpp/gazebo/*", "cpp/ros2_control/*"],
+    },
     data_files=[
         ("share/ament_index/resource_index/packages", [f"resource/{NAME}"]),
         (f"share/{NAME}", ["package.xml"]),
