@@ -175,6 +175,7 @@ setup(
             "ruff",
             "mypy",
             "import-linter",
+            "dartpy",
             "mujoco",
             "setuptools>=70.1",
         ],

@@ -103,6 +103,13 @@ ARGUMENTS = [
         "where that costs little, with access:=compiled.",
     ),
     DeclareLaunchArgument(
+        "solver",
+        default_value=AUTO,
+        choices=[AUTO, *gazebo_files.SOLVERS],
+        description="DART's solver for the closed loop. auto: dantzig, which is exact, or pgs for "
+        "planar arms, where dantzig fails.",
+    ),
+    DeclareLaunchArgument(
         "contact",
         default_value="",
         description="Coefficient of friction where the tip slides along line, plane or circle; "
@@ -178,6 +185,7 @@ def start(context: LaunchContext) -> list[Action]:
         yaw=float(given["yaw"]),
         factor=1.0 if through and not factor else factor,  # others have to keep up
         world=Path(given["world"]).expanduser() if given["world"] else None,
+        solver="" if given["solver"] == AUTO else given["solver"],
         measure=None if given["measure"] == AUTO else BOOLEANS[given["measure"]],
     )
     if not through:

@@ -33,6 +33,9 @@ class Joints(Protocol):
     force: Array
     measures: bool
 
+    def measure(self) -> None:
+        """The wrench is wanted from now on; before the first step."""
+
     def read(self, ecm: Any) -> bool:
         """Fill positions and velocities; False where there are none yet."""
 
@@ -58,7 +61,7 @@ class PythonJoints:
         entity: Of the model.
         ecm: Gazebo's entity-component manager.
         names: Of the joints.
-        topic: Of the sensor; empty for none.
+        topic: Of the sensor.
         say: Is told where the sensor does not answer.
     """
 
@@ -80,9 +83,11 @@ class PythonJoints:
             joint.enable_velocity_check(ecm, True)
         self.q, self.v, self.force = np.zeros((3, len(names)))
         self._sensor: ForceSensor | None = None
-        self._listen: Callable[[], ForceSensor] | None = None
-        if topic:  # listened to when it is first asked for: an unheard sensor costs Gazebo nothing
-            self._listen = lambda: ForceSensor(gazebo, topic, say)
+        self._listen = lambda: ForceSensor(gazebo, topic, say)
+
+    def measure(self) -> None:
+        """Listen to the sensor: one that nobody hears costs Gazebo nothing."""
+        self._sensor = self._listen()
 
     def read(self, ecm: Any) -> bool:
         for i, joint in enumerate(self._joints):
@@ -93,8 +98,6 @@ class PythonJoints:
         return True
 
     def wrench(self) -> Array | None:
-        if self._sensor is None and self._listen is not None:
-            self._sensor = self._listen()
         return None if self._sensor is None else self._sensor.next()
 
     def write(self, ecm: Any) -> None:
@@ -151,6 +154,9 @@ class CompiledJoints:
         self._places = [ctypes.c_void_p(a.ctypes.data) for a in (self.q, self.v, self._wrench)]
         self._commanded = ctypes.c_void_p(self.force.ctypes.data)
         self._sensor = sensor
+
+    def measure(self) -> None:
+        """The wrench is read with the rest."""
 
     def read(self, ecm: Any) -> bool:
         self._status = self._reading(self._address, *self._places)

@@ -103,6 +103,8 @@ class ArmSystem:
         self._quiet = ExitStack()
         self._open_node(bridge)
         self._measures = self._is_measured(bridge)
+        if self._measures:
+            self._joints.measure()
         self._quiet.enter_context(quiet_interpreter())
 
     def _open_joints(self, bridge: dict[str, Any], entity: int, ecm: Any) -> None:

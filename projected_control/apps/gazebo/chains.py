@@ -8,7 +8,7 @@ kind of constraint that makes sense there is one function here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -22,6 +22,9 @@ from projected_control.model.constraints.axes import perpendiculars
 from projected_control.model.constraints.poses import DIRECTIONS, directions_of
 
 Array = NDArray[np.float64]
+
+REDUNDANT = 1e-3
+"""Smallest singular value of all motions together below which one of them counts as missing."""
 
 NO_CONSTRAINT = "none"
 """Kind of the constraint of an arm that moves freely."""
@@ -50,16 +53,19 @@ class Holder:
         carriage: Joints from what carries the carriage to the carriage; none for one that stands.
         pin: Joints from the held frame to the pin; none for one that does not turn there.
         carrier: Link of the arm that carries the carriage; empty for the world.
-        slides: Whether the held point moves along what holds it, so that friction acts there.
+        redundant: Whether the weld holds the arm in a direction in which it cannot move anyway, as
+            a planar arm across its plane.
     """
 
     frame: str
     carriage: tuple[ChainJoint, ...]
     pin: tuple[ChainJoint, ...]
     carrier: str = ""
+    redundant: bool = False
 
     @property
     def slides(self) -> bool:
+        """Whether the held point moves along what holds it, so that friction acts there."""
         return bool(self.carriage)
 
 
@@ -216,7 +222,29 @@ def holder_of(settings: Any, arm: Arm) -> Holder | None:
         origin, axes = carrier.position, carrier.rotation
     held = Held(group, arm.frame(group.frame).position, origin, axes)
     carriage, pin = CHAINS[group.kind](held)
-    return Holder(group.frame, carriage, pin, group.other_frame)
+    return Holder(
+        group.frame,
+        carriage,
+        pin,
+        group.other_frame,
+        _is_redundant(arm, group, held.position, (*carriage, *pin)),
+    )
+
+
+def _is_redundant(arm: Arm, group: Any, point: Array, joints: Sequence[ChainJoint]) -> bool:
+    """Whether arm and chains together cannot give the held frame any small motion."""
+    twists = [arm.frame(group.frame).jacobian]
+    if group.other_frame:
+        other = arm.frame(group.other_frame)
+        lever, moved = point - other.position, other.jacobian.copy()
+        moved[:3] += np.cross(other.jacobian[3:].T, lever).T
+        twists[0] = twists[0] - moved
+    for joint in joints:
+        turns = joint.kind == "revolute"
+        along = np.cross(joint.axis, point - joint.point) if turns else joint.axis
+        twists.append(np.concatenate([along, turns * joint.axis])[:, None])
+    smallest = np.linalg.svd(np.hstack(twists), compute_uv=False)[-1]
+    return bool(smallest < REDUNDANT)
 
 
 def _one_constraint(settings: Any) -> Any:
