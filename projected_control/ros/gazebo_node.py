@@ -134,6 +134,7 @@ class GazeboController(ControllerNode):
         self._port: SteppedArm | None = None
         self.friction = FRICTIONLESS
         self._course: Course | None = None
+        self._idle: Array = np.zeros(0)
         self._heard: list[Any] = []
         super().__init__(kind)
         self._to_be_started = False  # the first step of the physics starts it
@@ -186,6 +187,7 @@ class GazeboController(ControllerNode):
         arm = self._require_loop().controller.model.arm
         self._writer = StateWriter(arm.joint_names)
         self._port = SteppedArm(arm.n, self._wrench_frame)
+        self._idle = np.zeros(arm.n)
 
     def _make_port(self, loop: ControlLoop) -> Port:
         if self._port is None:
@@ -211,16 +213,22 @@ class GazeboController(ControllerNode):
             q, v: Joint positions and velocities.
             wrench: As measured, if it was.
         """
-        effort = np.zeros_like(q)
-        if self._port is not None:
-            self._port.put(q, v, time, wrench)
-            if self._runner is not None and not self._runner.lost:
-                self._runner.step()
-                self._console.noticed(self._runner.report, self._runner.time)
-                effort = np.zeros_like(q) if self._runner.lost else self._port.effort
-        if self._writer is not None and self._steps % TELL_EVERY == 0:
-            now = round(1e9 * time)
-            self._clock_topic.publish(self._clock_layout.write(*divmod(now, NANOSECONDS)))
-            self._joint_states.publish(self._writer.fill(now, q, v, effort))
+        effort, runner, port = self._idle, self._runner, self._port
+        if port is not None:
+            port.put(q, v, time, wrench)
+            if runner is not None and not runner.lost:
+                runner.step()
+                self._console.noticed(runner.report, runner.time)
+                effort = self._idle if runner.lost else port.effort
+        if self._steps % TELL_EVERY == 0:
+            self._tell(time, q, v, effort)
         self._steps += 1
         return effort
+
+    def _tell(self, time: float, q: Array, v: Array, effort: Array) -> None:
+        """Time and joint states, where somebody hears them."""
+        now = round(1e9 * time)
+        if self._clock_topic.get_subscription_count():
+            self._clock_topic.publish(self._clock_layout.write(*divmod(now, NANOSECONDS)))
+        if self._writer is not None and self._joint_states.get_subscription_count():
+            self._joint_states.publish(self._writer.fill(now, q, v, effort))

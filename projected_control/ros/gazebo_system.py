@@ -208,11 +208,11 @@ class ArmSystem:
 
     def _serve(self) -> None:
         """Parameters, services, topics, diagnostics: all that waits, now and then."""
+        if monotonic() - self._spun < SPIN_SECONDS:
+            return
         from rclpy.executors import TimeoutException
         from rclpy.impl.implementation_singleton import rclpy_implementation
 
-        if monotonic() - self._spun < SPIN_SECONDS:
-            return
         for _ in range(MOST_CALLBACKS):
             try:
                 task, _, _ = self._executor.wait_for_ready_callbacks(timeout_sec=0.0)

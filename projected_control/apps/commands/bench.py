@@ -21,6 +21,8 @@ examples:
       how many times real time a closed loop in process runs
   projected-control bench faults --repeats 3
       kills processes of the demonstration and times what follows
+  projected-control bench gazebo
+      how many times real time Gazebo runs with our controllers in its physics step
 
 exit status: 1 where a documented bound was missed; --bound sets another one
 """

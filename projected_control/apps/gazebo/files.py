@@ -82,7 +82,7 @@ class WorldOptions:
             Python reads them, and awaits the sensor's message.
         solver: Of DART: pgs or dantzig; empty for the one that suits the arm (see `solver_for`).
         measure: Whether λ is measured where no law needs it, too; None for where that costs little.
-        bare: Without our controller: the same physics with nobody in it, to compare with.
+        bare: Without our controller: the same physics with nobody but a stopwatch in it.
     """
 
     yaw: float = 0.0
@@ -191,18 +191,17 @@ def write_files(
     files, start = _files(folder), start_in(settings)
     files.parameters.write_text(_parameter_file(controller.values()), encoding="utf-8")
     access = "" if options.access is None else str(options.access)
-    systems = []
-    if not options.bare:
-        if access:
-            systems.append(plugin(access, "projected_control::ArmAccess"))
-        systems.append(
-            plugin(
-                "gz-sim-python-system-loader-system",
-                "gz::sim::systems::PythonSystemLoader",
-                module_name="projected_control.ros.gazebo_system",
-                settings=str(files.bridge),
-            )
+    module = "gazebo_stopwatch" if options.bare else "gazebo_system"
+    systems = [
+        plugin(
+            "gz-sim-python-system-loader-system",
+            "gz::sim::systems::PythonSystemLoader",
+            module_name=f"projected_control.ros.{module}",
+            settings=str(files.bridge),
         )
+    ]
+    if access and not options.bare:
+        systems.insert(0, plugin(access, "projected_control::ArmAccess"))
     model = _write_scene(files, controller, start, options, systems)
     own = start.settings
     bridge = {
