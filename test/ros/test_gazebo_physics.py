@@ -152,7 +152,7 @@ def test_friction_at_the_contact(tmp_path):
 
 @pytest.mark.long
 def test_a_sensor_that_is_noisy_or_late(tmp_path):
-    """Motion control takes no notice of it, so that the true force is the same in all three runs."""
+    """Motion control takes no notice of it: the true force is the same in all three runs."""
     clean, noisy, late = (
         np.array(run(tmp_path / name, "auto", "motion", **own)["course"]["lambda"])[:, 0]
         for name, own in (
