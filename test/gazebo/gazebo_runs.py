@@ -44,7 +44,7 @@ def write(folder, choice, friction=False, own=None, **more):
         case.node,
         controller,
         settings,
-        gazebo_files.WorldOptions(**more),
+        gazebo_files.WorldOptions(**{"measure": True, **more}),
         summary=folder / "summary.json",
     )
 

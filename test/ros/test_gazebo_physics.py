@@ -162,4 +162,5 @@ def test_a_sensor_that_is_noisy_or_late(tmp_path):
         )
     )
     assert np.std(noisy - clean) == pytest.approx(0.2, rel=0.3)
-    np.testing.assert_array_equal(late[2:], clean[1:-1])  # a row is kept every ten steps
+    # A row is kept every ten steps; meanwhile the tip turns, and with it the axes of the wrench.
+    np.testing.assert_allclose(late[2:], clean[1:-1], atol=1e-6)
