@@ -36,10 +36,13 @@ from launch_ros.parameter_descriptions import ParameterValue
 
 import projected_control
 from projected_control.apps.gazebo import files as gazebo_files
+from projected_control.apps.gazebo import ros2_control as behind
+from projected_control.apps.gazebo.model import SENSOR_TOPIC
 from projected_control.apps.launch import choices, loop_choice, parts
 from projected_control.apps.launch.choices import BOOLEANS, Choice
 from projected_control.errors import ProjectedControlError
 from projected_control.native.gazebo_build import gazebo_library
+from projected_control.native.plugin_build import ros_prefixes
 from projected_control.resources import share_file
 from projected_control.ros.gazebo_modules import find_gazebo
 from projected_control.ros.gazebo_outcome import read_outcome, was_loaded
@@ -281,18 +284,25 @@ def through_ros2_control(
     """The controller reaches Gazebo as it reaches a real arm."""
     settings = {**chosen.values(), **(DRAWN if BOOLEANS[given["rviz"]] else {})}
     text = share_file("config", choices.CONTROLLERS_FILE).read_text(encoding="utf-8")
-    loop = loop_choice.choose_loop(given["loop"], chosen, controller, None)
+    senses = build.build_loop(chosen.case.node, controller).needs_wrench
+    loop = choose_loop(given["loop"], chosen, controller, senses)
     controllers = choices.controllers_file(
         chosen.motors,
-        gazebo_files.SENSOR,
+        behind.SENSOR,
         controller.constraint.frame,
         text,
         controller.rate,
         chosen.joints,
-        sensed=build.build_loop(chosen.case.node, controller).needs_wrench,
+        sensed=senses,
     )
-    written = gazebo_files.write_ros2_control_files(
-        folder, controller, settings, controllers, chosen.motors, options
+    written = behind.write_ros2_control_files(
+        folder,
+        controller,
+        settings,
+        controllers,
+        chosen.motors,
+        options,
+        sensed=loop.plugin and senses,
     )
     effort = loop_choice.CONTROLLER
     if not loop.plugin:
@@ -325,9 +335,9 @@ def through_ros2_control(
             executable="parameter_bridge",
             arguments=[
                 "/clock@rosgraph_msgs/msg/Clock[gz.msgs.Clock",
-                f"{gazebo_files.SENSOR_TOPIC}@geometry_msgs/msg/WrenchStamped[gz.msgs.Wrench",
+                f"{SENSOR_TOPIC}@geometry_msgs/msg/WrenchStamped[gz.msgs.Wrench",
             ],
-            remappings=[(gazebo_files.SENSOR_TOPIC, "/wrench")],
+            remappings=[(SENSOR_TOPIC, "/wrench")],
             on_exit=lambda event, context: parts.end_with(
                 context, "ros_gz_bridge", event.returncode
             ),
@@ -337,6 +347,23 @@ def through_ros2_control(
         parts.after(first, [second], "the joint state broadcaster"),
         parts.after(second, [ours], effort),
     ]
+
+
+def choose_loop(
+    asked: str, chosen: Choice, controller: ControllerSettings, senses: bool
+) -> loop_choice.LoopChoice:
+    """Where the ticks are made; in Gazebo's own process the force must get there, too."""
+    loop = loop_choice.choose_loop(asked, chosen, controller, None)
+    if not (loop.plugin and senses) or behind.hands_force_on(ros_prefixes()):
+        return loop
+    reason = (
+        "the gz_ros2_control that is installed hands no force-torque sensor on to controllers, and "
+        f"controller:={chosen.case.name} measures the force; force.source model or momentum does "
+        "without"
+    )
+    if asked == loop_choice.PLUGIN:
+        raise ProjectedControlError(f"loop:=plugin cannot be: {reason}; loop:=topics can")
+    return loop_choice.LoopChoice(False, f"the loop runs in the node (loop:=topics): {reason}")
 
 
 def state_publisher(urdf: str) -> Node:

@@ -12,6 +12,7 @@ import yaml
 from sdf_tree import Tree
 
 from projected_control.apps.gazebo import files as gazebo_files
+from projected_control.apps.gazebo import ros2_control as behind
 from projected_control.apps.gazebo.chains import CHAINS, REASONS
 from projected_control.apps.gazebo.files import WorldOptions, start_in
 from projected_control.apps.gazebo.folding import fold_start
@@ -331,6 +332,43 @@ def test_a_folded_description_counts_from_the_start():
     np.testing.assert_allclose(there.position, here.position, atol=1e-12)
     np.testing.assert_allclose(there.rotation, here.rotation, atol=1e-12)
     np.testing.assert_allclose(folded.limits.lower + start, arm.limits.lower, atol=1e-12)
+
+
+def test_behind_ros2_control_joints_count_from_the_start_and_the_sensor_is_named(tmp_path):
+    """The same model; the description for ros2_control stands where the model does."""
+    settings, node = settings_of("7 plane, tool turned")
+    controller = checked(node, own_values(node, settings))
+    text = choices.share_file("config", choices.CONTROLLERS_FILE).read_text()
+    motors = settings["joints"]
+    controllers = choices.controllers_file(motors, behind.SENSOR, "tool", text, sensed=True)
+    files = behind.write_ros2_control_files(
+        tmp_path, controller, settings, controllers, motors, sensed=True
+    )
+    start = start_in(settings)
+    more = read_parameter_file(files.parameters)
+    assert more["joint_offsets"] == start.q.tolist()
+    assert more["constraint.wrench_frame"] == "tool"
+    folded = Arm.from_urdf(files.description.read_text(), joints=motors)
+    here, there = start.arm.frame("flange"), folded.frame("flange")
+    np.testing.assert_allclose(there.position, here.position, atol=1e-9)
+    block = ElementTree.parse(files.description).getroot().find("ros2_control")
+    assert block.findtext("hardware/plugin") == behind.HARDWARE
+    assert block.find("sensor").get("name") == behind.SENSOR == "tip_sensor"
+    plugins = [p.get("filename") for p in ElementTree.parse(files.model).iter("plugin")]
+    assert plugins == ["gz-sim-detachable-joint-system", "gz_ros2_control-system"]
+    with pytest.raises(InvalidValue, match="or use bridge:=lockstep"):
+        behind.write_ros2_control_files(
+            tmp_path, controller, {**settings, "sensor.noise": 0.1}, controllers, motors
+        )
+
+
+def test_a_gz_ros2_control_that_hands_no_force_on_is_noticed(tmp_path):
+    (tmp_path / "lib").mkdir()
+    library = tmp_path / "lib" / behind.LIBRARIES[0]
+    library.write_bytes(b"gz_sim_components.Imu")
+    assert not behind.hands_force_on([tmp_path, tmp_path / "nowhere"])
+    library.write_bytes(b"gz_sim_components.ForceTorque")
+    assert behind.hands_force_on([tmp_path])
 
 
 # Refusals

@@ -14,7 +14,6 @@ import yaml
 from numpy.typing import NDArray
 
 from projected_control.apps.gazebo.chains import Holder, holder_of
-from projected_control.apps.gazebo.folding import fold_start
 from projected_control.apps.gazebo.model import (
     SENSOR_JOINT,
     SENSOR_TOPIC,
@@ -24,7 +23,6 @@ from projected_control.apps.gazebo.model import (
     plugin,
 )
 from projected_control.apps.gazebo.visuals import read_visuals
-from projected_control.apps.launch.hardware_block import with_hardware
 from projected_control.errors import InvalidValue
 from projected_control.model.arm import Arm
 from projected_control.resources import share_file
@@ -39,12 +37,8 @@ from projected_control.simulation.friction import JointFriction
 
 Array = NDArray[np.float64]
 
-GAZEBO_SYSTEM = "gz_ros2_control/GazeboSimSystem"
 PGS, DANTZIG = SOLVERS = ("pgs", "dantzig")
 """DART's solvers, as SDF names them."""
-
-SENSOR = "tip_sensor"
-"""Name of the force-torque sensor, in Gazebo and for ros2_control."""
 
 
 class GazeboFiles(NamedTuple):
@@ -188,8 +182,8 @@ def write_files(
         options: The scene.
         summary: File for the numbers of the run, written when the world ends; none if not given.
     """
-    files, start = _files(folder), start_in(settings)
-    files.parameters.write_text(_parameter_file(controller.values()), encoding="utf-8")
+    files, start = files_in(folder), start_in(settings)
+    files.parameters.write_text(parameter_file(controller.values()), encoding="utf-8")
     access = "" if options.access is None else str(options.access)
     module = "gazebo_stopwatch" if options.bare else "gazebo_system"
     systems = [
@@ -202,7 +196,7 @@ def write_files(
     ]
     if access and not options.bare:
         systems.insert(0, plugin(access, "projected_control::ArmAccess"))
-    model = _write_scene(files, controller, start, options, systems)
+    model = write_scene(files, controller, start, options, systems)
     own = start.settings
     bridge = {
         "node": node,
@@ -214,7 +208,7 @@ def write_files(
         "sensor_noise": own.sensor.noise,
         "sensor_delay": own.sensor.delay,
         "measure": options.measure,
-        "wrench_frame": _wrench_frame(controller, start),
+        "wrench_frame": wrench_frame(controller, start),
         "weld": "" if start.holder is None else WELD_TOPIC,
         "friction": _friction(start.friction),
         "contact": {
@@ -229,62 +223,6 @@ def write_files(
     return files
 
 
-def write_ros2_control_files(
-    folder: Path,
-    controller: ControllerSettings,
-    settings: Mapping[str, Any],
-    controllers: str,
-    motors: Sequence[str],
-    options: WorldOptions = PLAIN,
-) -> GazeboFiles:
-    """Write what ``gz sim`` needs for an arm behind gz_ros2_control, as a real one.
-
-    The parameters are then those for ``hardware.launch.py hardware:=running``.
-
-    Args:
-        folder: Where to, an absolute path.
-        controller: Settings of the controller, complete.
-        settings: Settings of the arm and its start, as in the files in config/.
-        controllers: Parameter file of the controller manager, as text.
-        motors: Joints with a motor.
-        options: The scene.
-    """
-    files, start = _files(folder), start_in(settings)
-    own = start.settings
-    if own.friction.contact or own.sensor.noise or own.sensor.delay:
-        raise InvalidValue(
-            "friction at the contact, and noise and delay of the sensor, are made by our system in "
-            "Gazebo, which bridge:=ros2_control goes without: leave friction.contact, sensor.noise "
-            "and sensor.delay out, or use bridge:=lockstep"
-        )
-    content = yaml.safe_load(controllers)
-    content["controller_manager"]["ros__parameters"]["use_sim_time"] = True
-    files.controllers.write_text(yaml.safe_dump(content), encoding="utf-8")
-    more: dict[str, Any] = {"joint_offsets": start.q.tolist()}  # Gazebo counts from the start
-    if start.holder is not None:
-        frame = _wrench_frame(controller, start)
-        more |= {"ros2_control.wrench": "wrench", "constraint.wrench_frame": frame}
-    files.parameters.write_text(_parameter_file({**settings, **more}), encoding="utf-8")
-    system = plugin(
-        "gz_ros2_control-system",
-        "gz_ros2_control::GazeboSimROS2ControlPlugin",
-        parameters=str(files.controllers),
-    )
-    _write_scene(files, controller, start, options, [system])
-    sensor = SENSOR if start.holder is not None else ""
-    rest = dict.fromkeys(start.arm.joint_names, 0.0)
-    urdf = with_hardware(
-        fold_start(start.arm.urdf, start.positions),
-        GAZEBO_SYSTEM,
-        rest,
-        motors,
-        sensor,
-        more.get("constraint.wrench_frame", ""),
-    )
-    files.description.write_text(urdf, encoding="utf-8")
-    return files
-
-
 def solver_for(holder: Holder | None) -> str:
     """The solver of DART that suits what holds an arm.
 
@@ -296,12 +234,13 @@ def solver_for(holder: Holder | None) -> str:
     return PGS if holder is not None and holder.redundant else DANTZIG
 
 
-def _files(folder: Path) -> GazeboFiles:
+def files_in(folder: Path) -> GazeboFiles:
+    """Where the files of a folder are to be written."""
     names = ("world.sdf", "arm.sdf", "bridge.json", "controller.yaml", "controllers.yaml")
     return GazeboFiles(*(folder / name for name in (*names, "arm.urdf", "outcome.txt")))
 
 
-def _wrench_frame(controller: ControllerSettings, start: Start) -> str:
+def wrench_frame(controller: ControllerSettings, start: Start) -> str:
     """In whose axes the force is measured."""
     return controller.constraint.wrench_frame or (start.holder.frame if start.holder else "")
 
@@ -311,11 +250,12 @@ def _friction(friction: JointFriction) -> dict[str, Any]:
     return {name: np.asarray(getattr(friction, name)).tolist() for name in ("coulomb", "viscous")}
 
 
-def _parameter_file(settings: Mapping[str, Any]) -> str:
+def parameter_file(settings: Mapping[str, Any]) -> str:
+    """Parameters of a node, as text."""
     return str(yaml.safe_dump({"/**": {"ros__parameters": dict(settings)}}))
 
 
-def _write_scene(
+def write_scene(
     files: GazeboFiles,
     controller: ControllerSettings,
     start: Start,
@@ -328,7 +268,7 @@ def _write_scene(
         start.q,
         start.holder,
         friction=start.friction,
-        wrench_frame=_wrench_frame(controller, start),
+        wrench_frame=wrench_frame(controller, start),
         yaw=options.yaw,
         visuals=read_visuals(start.arm),
         plugins=systems,
