@@ -139,7 +139,7 @@ setup(
     package_data={
         NAME: ["py.typed"],
         f"{NAME}.apps.view": ["page/*"],
-        f"{NAME}.native": ["cpp/*", "cpp/ros2_control/*"],
+        f"{NAME}.native": ["cpp/*", "cpp/gazebo/*", "cpp/ros2_control/*"],
     },
     data_files=[
         ("share/ament_index/resource_index/packages", [f"resource/{NAME}"]),
@@ -181,6 +181,7 @@ setup(
             "ruff",
             "mypy",
             "import-linter",
+            "dartpy",
             "mcap-ros2-support",
             "mujoco",
             "selenium",  # drives a browser through the live page, where there is one

@@ -1,6 +1,8 @@
-"""A controller on an arm in Gazebo.
+"""A controller on an arm in Gazebo: any arm, on a line, a plane, a circle, at a point or a hinge.
 
 ros2 launch projected_control gazebo.launch.py controller:=force
+ros2 launch projected_control gazebo.launch.py task:=wipe
+ros2 launch projected_control gazebo.launch.py controller:=force arm:=seven_joints contact:=0.3
 ros2 launch projected_control gazebo.launch.py gui:=true factor:=1
 ros2 launch projected_control gazebo.launch.py --show-args
 """
@@ -20,6 +22,7 @@ from launch.actions import (
     DeclareLaunchArgument,
     ExecuteProcess,
     IncludeLaunchDescription,
+    LogInfo,
     OpaqueFunction,
     TimerAction,
 )
@@ -32,14 +35,19 @@ from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 
 import projected_control
-from projected_control.apps.launch import choices, gazebo_world, parts
+from projected_control.apps.gazebo import files as gazebo_files
+from projected_control.apps.gazebo import ros2_control as behind
+from projected_control.apps.gazebo.model import SENSOR_TOPIC
+from projected_control.apps.launch import choices, loop_choice, parts
 from projected_control.apps.launch.choices import BOOLEANS, Choice
 from projected_control.errors import ProjectedControlError
+from projected_control.native.gazebo_build import gazebo_library
+from projected_control.native.plugin_build import ros_prefixes
 from projected_control.resources import share_file
 from projected_control.ros.gazebo_modules import find_gazebo
 from projected_control.ros.gazebo_outcome import read_outcome, was_loaded
 from projected_control.settings import build
-from projected_control.settings.nodes import ControllerSettings
+from projected_control.settings.nodes import ARM, ControllerSettings
 
 POINT_MASSES = ("slider_crank.urdf.xacro",)
 """Descriptions whose links have no inertia unless told otherwise; Gazebo wants some."""
@@ -47,17 +55,80 @@ POINT_MASSES = ("slider_crank.urdf.xacro",)
 LOADING_SECONDS = 60.0
 """Within which Gazebo has loaded our controller, also on a busy computer [s]."""
 
+AUTO, COMPILED, PYTHON = "auto", "compiled", "python"
+"""What ``access:=`` takes."""
+
+OWN = {
+    "contact": "friction.contact",
+    "sensor_noise": "sensor.noise",
+    "sensor_delay": "sensor.delay",
+}
+"""Arguments about the arm in Gazebo, and the settings of the simulated arm that they stand for."""
+
+ENGINE = "auto"
+"""Ticks inside the physics step are made by the exported library where it can be had."""
+
 DRAWN = {"markers_rate": 20.0}
 """Settings of a controller that RViz looks at."""
 
 ARGUMENTS = [
     *parts.arguments("force", "paper"),
+    parts.task(),
     DeclareLaunchArgument(
         "bridge",
         default_value="lockstep",
         choices=["lockstep", "ros2_control"],
         description="lockstep: the controller inside the physics step. ros2_control: through "
         "gz_ros2_control and ros_gz_bridge, exactly as on a real arm.",
+    ),
+    DeclareLaunchArgument(
+        "loop",
+        default_value=loop_choice.AUTO,
+        choices=list(loop_choice.LOOPS),
+        description="With bridge:=ros2_control, where the ticks are made. plugin: in the physics "
+        "step, by projected_control/ProjectedController. topics: in our node. auto: plugin where "
+        "it is installed and can do it, else topics.",
+    ),
+    DeclareLaunchArgument(
+        "access",
+        default_value=AUTO,
+        choices=[AUTO, COMPILED, PYTHON],
+        description="With bridge:=lockstep, who reads the physics' numbers. compiled: a small "
+        "library, built once where Gazebo's development files are, with the force of the same "
+        "step. python: Gazebo's Python modules, and the sensor's message. auto: compiled where it "
+        "can be built, else python.",
+    ),
+    DeclareLaunchArgument(
+        "measure",
+        default_value=AUTO,
+        choices=[AUTO, *BOOLEANS],
+        description="Whether the constraint force is measured where no law needs it, too. auto: "
+        "where that costs little, with access:=compiled.",
+    ),
+    DeclareLaunchArgument(
+        "solver",
+        default_value=AUTO,
+        choices=[AUTO, *gazebo_files.SOLVERS],
+        description="DART's solver for the closed loop. auto: dantzig, which is exact, or pgs for "
+        "planar arms, where dantzig fails.",
+    ),
+    DeclareLaunchArgument(
+        "contact",
+        default_value="",
+        description="Coefficient of friction where the tip slides along line, plane or circle; "
+        "empty for what the arm's file says (friction.contact).",
+    ),
+    DeclareLaunchArgument(
+        "sensor_noise",
+        default_value="",
+        description="Standard deviation of the measured force and moment, in N and N·m; empty for "
+        "what the arm's file says (sensor.noise).",
+    ),
+    DeclareLaunchArgument(
+        "sensor_delay",
+        default_value="",
+        description="Steps by which the measured force is late, on top of the one that sampling "
+        "brings; empty for what the arm's file says (sensor.delay).",
     ),
     DeclareLaunchArgument(
         "gui", default_value="false", choices=list(BOOLEANS), description="Show Gazebo's window."
@@ -103,11 +174,7 @@ def start(context: LaunchContext) -> list[Action]:
     given = context.launch_configurations
     through = given["bridge"] == "ros2_control"
     require_gazebo(through)
-    chosen = choices.choose(given)
-    arm = chosen.layers.arm()
-    if arm.robot_description_file in POINT_MASSES and not arm.robot_description_arguments:
-        rods = {"robot_description_arguments": ["inertia:=rod"]}
-        chosen = replace(chosen, layers=chosen.layers.on_top(rods, "launch file"))
+    chosen = choose(given)
     summary = choices.summary_file(given["summary"])
     controller = chosen.settings(chosen.case.node, DRAWN if BOOLEANS[given["rviz"]] else {})
     said = parts.checks(context, chosen, controller)
@@ -117,18 +184,54 @@ def start(context: LaunchContext) -> list[Action]:
             f"it runs: ros2 service call /{chosen.case.node}/summary std_srvs/srv/Trigger"
         )
     factor = choices.number(given, "factor")
-    setting = gazebo_world.WorldOptions(
+    options = gazebo_files.WorldOptions(
         yaw=float(given["yaw"]),
-        friction=bool(chosen.friction),
         factor=1.0 if through and not factor else factor,  # others have to keep up
         world=Path(given["world"]).expanduser() if given["world"] else None,
+        solver="" if given["solver"] == AUTO else given["solver"],
+        measure=None if given["measure"] == AUTO else BOOLEANS[given["measure"]],
     )
+    if not through:
+        access, why_not = library(given["access"])
+        options = replace(options, access=access)
+        said += [LogInfo(msg=why_not)] if why_not else []
+    arm = chosen.settings(ARM, {})
+    said += [LogInfo(msg=f"WARNING: {line}") for line in gazebo_files.left_out(arm)]
     folder = temporary_folder(context)
     make = through_ros2_control if through else in_the_physics_step
-    actions = make(given, chosen, controller, folder, setting, summary)
+    actions = make(given, chosen, controller, folder, options, summary)
     if BOOLEANS[given["rviz"]]:
         actions.append(rviz(chosen.case.node))
     return [*said, *actions]
+
+
+def choose(given: dict[str, str]) -> Choice:
+    """Controller and arm, with what this launch file's own arguments say of the arm on top."""
+    chosen = choices.choose(given)
+    own: dict[str, object] = dict(chosen.friction)
+    for argument, name in OWN.items():
+        if given[argument]:
+            own[name] = choices.number(given, argument)
+    if "sensor.delay" in own:
+        own["sensor.delay"] = choices.whole(given, "sensor_delay")
+    arm = chosen.layers.arm()
+    if arm.robot_description_file in POINT_MASSES and not arm.robot_description_arguments:
+        own["robot_description_arguments"] = ["inertia:=rod"]
+    if given["bridge"] == "lockstep" and not chosen.settings(chosen.case.node, {}).engine:
+        own["engine"] = ENGINE
+    return replace(chosen, layers=chosen.layers.on_top(own, "launch file and its arguments"))
+
+
+def library(asked: str) -> tuple[Path | None, str]:
+    """The compiled library for ``access:=``, and why there is none where it would be welcome."""
+    if asked == PYTHON:
+        return None, ""
+    try:
+        return gazebo_library(), ""
+    except ProjectedControlError as error:
+        if asked == COMPILED:
+            raise ProjectedControlError(f"access:=compiled cannot be: {error}") from None
+        return None, f"Python reads the arm in Gazebo (access:=python), which is slower: {error}"
 
 
 def temporary_folder(context: LaunchContext) -> Path:
@@ -145,12 +248,12 @@ def in_the_physics_step(
     chosen: Choice,
     controller: ControllerSettings,
     folder: Path,
-    setting: gazebo_world.WorldOptions,
+    options: gazebo_files.WorldOptions,
     summary: Path | None,
 ) -> list[Action]:
     """The controller is a part of Gazebo."""
-    written = gazebo_world.write_files(
-        folder, chosen.case.node, controller, chosen.values(), setting, summary=summary
+    written = gazebo_files.write_files(
+        folder, chosen.case.node, controller, chosen.values(), options, summary=summary
     )
     outcome = written.outcome
 
@@ -175,25 +278,45 @@ def through_ros2_control(
     chosen: Choice,
     controller: ControllerSettings,
     folder: Path,
-    setting: gazebo_world.WorldOptions,
+    options: gazebo_files.WorldOptions,
     summary: Path | None,
 ) -> list[Action]:
     """The controller reaches Gazebo as it reaches a real arm."""
     settings = {**chosen.values(), **(DRAWN if BOOLEANS[given["rviz"]] else {})}
     text = share_file("config", choices.CONTROLLERS_FILE).read_text(encoding="utf-8")
-    controllers = choices.controllers_file(chosen.motors, "", "tip", text, controller.rate)
-    written = gazebo_world.write_ros2_control_files(
-        folder, controller, settings, controllers, chosen.passive, setting
+    senses = build.build_loop(chosen.case.node, controller).needs_wrench
+    loop = choose_loop(given["loop"], chosen, controller, senses)
+    controllers = choices.controllers_file(
+        chosen.motors,
+        behind.SENSOR,
+        controller.constraint.frame,
+        text,
+        controller.rate,
+        chosen.joints,
+        sensed=senses,
     )
-    effort = choices.first_installed(choices.EFFORT_CONTROLLERS, get_package_prefix)
+    written = behind.write_ros2_control_files(
+        folder,
+        controller,
+        settings,
+        controllers,
+        chosen.motors,
+        options,
+        sensed=loop.plugin and senses,
+    )
+    effort = loop_choice.CONTROLLER
+    if not loop.plugin:
+        effort = choices.first_installed(choices.EFFORT_CONTROLLERS, get_package_prefix)
     first = parts.spawner(["joint_state_broadcaster"], written.controllers)
     second = parts.spawner([effort], written.controllers, "--inactive")
     ours = IncludeLaunchDescription(
         PythonLaunchDescriptionSource(str(share_file("launch", "hardware.launch.py"))),
         launch_arguments={
             "hardware": "running",
+            "loop": loop_choice.PLUGIN if loop.plugin else loop_choice.TOPICS,
             "arm": str(written.parameters),
             "controller": given["controller"],
+            "task": given["task"],
             "preset": given["preset"],
             "rate": str(controller.rate),
             "friction": "false",
@@ -205,15 +328,16 @@ def through_ros2_control(
         return parts.end_with(context, "Gazebo", event.returncode)
 
     return [
-        state_publisher(written.model.read_text(encoding="utf-8")),
+        *([LogInfo(msg=loop.said)] if loop.said else []),
+        state_publisher(written.description.read_text(encoding="utf-8")),
         Node(
             package="ros_gz_bridge",
             executable="parameter_bridge",
             arguments=[
                 "/clock@rosgraph_msgs/msg/Clock[gz.msgs.Clock",
-                f"{gazebo_world.SENSOR_TOPIC}@geometry_msgs/msg/WrenchStamped[gz.msgs.Wrench",
+                f"{SENSOR_TOPIC}@geometry_msgs/msg/WrenchStamped[gz.msgs.Wrench",
             ],
-            remappings=[(gazebo_world.SENSOR_TOPIC, "/wrench")],
+            remappings=[(SENSOR_TOPIC, "/wrench")],
             on_exit=lambda event, context: parts.end_with(
                 context, "ros_gz_bridge", event.returncode
             ),
@@ -223,6 +347,23 @@ def through_ros2_control(
         parts.after(first, [second], "the joint state broadcaster"),
         parts.after(second, [ours], effort),
     ]
+
+
+def choose_loop(
+    asked: str, chosen: Choice, controller: ControllerSettings, senses: bool
+) -> loop_choice.LoopChoice:
+    """Where the ticks are made; in Gazebo's own process the force must get there, too."""
+    loop = loop_choice.choose_loop(asked, chosen, controller, None)
+    if not (loop.plugin and senses) or behind.hands_force_on(ros_prefixes()):
+        return loop
+    reason = (
+        "the gz_ros2_control that is installed hands no force-torque sensor on to controllers, and "
+        f"controller:={chosen.case.name} measures the force; force.source model or momentum does "
+        "without"
+    )
+    if asked == loop_choice.PLUGIN:
+        raise ProjectedControlError(f"loop:=plugin cannot be: {reason}; loop:=topics can")
+    return loop_choice.LoopChoice(False, f"the loop runs in the node (loop:=topics): {reason}")
 
 
 def state_publisher(urdf: str) -> Node:

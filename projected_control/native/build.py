@@ -68,7 +68,7 @@ def kernels_folder(say: Callable[[str], None] | None = None) -> Path:
     def make(folder: Path) -> None:
         export_into(folder)
 
-    return _made(target, make, "the kernels are exported once, which takes a minute", say)
+    return made(target, make, "the kernels are exported once, which takes a minute", say)
 
 
 def export_into(folder: Path) -> None:
@@ -121,7 +121,7 @@ def loop_folder(say: Callable[[str], None] | None = None) -> Path:
             shutil.copy(path, folder / path.name)
         _build_loop(folder, library, includes)
 
-    return _made(target, make, "the native loop is built once, which takes a minute", say)
+    return made(target, make, "the native loop is built once, which takes a minute", say)
 
 
 def _build_loop(folder: Path, pinocchio: Path, includes: list[Path]) -> None:
@@ -169,7 +169,7 @@ def include_folders() -> list[Path]:
     return list(dict.fromkeys(found))
 
 
-def _made(
+def made(
     target: Path, make: Callable[[Path], None], what: str, say: Callable[[str], None] | None
 ) -> Path:
     """The folder, made by `make` where it is not there yet."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 
-from projected_control.control.force_source import ForceSource
+from projected_control.control.force_source import WORLD, ForceSource
 from projected_control.control.loop import ControlLoop, Tick
 from projected_control.ports.port import Port
 from projected_control.ports.runner import Runner
@@ -59,14 +59,15 @@ class Course:
         self._before = np.zeros(self._model.n)
         self._ticks = self._compared = 0
         self._squares = np.zeros(2)  # of λ as the model has it, and of what the sensor differs by
-        self._residual = 0.0
+        self._residual = 0.0  # the largest square
         self._began, self._time = monotonic(), 0.0
         # Written to at once, so that the memory of a run does not grow with its course.
         self._table = np.full((MOST_ROWS, 1 + self._model.k + self._model.m), np.nan)
         self._rows, self._every = 0, TELL_EVERY
 
     def ticked(self, tick: Tick) -> None:
-        self._residual = max(self._residual, float(np.linalg.norm(self._model.residual)))
+        residual = self._model.residual
+        self._residual = max(self._residual, float(residual @ residual))
         self._time = tick.state.stamp
         if self._ticks % self._every == 0:
             self._compare(tick)
@@ -100,7 +101,7 @@ class Course:
         force, difference = np.sqrt(self._squares / max(self._compared, 1))
         compared = self._compared > 0
         return {
-            "residual_max": self._residual,
+            "residual_max": float(np.sqrt(self._residual)),
             "lambda_model_rms": float(force) if compared else None,
             "lambda_difference_rms": float(difference) if compared else None,
             "real_time_factor": self._time / max(monotonic() - self._began, 1e-9),
@@ -122,15 +123,18 @@ class GazeboController(ControllerNode):
 
     Args:
         kind: Kind of the controller.
+        wrench_frame: In whose axes the force is measured; empty for the world's.
 
     Attributes:
         friction: Friction of the joints in Gazebo, of which the control law knows nothing.
     """
 
-    def __init__(self, kind: str) -> None:
+    def __init__(self, kind: str, wrench_frame: str = "") -> None:
+        self._wrench_frame = wrench_frame or WORLD
         self._port: SteppedArm | None = None
         self.friction = FRICTIONLESS
         self._course: Course | None = None
+        self._idle: Array = np.zeros(0)
         self._heard: list[Any] = []
         super().__init__(kind)
         self._to_be_started = False  # the first step of the physics starts it
@@ -157,9 +161,9 @@ class GazeboController(ControllerNode):
                 subscription.callback(taken[0])
 
     @property
-    def needs_wrench(self) -> bool:
-        """Whether there is a constraint whose force is worth measuring."""
-        return self._loop is not None and self._loop.controller.model.constraint is not None
+    def loop(self) -> ControlLoop | None:
+        """What answers; None while it is not configured."""
+        return self._loop
 
     @property
     def lives_on_wrench(self) -> bool:
@@ -182,7 +186,8 @@ class GazeboController(ControllerNode):
         super().configure()
         arm = self.require_loop().controller.model.arm
         self._writer = StateWriter(arm.joint_names)
-        self._port = SteppedArm(arm.n, self.settings.constraint.frame)
+        self._port = SteppedArm(arm.n, self._wrench_frame)
+        self._idle = np.zeros(arm.n)
 
     def _make_port(self, loop: ControlLoop) -> Port:
         if self._port is None:
@@ -208,16 +213,22 @@ class GazeboController(ControllerNode):
             q, v: Joint positions and velocities.
             wrench: As measured, if it was.
         """
-        effort = np.zeros_like(q)
-        if self._port is not None:
-            self._port.put(q, v, time, wrench)
-            if self._runner is not None and not self._runner.lost:
-                self._runner.step()
-                self._console.noticed(self._runner.report, self._runner.time)
-                effort = np.zeros_like(q) if self._runner.lost else self._port.effort
-        if self._writer is not None and self._steps % TELL_EVERY == 0:
-            now = round(1e9 * time)
-            self._clock_topic.publish(self._clock_layout.write(*divmod(now, NANOSECONDS)))
-            self._joint_states.publish(self._writer.fill(now, q, v, effort))
+        effort, runner, port = self._idle, self._runner, self._port
+        if port is not None:
+            port.put(q, v, time, wrench)
+            if runner is not None and not runner.lost:
+                runner.step()
+                self._console.noticed(runner.report, runner.time)
+                effort = self._idle if runner.lost else port.effort
+        if self._steps % TELL_EVERY == 0:
+            self._tell(time, q, v, effort)
         self._steps += 1
         return effort
+
+    def _tell(self, time: float, q: Array, v: Array, effort: Array) -> None:
+        """Time and joint states, where somebody hears them."""
+        now = round(1e9 * time)
+        if self._clock_topic.get_subscription_count():
+            self._clock_topic.publish(self._clock_layout.write(*divmod(now, NANOSECONDS)))
+        if self._writer is not None and self._joint_states.get_subscription_count():
+            self._joint_states.publish(self._writer.fill(now, q, v, effort))

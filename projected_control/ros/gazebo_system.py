@@ -1,6 +1,6 @@
 """Our controller inside Gazebo's physics step: a Python system, in lockstep with the simulation.
 
-Gazebo loads this module by name (see urdf/gazebo.xacro) and calls `get_system`. Before each step
+Gazebo loads this module by name (see apps/gazebo/files.py) and calls `get_system`. Before each step
 the joints are read, one tick of the controller is made, and its efforts are applied; nothing
 depends on how fast the computer is. Parameters, services and diagnostics are served between steps.
 """
@@ -21,12 +21,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projected_control.errors import ProjectedControlError
+from projected_control.ros.gazebo_contact import ContactFriction
+from projected_control.ros.gazebo_joints import CompiledJoints, Joints, PythonJoints
 from projected_control.ros.gazebo_modules import find_gazebo
 from projected_control.ros.gazebo_outcome import RUNNING, write_outcome
-from projected_control.ros.gazebo_sensor import ForceSensor
 from projected_control.ros.gazebo_weld import Weld
 from projected_control.ros.realtime import quiet_interpreter
 from projected_control.simulation.friction import JointFriction
+from projected_control.simulation.sensors import ForceSensor
 
 Array = NDArray[np.float64]
 
@@ -90,21 +92,48 @@ class ArmSystem:
         write_outcome(self.outcome, RUNNING)
         self._gazebo = find_gazebo()
         self._start = np.array(list(bridge["start"].values()))
-        model = self._gazebo.sim.Model(entity)
-        self._joints = [
-            self._gazebo.sim.Joint(model.joint_by_name(ecm, name)) for name in bridge["start"]
-        ]
-        for joint in self._joints:
-            joint.enable_position_check(ecm, True)
-            joint.enable_velocity_check(ecm, True)
-        self._sensor = ForceSensor(self._gazebo, bridge["sensor"], self._complain)
-        self._weld = Weld(self._gazebo, bridge["weld"])
+        self._contact = bridge["contact"] if bridge["contact"]["coefficient"] else {"slides": {}}
+        self._rubbing: ContactFriction | None = None
+        self._open_joints(bridge, entity, ecm)
+        self._imperfect = ForceSensor(bridge["sensor_noise"], bridge["sensor_delay"])
+        self._weld = Weld(self._gazebo, bridge["weld"]) if bridge["weld"] else None
         self._spun = 0.0
         self._to_start, self._unwelded = True, 0
         self._summary = bridge.get("summary", "")
         self._quiet = ExitStack()
         self._open_node(bridge)
+        self._measures = self._is_measured(bridge)
+        if self._measures:
+            self._joints.measure()
         self._quiet.enter_context(quiet_interpreter())
+
+    def _open_joints(self, bridge: dict[str, Any], entity: int, ecm: Any) -> None:
+        """By the compiled library where there is one, else by Python."""
+        names = [*bridge["start"], *self._contact["slides"]]
+        self._joints: Joints
+        if bridge["access"]:
+            try:
+                self._joints = CompiledJoints(
+                    bridge["access"], entity, names, bridge["sensor_joint"]
+                )
+                return
+            except (OSError, ProjectedControlError) as error:
+                print(
+                    f"projected_control: {bridge['access']} cannot be used ({error}); Python reads "
+                    "the arm, which is slower",
+                    file=sys.stderr,
+                )
+        self._joints = PythonJoints(
+            self._gazebo, entity, ecm, names, bridge["sensor"], self._complain
+        )
+
+    def _is_measured(self, bridge: dict[str, Any]) -> bool:
+        """Whether λ is measured: where a law needs it, where asked for, where it costs little."""
+        if not bridge["sensor"]:
+            return False
+        if self._node.lives_on_wrench or self._contact["slides"]:
+            return True
+        return self._joints.measures if bridge["measure"] is None else bool(bridge["measure"])
 
     def _open_node(self, bridge: dict[str, Any]) -> None:
         import rclpy
@@ -116,8 +145,8 @@ class ArmSystem:
         os.environ.setdefault("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
         arguments = ["--ros-args", "--params-file", bridge["parameters"]]
         rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
-        self._node = GazeboController(bridge["node"])
-        self._node.friction = JointFriction(**bridge.get("friction", {}))
+        self._node = GazeboController(bridge["node"], bridge["wrench_frame"])
+        self._node.friction = JointFriction(**bridge["friction"])
         self._executor = SingleThreadedExecutor()
         self._executor.add_node(self._node)
         self._node.trigger_configure()
@@ -131,29 +160,35 @@ class ArmSystem:
         self._node.hear()
         if info.paused:
             return
-        state = self._read(ecm)
-        if state is None:  # in the first step joints have no positions yet
+        joints, n = self._joints, self._start.size
+        if not joints.read(ecm):  # in the first step joints have no positions yet
             return
-        q, v = state
+        q, v = self._start + joints.q[:n], joints.v[:n].copy()
         time = info.sim_time.total_seconds()
-        wrench = self._sensor.next() if self._node.needs_wrench else None
+        wrench = joints.wrench() if self._measures else None
+        if wrench is not None:
+            wrench = self._imperfect.read(wrench)
         effort = self._node.step(time, q, v, wrench)
         if self._to_start and self._node.settings.autostart and self._is_welded():
             self._to_start = False
             self._require_fit(info.dt.total_seconds(), wrench)
             self._node.trigger_activate()
             effort = self._node.step(time, q, v, wrench)
-        for joint, value in zip(self._joints, effort.tolist(), strict=True):
-            joint.set_force(ecm, [value])
+        joints.force[:n] = effort
+        if self._contact["slides"]:
+            joints.force[n:] = self._rub(joints.v[n:])
+        joints.write(ecm)
 
     @never_raises
     def reset(self, info: Any, ecm: Any) -> None:
         """The world begins anew, and so does the controller, on its slider."""
-        self._weld.begin()
+        if self._weld is not None:
+            self._weld.begin()
         self._unwelded = 0
         if self._node.active:
             self._node.trigger_deactivate()
-        self._sensor.forget()
+        self._joints.forget()
+        self._imperfect.reset()
         self._to_start = True
 
     @never_raises
@@ -173,11 +208,11 @@ class ArmSystem:
 
     def _serve(self) -> None:
         """Parameters, services, topics, diagnostics: all that waits, now and then."""
+        if monotonic() - self._spun < SPIN_SECONDS:
+            return
         from rclpy.executors import TimeoutException
         from rclpy.impl.implementation_singleton import rclpy_implementation
 
-        if monotonic() - self._spun < SPIN_SECONDS:
-            return
         for _ in range(MOST_CALLBACKS):
             try:
                 task, _, _ = self._executor.wait_for_ready_callbacks(timeout_sec=0.0)
@@ -191,17 +226,24 @@ class ArmSystem:
                 self._node.get_logger().error(f"refused: {error}")
         self._spun = monotonic()
 
-    def _read(self, ecm: Any) -> tuple[Array, Array] | None:
-        positions = [joint.position(ecm) for joint in self._joints]
-        velocities = [joint.velocity(ecm) for joint in self._joints]
-        if not all(positions) or not all(velocities):
-            return None
-        q = self._start + np.array([position[0] for position in positions])
-        return q, np.array([velocity[0] for velocity in velocities])
+    def _rub(self, rates: Array) -> Array:
+        """Friction at the tip, on the joints of the carriage."""
+        loop = self._node.loop
+        if loop is None:
+            return np.zeros_like(rates)
+        if self._rubbing is None or self._rubbing.model is not loop.controller.model:
+            self._rubbing = ContactFriction(
+                self._contact["coefficient"],
+                self._contact["slides"],
+                self._contact["frame"],
+                loop.controller.model,
+                loop.controller.period,
+            )
+        return self._rubbing.efforts(rates, loop.multipliers)
 
     def _is_welded(self) -> bool:
         """Whether the arm is on its slider, or will not be any more."""
-        if self._weld.holds():
+        if self._weld is None or self._weld.holds():
             return True
         self._unwelded += 1
         if self._unwelded < WELDING_STEPS:
@@ -218,7 +260,7 @@ class ArmSystem:
                 f"and the controller's rate is {rate:g} Hz: set rate, or max_step_size"
             )
         if wrench is None and self._node.lives_on_wrench:
-            raise ProjectedControlError(f"force control needs a sensor: {self._sensor.complaint}")
+            raise ProjectedControlError(f"force control needs a sensor: {self._joints.complaint}")
 
     def _complain(self, text: str) -> None:
         self._node.get_logger().error(text)

@@ -91,7 +91,8 @@ class StateReporter:
     def ticked(self, tick: Tick) -> None:
         self._beat()
         self._ticks += 1
-        if self._every and self._ticks % self._every == 0:
+        due = self._every and self._ticks % self._every == 0
+        if due and self._states.get_subscription_count():  # it takes a while to put together
             stamp = max(self._port.stamp_ns, 0)
             self._states.publish(self._state.fill(stamp, *self._timing()))
 

@@ -13,7 +13,8 @@ from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
 
-from projected_control.apps.launch import choices, gazebo_world
+from projected_control.apps.gazebo import files as gazebo_files
+from projected_control.apps.launch import choices
 from projected_control.settings.nodes import PASSIVE, checked, demo_cases, own_values
 
 SECONDS = 8.0
@@ -38,12 +39,12 @@ def settings_of(choice, friction=False, own=None):
 def write(folder, choice, friction=False, own=None, **more):
     case, controller, settings = settings_of(choice, friction, own)
     folder.mkdir(exist_ok=True)
-    return gazebo_world.write_files(
+    return gazebo_files.write_files(
         folder,
         case.node,
         controller,
         settings,
-        gazebo_world.WorldOptions(friction=friction, **more),
+        gazebo_files.WorldOptions(**{"measure": True, **more}),
         summary=folder / "summary.json",
     )
 

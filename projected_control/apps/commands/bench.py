@@ -23,6 +23,8 @@ examples:
       kills processes of the demonstration and times what follows
   projected-control bench view
       what the live page and its browsers cost a loop
+  projected-control bench gazebo
+      how many times real time Gazebo runs with our controllers in its physics step
 
 exit status: 1 where a documented bound was missed; --bound sets another one
 """

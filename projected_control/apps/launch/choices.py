@@ -51,6 +51,14 @@ def number(given: Mapping[str, str], name: str) -> float:
     return value
 
 
+def whole(given: Mapping[str, str], name: str) -> int:
+    """An argument as a whole number that is not negative."""
+    value = number(given, name)
+    if value != round(value):
+        raise InvalidValue(f"{name}:= must be a whole number, got {given[name]!r}")
+    return round(value)
+
+
 def arm_file(name: str, default: str) -> Path:
     """The parameter file of an arm: by name from config/, or by path."""
     if Path(name).suffix in (".yaml", ".yml"):

@@ -1,0 +1,234 @@
+"""``projected-control bench gazebo``: how fast does Gazebo go with our controllers in it?"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shlex
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from projected_control import validate
+from projected_control.apps import bench
+from projected_control.errors import InvalidValue, ProjectedControlError
+
+if TYPE_CHECKING:
+    from projected_control.apps.commands import Subparsers
+
+BOUND, FORCE_BOUND = 5.0, 4.5
+"""Times real time that Gazebo goes with motion control in it, and with force control."""
+
+REPEATS, DEFAULT_SECONDS = 5, 8.0
+PLAIN = "plain"
+CASES = {"motion": BOUND, "force": FORCE_BOUND}
+GZ = "gz sim -s -r"
+RUN_SECONDS = 600.0
+"""Within which a run ends, or has failed [s]."""
+
+DESCRIPTION = f"""\
+Runs the three-link arm on its slider in Gazebo, headless and as fast as it goes: with motion
+control in the physics step, with force control, and the same world with nobody in it, in turn, and
+takes the median of each. On a computer that has nothing else to do, simulated time goes at least
+{BOUND:g} times as fast as the clock with motion control, {FORCE_BOUND:g} times with force control.
+"""
+
+
+@dataclass
+class Case:
+    """Runs of one kind.
+
+    Attributes:
+        name: plain, or the controller.
+        factors: Simulated time over time spent, of every run.
+        engine: What made the ticks.
+    """
+
+    name: str
+    factors: list[float] = field(default_factory=list)
+    engine: str = ""
+
+    @property
+    def median(self) -> float:
+        return statistics.median(self.factors)
+
+    def numbers(self, plain: float) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "times_real_time": round(self.median, 3),
+            "of_plain": round(self.median / plain, 3),
+            "us_per_step": round(1e3 / self.median, 1),
+            "runs": [round(factor, 3) for factor in self.factors],
+            "engine": self.engine,
+        }
+
+
+def add_parser(subparsers: Subparsers) -> argparse.ArgumentParser:
+    """Declare the measurement."""
+    parser = subparsers.add_parser(
+        "gazebo", help="the controllers inside Gazebo's physics step", description=DESCRIPTION
+    )
+    parser.add_argument(
+        "--seconds",
+        type=float,
+        default=DEFAULT_SECONDS,
+        metavar="S",
+        help="simulated time of every run, in s (default: %(default)g)",
+    )
+    parser.add_argument(
+        "--repeats",
+        type=int,
+        default=REPEATS,
+        metavar="N",
+        help="runs of every kind (default: %(default)d)",
+    )
+    parser.add_argument(
+        "--arm",
+        default="three_link_slider",
+        help="a file in config/ without its ending, or a path (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--access",
+        default="auto",
+        choices=["auto", "compiled", "python"],
+        help="who reads the physics' numbers (default: %(default)s)",
+    )
+    parser.add_argument("--gz", default=GZ, help="the command (default: %(default)s)")
+    bench.add_bound(parser, BOUND, "simulated time over time spent with motion control", "less")
+    parser.add_argument(
+        "--force-bound",
+        type=float,
+        default=FORCE_BOUND,
+        metavar="B",
+        help="the same with force control (default: %(default)g)",
+    )
+    bench.add_json(parser)
+    return parser
+
+
+def run(args: argparse.Namespace) -> int:
+    """Measure and report."""
+    seconds = validate.positive("seconds", args.seconds)
+    bounds = {
+        "motion": validate.positive("bound", args.bound),
+        "force": validate.positive("force bound", args.force_bound),
+    }
+    if args.repeats < 1:
+        raise InvalidValue(f"repeats must be at least 1, got {args.repeats}")
+    command = shlex.split(args.gz)
+    if shutil.which(command[0]) is None:
+        raise ProjectedControlError(
+            f"the command {command[0]} was not found: Gazebo is not installed, or its setup file "
+            "is not sourced (apt install ros-$ROS_DISTRO-ros-gz)"
+        )
+    from projected_control.apps.experiments.progress import terminal_progress
+
+    access, reason = _library(args.access)
+    cases = {name: Case(name) for name in (PLAIN, *CASES)}
+    with tempfile.TemporaryDirectory() as scratch, terminal_progress(sys.stderr) as progress:
+        worlds = {name: _write(Path(scratch), name, args.arm, access) for name in cases}
+        for turn in range(args.repeats):
+            for name, case in cases.items():
+                progress(f"{name}, run {turn + 1} of {args.repeats}", turn / args.repeats)
+                numbers = _simulate(command, worlds[name], seconds)
+                case.factors.append(numbers["real_time_factor"])
+                case.engine = numbers.get("engine", "")
+        progress("done", 1.0)
+    _report(args, cases, bounds, reason)
+    return bench.exit_status(
+        [
+            f"with {name} control Gazebo goes {cases[name].median:.2f} times real time, promised "
+            f"are {bound:g} (with nobody in it {cases[PLAIN].median:.2f})"
+            for name, bound in bounds.items()
+            if cases[name].median < bound
+        ]
+    )
+
+
+def _library(asked: str) -> tuple[Path | None, str]:
+    """The compiled library, and why there is none."""
+    from projected_control.native.gazebo_build import gazebo_library
+
+    if asked == "python":
+        return None, "asked for"
+    try:
+        return gazebo_library(), ""
+    except ProjectedControlError as error:
+        if asked == "compiled":
+            raise
+        return None, str(error)
+
+
+def _write(scratch: Path, name: str, arm: str, access: Path | None) -> Path:
+    """The world of a case."""
+    from projected_control.apps.gazebo.files import WorldOptions, write_files
+    from projected_control.apps.launch import choices
+    from projected_control.settings.nodes import ControllerSettings
+
+    folder = scratch / name
+    folder.mkdir()
+    given = {"controller": "motion" if name == PLAIN else name, "arm": arm}
+    chosen = choices.choose({**given, "preset": "paper", "friction": "false"})
+    layers = chosen.layers.on_top({"engine": "auto", **chosen.all_motors}, "bench")
+    chosen = replace(chosen, layers=layers)
+    controller = chosen.settings(chosen.case.node, {})
+    if not isinstance(controller, ControllerSettings):
+        raise InvalidValue(f"{controller.title()} is no controller")
+    options = WorldOptions(access=access, bare=name == PLAIN)
+    files = write_files(
+        folder,
+        chosen.case.node,
+        controller,
+        chosen.values(),
+        options,
+        summary=folder / "summary.json",
+    )
+    return files.world
+
+
+def _simulate(command: list[str], world: Path, seconds: float) -> dict[str, Any]:
+    """The numbers of a run."""
+    here = str(Path(__file__).resolve().parents[3])
+    environment = {
+        "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST",
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([here, os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep),
+        "GZ_PARTITION": f"projected_control_bench_{os.getpid()}",
+    }
+    summary = world.with_name("summary.json")
+    summary.unlink(missing_ok=True)
+    done = subprocess.run(
+        [*command, "--iterations", str(round(1000 * seconds)), str(world)],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=RUN_SECONDS,
+        check=False,
+    )
+    if done.returncode or not summary.exists():
+        said = "\n".join((done.stdout + done.stderr).strip().splitlines()[-20:])
+        raise ProjectedControlError(f"Gazebo failed with status {done.returncode}: {said}")
+    return dict(json.loads(summary.read_text(encoding="utf-8")))
+
+
+def _report(
+    args: argparse.Namespace, cases: dict[str, Case], bounds: dict[str, float], reason: str
+) -> None:
+    plain = cases[PLAIN].median
+    if args.json:
+        numbers = {name: case.numbers(plain) for name, case in cases.items()}
+        print(json.dumps({**numbers, "bounds": bounds, "python_reads": reason}))
+        return
+    if reason and args.access == "auto":
+        print(f"Python reads the arm: {reason}")
+    print("               times real time   µs per step   of plain   runs")
+    for name, case in cases.items():
+        runs = ", ".join(f"{factor:.2f}" for factor in case.factors)
+        median = case.median
+        print(f"{name:<14} {median:>15.2f} {1e3 / median:>13.0f} {median / plain:>10.2f}   {runs}")

@@ -1,0 +1,102 @@
+"""The files of an arm in Gazebo that is behind gz_ros2_control, as a real one would be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from projected_control.apps.gazebo.files import (
+    PLAIN,
+    GazeboFiles,
+    WorldOptions,
+    files_in,
+    parameter_file,
+    start_in,
+    wrench_frame,
+    write_scene,
+)
+from projected_control.apps.gazebo.folding import fold_start
+from projected_control.apps.gazebo.model import plugin
+from projected_control.apps.launch.hardware_block import with_hardware
+from projected_control.errors import InvalidValue
+from projected_control.settings.nodes import ControllerSettings
+
+HARDWARE = "gz_ros2_control/GazeboSimSystem"
+SENSOR = "tip_sensor"
+"""Name of the force-torque sensor for ros2_control, as in the model."""
+
+LIBRARIES = ("libgz_hardware_plugins.so", "libgz_ros2_control-system.so")
+"""Of gz_ros2_control."""
+
+FORCE_COMPONENT = b"components.ForceTorque"
+"""In one of them where it hands force-torque sensors on."""
+
+
+def hands_force_on(prefixes: Iterable[Path]) -> bool:
+    """Whether gz_ros2_control gives a controller the measured force: early releases do not.
+
+    Args:
+        prefixes: Where ROS 2 is installed.
+    """
+    files = [prefix / "lib" / name for prefix in prefixes for name in LIBRARIES]
+    return any(FORCE_COMPONENT in file.read_bytes() for file in files if file.is_file())
+
+
+def write_ros2_control_files(
+    folder: Path,
+    controller: ControllerSettings,
+    settings: Mapping[str, Any],
+    controllers: str,
+    motors: Sequence[str],
+    options: WorldOptions = PLAIN,
+    *,
+    sensed: bool = False,
+) -> GazeboFiles:
+    """Write what ``gz sim`` needs for an arm behind gz_ros2_control.
+
+    The parameters are then those for ``hardware.launch.py hardware:=running``.
+
+    Args:
+        folder: Where to, an absolute path.
+        controller: Settings of the controller, complete.
+        settings: Settings of the arm and its start, as in the files in config/.
+        controllers: Parameter file of the controller manager, as text.
+        motors: Joints with a motor.
+        options: The scene.
+        sensed: Whether a controller in the manager reads the force.
+    """
+    files, start = files_in(folder), start_in(settings)
+    own = start.settings
+    if own.friction.contact or own.sensor.noise or own.sensor.delay:
+        raise InvalidValue(
+            "friction at the contact, and noise and delay of the sensor, are made by our system in "
+            "Gazebo, which bridge:=ros2_control goes without: leave friction.contact, sensor.noise "
+            "and sensor.delay out, or use bridge:=lockstep"
+        )
+    content = yaml.safe_load(controllers)
+    content["controller_manager"]["ros__parameters"]["use_sim_time"] = True
+    files.controllers.write_text(yaml.safe_dump(content), encoding="utf-8")
+    more: dict[str, Any] = {"joint_offsets": start.q.tolist()}  # Gazebo counts from the start
+    frame = wrench_frame(controller, start)
+    if frame:
+        more |= {"ros2_control.wrench": "wrench", "constraint.wrench_frame": frame}
+    files.parameters.write_text(parameter_file({**settings, **more}), encoding="utf-8")
+    system = plugin(
+        "gz_ros2_control-system",
+        "gz_ros2_control::GazeboSimROS2ControlPlugin",
+        parameters=str(files.controllers),
+    )
+    write_scene(files, controller, start, options, [system])
+    urdf = with_hardware(
+        fold_start(start.arm.urdf, start.positions),
+        HARDWARE,
+        dict.fromkeys(start.arm.joint_names, 0.0),
+        motors,
+        SENSOR if sensed else "",
+        frame,
+    )
+    files.description.write_text(urdf, encoding="utf-8")
+    return files
