@@ -27,7 +27,7 @@ coordinates = pc.Coordinates(
 priority = [1, 1, 2, 2, 2, 3]
 circle = pc.Sines(
     [x, 0.0, 0.0, 0.0, 0.0, 0.0],
-    [[pc.Sine(0.05, 0.5)], [pc.Sine(0.05, 0.25)], [], [], [], [pc.Sine(0.03, 1.0)]],
+    [[pc.Sine(0.05, 0.5)], [pc.Sine(0.05, 0.25)], [], [], [], [pc.Sine(0.01, 0.25)]],
 )
 model = pc.ConstrainedArm(arm, table, coordinates)
 gains, force_gains = pc.MotionGains.from_bandwidth(4.0), pc.ForceGains(integral=20.0)

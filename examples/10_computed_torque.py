@@ -23,7 +23,7 @@ port = PushedArm(pc.Plant(pc.ConstrainedArm(arm.twin(), None)), q)
 
 # Led by hand: the arm carries itself, gives way to a push and comes to rest where it was led.
 lead = pc.ComputedTorqueController(model, pc.MotionGains(1.0, 1.0, null_damping=3.0), gravity=True)
-push = np.array([0.0, 0.0, 0.0, 1.5, 0.0, 0.0, 0.0])  # N·m at the elbow, for half a second
+push = np.array([0.0, 0.0, 0.0, 0.5, 0.0, 0.0, 0.0])  # N·m at the elbow, for half a second
 
 
 def hand(number, tick):
