@@ -9,13 +9,14 @@ unexport PYTHONPATH LD_LIBRARY_PATH AMENT_PREFIX_PATH RMW_IMPLEMENTATION _ROS_WH
 export ROS_AUTOMATIC_DISCOVERY_RANGE ?= LOCALHOST
 export ROS_LOG_DIR ?= $(CURDIR)/$(VENV)/log
 
-.PHONY: help demo test test-long lint format clean
+.PHONY: help demo docs test test-long lint format clean
 
 ROUNDS ?= 20
 WORKERS ?= 2
 
 help:
-	@echo "make demo     run the demonstration; figures go to demo_output/"
+	@echo "make demo     run the demonstration in a browser; figures go to demo_output/"
+	@echo "make docs     build the documentation site into build/site/"
 	@echo "make test     lint, type check and all tests"
 	@echo "make test-long  all tests with random examples, then those of the nodes $(ROUNDS) times"
 	@echo "make lint     lint, type check and import contract only"
@@ -25,6 +26,11 @@ help:
 
 demo: $(INSTALLED)
 	@$(BIN)/projected-control demo --out demo_output
+
+# Warnings are errors (`strict` in mkdocs.yml); nothing is fetched.
+docs: $(INSTALLED)
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+	@echo "==> build/site/index.html; with search: $(BIN)/mkdocs serve"
 
 test: lint
 	@echo "==> kernels: numba's and the native library, side by side"
@@ -72,7 +78,7 @@ $(INSTALLED): setup.py setup.cfg pyproject.toml
 	  { echo "Python's venv module is missing or broken (Debian, Ubuntu: apt install python3-venv)"; exit 1; }
 	@echo "==> dependencies: ROS 2, Pinocchio and tools; some minutes the first time"
 	@$(BIN)/python -m pip install --quiet --upgrade pip  # older ones fail to resolve on Python 3.10
-	@$(BIN)/python -m pip install --editable '.[apps,ros,test]'
+	@$(BIN)/python -m pip install --editable '.[apps,docs,ros,test,view]'
 	@mkdir -p "$$ROS_LOG_DIR"
 	@touch $@
 	@echo "==> installed"

@@ -136,7 +136,11 @@ setup(
     maintainer_email="projected_control@example.com",
     license="BSD-3-Clause",
     packages=find_packages(include=[NAME, f"{NAME}.*"]),
-    package_data={NAME: ["py.typed"], f"{NAME}.native": ["cpp/*", "cpp/ros2_control/*"]},
+    package_data={
+        NAME: ["py.typed"],
+        f"{NAME}.apps.view": ["page/*"],
+        f"{NAME}.native": ["cpp/*", "cpp/ros2_control/*"],
+    },
     data_files=[
         ("share/ament_index/resource_index/packages", [f"resource/{NAME}"]),
         (f"share/{NAME}", ["package.xml"]),
@@ -159,11 +163,15 @@ setup(
     extras_require={
         # What the command line draws and shows; the library and the nodes work without.
         "apps": ["matplotlib", "rich"],
+        # What serves the live page.
+        "view": ["aiohttp>=3.9"],
         # Headers that Pinocchio's wheels lack, to build the native loop where there is a compiler.
         "native": ["cmeel-eigen>=3.4,<3.5"],
         "ros": ROS_JAZZY,
         # Descriptions of real arms, on which test/test_real_arms.py runs.
         "arms": ["example-robot-data>=4.3"],
+        # `make docs`: the documentation site.
+        "docs": ["mkdocs>=1.6,<2", "mkdocs-material>=9.6", "mkdocstrings-python>=1.16"],
         "test": [
             "cmeel-eigen>=3.4,<3.5",
             "pytest",
@@ -175,6 +183,7 @@ setup(
             "import-linter",
             "mcap-ros2-support",
             "mujoco",
+            "selenium",  # drives a browser through the live page, where there is one
             "setuptools>=70.1",
         ],
     },

@@ -9,14 +9,19 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from projected_control.control import (
+        ComputedTorqueController,
         Controller,
         ForceController,
         ForceGains,
+        Impedance,
+        ImpedanceController,
         Law,
         MotionController,
         MotionGains,
+        OperationalSpaceController,
         PassiveJointController,
         Posture,
+        SelectionController,
     )
     from projected_control.control.force_source import ForceSource
     from projected_control.control.guard import Guard
@@ -57,6 +62,15 @@ if TYPE_CHECKING:
     )
     from projected_control.model.coordinates import Coordinate, Coordinates
     from projected_control.model.inverse_dynamics import InverseDynamics, inverse_dynamics
+    from projected_control.model.inverse_kinematics import (
+        InverseKinematics,
+        KinematicSolution,
+        Manipulability,
+        Reach,
+        Task,
+        manipulability,
+        map_reach,
+    )
     from projected_control.model.mjcf import Loops, loops_from_mjcf
     from projected_control.model.projection import Metric
     from projected_control.ports import Port, RawState, Runner, SimulatedArm, SteppedArm, run
@@ -77,6 +91,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Angle",
     "Arm",
+    "ComputedTorqueController",
     "Constant",
     "ConstrainedArm",
     "Constraint",
@@ -92,20 +107,26 @@ __all__ = [
     "FrameFixed",
     "Guard",
     "Hinge",
+    "Impedance",
+    "ImpedanceController",
     "InverseDynamics",
+    "InverseKinematics",
     "JointCoupling",
     "JointFriction",
     "JointLocked",
+    "KinematicSolution",
     "Law",
     "Limits",
     "LoopClosure",
     "Loops",
+    "Manipulability",
     "Metric",
     "MotionController",
     "MotionGains",
     "MotionLimits",
     "Moving",
     "OffsetFrame",
+    "OperationalSpaceController",
     "Parallel",
     "PassiveJointController",
     "Plant",
@@ -120,23 +141,28 @@ __all__ = [
     "Posture",
     "ProjectedControlError",
     "RawState",
+    "Reach",
     "RecordedArm",
     "Recorder",
     "Recording",
     "Reference",
     "Runner",
+    "SelectionController",
     "SetPoint",
     "SimulatedArm",
     "Sine",
     "Sines",
     "Stack",
     "SteppedArm",
+    "Task",
     "Tick",
     "Waypoints",
     "__version__",
     "assemble",
     "inverse_dynamics",
     "loops_from_mjcf",
+    "manipulability",
+    "map_reach",
     "read_recording",
     "replay",
     "run",
@@ -153,8 +179,9 @@ _HOMES = {
         "PointOnPlane PointOnSphere Stack with_mimics"
     ),
     "control": (
-        "Controller ForceController ForceGains Law MotionController MotionGains "
-        "PassiveJointController Posture"
+        "ComputedTorqueController Controller ForceController ForceGains Impedance "
+        "ImpedanceController Law MotionController MotionGains OperationalSpaceController "
+        "PassiveJointController Posture SelectionController"
     ),
     "model.coordinates": "Coordinate Coordinates",
     "errors": "ProjectedControlError",
@@ -168,6 +195,9 @@ _HOMES = {
     "control.loop": "ControlLoop Tick",
     "model.constrained_arm": "ConstrainedArm",
     "model.inverse_dynamics": "InverseDynamics inverse_dynamics",
+    "model.inverse_kinematics": (
+        "InverseKinematics KinematicSolution Manipulability Reach Task manipulability map_reach"
+    ),
     "model.mjcf": "Loops loops_from_mjcf",
     "model.projection": "Metric",
     "control.references": "Constant MotionLimits Reference SetPoint Sine Sines Waypoints",

@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 
 from projected_control.control.loop import ControlLoop
 from projected_control.control.silence import SilenceAnswer, silence_array
+from projected_control.native.letters import letter_sections
 from projected_control.native.library import native_loop
 from projected_control.native.plant_file import plant_sections
 from projected_control.native.session import begin_sections
-from projected_control.native.updates import Message, Section, Update, decode, encode
+from projected_control.native.updates import Message, Update, decode, encode
 from projected_control.ports.simulated import SimulatedArm
 
 Array = NDArray[np.float64]
@@ -59,6 +60,7 @@ class Acting:
         )
         self.period, self.now_ns, self.time_ns = period, 1_000_000_000, 5_000_000_000
         self._buffer = ctypes.create_string_buffer(ROOM)
+        self._answer = ctypes.create_string_buffer(2000)  # another thread may receive
 
     def __del__(self) -> None:
         self._library.projected_control_session_destroy(self._session)
@@ -70,10 +72,10 @@ class Acting:
             data,
             ctypes.c_int64(len(data)),
             ctypes.c_int64(self.now_ns),
-            self._buffer,
-            ctypes.c_int64(ROOM),
+            self._answer,
+            ctypes.c_int64(len(self._answer)),
         )
-        return decode(self._buffer.raw[:size]) if size else None
+        return decode(self._answer.raw[:size]) if size else None
 
     def activate(self) -> str:
         """Why it does not become active; empty where it does."""
@@ -174,7 +176,5 @@ def begin_message(
 
 
 def letter_message(loop: ControlLoop, session: int = 7, sequence: int = 2) -> bytes:
-    """What the loop's mailbox holds."""
-    return encode(
-        Update.LETTER, session, sequence, {Section.MAILBOX: loop.arguments.mailbox.copy()}
-    )
+    """What the loop's mailbox holds, with both tables and all masses."""
+    return encode(Update.LETTER, session, sequence, letter_sections(loop))

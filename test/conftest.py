@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import blocks
 import numpy as np
 import pytest
 from arms import URDF, random_urdf, three_link_arm
@@ -27,6 +28,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.parent == here and item.get_closest_marker("quiet") is None:
             item.add_marker("library")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say how many blocks of the documentation are run, where they were."""
+    reports = [r for reports in terminalreporter.stats.values() for r in reports]
+    if any("test_blocks.py" in getattr(report, "nodeid", "") for report in reports):
+        terminalreporter.section("blocks of the documentation")
+        for line in blocks.count():
+            terminalreporter.line(line)
 
 
 @pytest.fixture(autouse=True)

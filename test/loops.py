@@ -8,9 +8,12 @@ from arms import UPRIGHT, URDF, planar_chain_model, slider_model, state_on
 from projected_control.control import (
     ForceController,
     ForceGains,
+    Impedance,
+    ImpedanceController,
     Law,
     MotionController,
     MotionGains,
+    OperationalSpaceController,
     PassiveJointController,
 )
 from projected_control.control.controllers import Controller
@@ -28,9 +31,9 @@ T = 1e-3
 PRESS = 2.0
 """λ_d of the hybrid loop [N]."""
 
-LAWS = ("pidc", "hybrid", "passive", "crank")
-"""PIDC and hybrid of the paper's 3R arm with its gains, a chain with one passive joint of four, and
-the slider-crank with one motor."""
+LAWS = ("pidc", "hybrid", "passive", "crank", "operational_space", "impedance")
+"""PIDC and hybrid of the paper's 3R arm with its gains, a chain with one passive joint of four, the
+slider-crank with one motor; two levels and an impedance on the 3R arm, with a force loop."""
 
 
 def crank_model() -> ConstrainedArm:
@@ -63,6 +66,10 @@ def build(law: str, period: float = T) -> tuple[ControlLoop, SimulatedArm]:
     if law == "hybrid":
         controller = ForceController(model, gains, ForceGains(), period)
         force = Constant(np.full(model.m, PRESS))
+    elif law == "operational_space":
+        controller = OperationalSpaceController(model, gains, (1, 2), ForceGains(), period)
+    elif law == "impedance":
+        controller = ImpedanceController(model, Impedance([800.0, 20.0]), ForceGains(), period)
     elif law == "pidc":
         controller = MotionController(model, gains, Law.PIDC, period)
     else:

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import threading
 import zlib
 from pathlib import Path
 
@@ -10,17 +11,20 @@ import numpy as np
 import pytest
 from acting import Acting, ActingPlant, begin_message, letter_message
 from arms import slider_model, state_on
-from loops import LAWS, T, build, opened
+from loops import LAWS, PRESS, T, build, opened
 
 from projected_control.compiled import COMPILED
-from projected_control.control import MotionGains
+from projected_control.control import Impedance, MotionGains
+from projected_control.control.disturbance import Disturbance
 from projected_control.control.guard import Action, Event
-from projected_control.control.references import Constant
+from projected_control.control.mailbox import LETTER_CONTENT
+from projected_control.control.references import Constant, Waypoints
 from projected_control.control.silence import SilenceAnswer, silence_array
 from projected_control.control.state import RawState
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.native import build as build_module
 from projected_control.native import library
+from projected_control.native.letters import BODIES, Letters, known_of, letter_sections
 from projected_control.native.session import RemoteTick, begin_sections
 from projected_control.native.updates import (
     HEADER,
@@ -176,17 +180,22 @@ def test_what_is_reported_is_what_the_python_loop_has():
 COUNT = """
 import sys
 sys.path.insert(0, {test!r})
-from test_acting import Ride
+from test_acting import Ride, long_reference
 for law in {laws}:
     ride = Ride(law)
     ride.go(20)
+    with ride.loop.mailbox.together():
+        arm = ride.loop.controller.model.arm
+        arm.set_payload(arm.frame_names[-1], 0.1)
+        ride.loop.set_reference(long_reference(ride.loop, 300, 0.02))
+    assert ride.letter() == 0
     ride.acting.state()
     print(law, ride.acting.ride(ride.plant, ride.effort, 2000), bool(ride.acting.state()))
 """
 
 
 def test_a_cycle_allocates_nothing():
-    """2,000 cycles of each law, a state put aside in them: not one allocation."""
+    """2,000 cycles of each law, a payload and longer tables taken and a state put aside in them."""
     test = str(Path(__file__).parent)
     counter = build_module.loop_folder() / build_module.COUNTER
     done = subprocess.run(
@@ -315,6 +324,243 @@ def test_a_letter_is_in_force_at_the_next_tick():
     assert ride.steps.max() <= own.guard.limits.effort_rate.max() * T * (1.0 + 1e-9)
 
 
+def test_an_impedance_travels_in_a_letter():
+    """Stiffness and damping, off the diagonal too, as in the Python loop: bit for bit."""
+    ride, own = Ride("impedance"), opened("impedance")[0]
+    ride.go(50)
+    efforts = [own.update(row).effort.copy() for row in ride.rows]
+    for loop in (ride.loop, own):
+        loop.controller.set_impedance(Impedance([[500.0, -9.0], [-9.0, 12.0]], 0.6), seconds=0.02)
+    assert ride.letter() is Status.ACCEPTED
+    ride.go(50)
+    efforts += [own.update(row).effort.copy() for row in ride.rows[50:]]
+    assert np.array_equal(np.array(ride.efforts), np.array(efforts))
+
+
+def test_a_letter_with_a_negative_stiffness_is_refused():
+    ride = Ride("impedance")
+    k = ride.loop.controller.model.k
+    numbers = np.zeros(3 * k * k + 1)
+    numbers[0] = -1.0
+    ride.loop.mailbox.post_impedance(numbers, 0.1)
+    answer = ride.send(letter_message(ride.loop, 7, ride.next()))
+    assert answer.status is Status.VALUE
+    assert "of an impedance is negative: -1" in answer.reason
+
+
+def test_an_observed_disturbance_is_that_of_the_python_loop():
+    """The plugin computes Pinocchio's C for the observer, whatever λ comes from."""
+
+    def observed():
+        loop, hardware = build("hybrid")
+        loop.controller.set_disturbance(Disturbance("observer", band=0.0), 0.0)
+        Runner(loop, hardware).open()
+        return loop, hardware
+
+    loop, hardware = observed()
+    acting, plant = Acting(loop.controller.model.arm.joint_names, T), ActingPlant(hardware)
+    assert acting.receive(begin_message(loop)).status is Status.ACCEPTED
+    assert acting.activate() == ""
+    own, effort = observed()[0], None
+    for tick in range(50):
+        assert plant.read(effort) == 0
+        acting.receive(encode(Update.BEAT, 7, 2 + tick))
+        effort = acting.cycle(plant.q, plant.v, plant.wrench)
+        state = RawState(
+            plant.q.copy(), plant.v.copy(), 1e-9 * (tick * 1_000_000), plant.wrench.copy()
+        )
+        assert np.array_equal(effort, own.update(state).effort)
+    assert np.abs(own.controller._terms.disturbance).max() > 0.0
+
+
+LINK, LOAD, CENTRE = "link_3", 0.8, (0.02, 0.01, 0.0)
+
+
+def long_reference(loop, pieces, begin=0.0):
+    """To and fro about where the arm is, in so many pieces of 10 ms."""
+    here = loop.reference.at(begin)
+    times = begin + 0.01 * np.arange(pieces + 1)
+    away = 0.01 * (1.0 - np.cos(2.0 * (times - begin)))
+    values, rates = here.value + away[:, None], np.zeros((times.size, here.value.size))
+    rates[1:-1] = (values[2:] - values[:-2]) / 0.02
+    rates[0] = here.rate
+    return Waypoints(times, values, rates, order=3)
+
+
+class Twins:
+    """A ride, and a loop in Python that is changed as its loop is and fed with the same states."""
+
+    def __init__(self, law="hybrid"):
+        self.ride, self.own = Ride(law), opened(law)[0]
+        self.expected, self.letters = [], Letters(self.ride.loop)
+
+    def go(self, cycles):
+        before = len(self.ride.rows)
+        self.ride.go(cycles)
+        self.expected += [self.own.update(row).effort.copy() for row in self.ride.rows[before:]]
+
+    def change(self, *changes):
+        """Changes of both, sent as one letter; the sections that went."""
+        for loop in (self.ride.loop, self.own):
+            with loop.mailbox.together():
+                for change in changes:
+                    change(loop)
+        sections, sequence = self.letters.sections(), self.ride.next()
+        self.letters.sent(sequence)
+        answer = self.ride.send(encode(Update.LETTER, 7, sequence, sections))
+        self.letters.acknowledged(sequence, accepted=answer.status is Status.ACCEPTED)
+        assert answer.status is Status.ACCEPTED, answer.reason
+        return set(sections)
+
+    def compare(self):
+        assert np.array_equal(np.array(self.ride.efforts), np.array(self.expected))
+
+
+def carry(mass):
+    return lambda loop: loop.controller.model.arm.set_payload(LINK, mass, CENTRE)
+
+
+def test_a_payload_is_carried_from_the_next_tick_on():
+    """The same torques as in Python, bit for bit, before and after; the weight shows."""
+    twins = Twins("pidc")
+    twins.go(50)
+    before = twins.ride.effort.copy()
+    sections = twins.change(carry(LOAD))
+    assert sections == {Section.MAILBOX, *BODIES, Section.CHECK}
+    twins.go(300)
+    assert np.abs(twins.ride.effort - before).max() > 0.1
+    assert twins.change(carry(0.0)) == sections
+    twins.go(50)
+    twins.compare()
+    assert twins.ride.steps.max() <= twins.own.guard.limits.effort_rate.max() * T * (1.0 + 1e-9)
+
+
+@pytest.mark.parametrize("pieces", [10, 1000])
+def test_a_reference_of_any_length_is_followed(pieces):
+    """The room grows between two cycles; then a short one and gains go the usual way."""
+    twins = Twins()
+    twins.go(20)
+    sections = twins.change(
+        lambda loop: loop.set_reference(long_reference(loop, pieces, begin=0.02))
+    )
+    assert sections == {Section.MAILBOX, Section.REFERENCE}
+    twins.go(100)
+    twins.change(lambda loop: loop.set_reference(Constant(loop.reference.at(0.12).value)))
+    twins.go(50)
+    sections = twins.change(lambda loop: loop.controller.set_gains(MotionGains(300.0, 40.0), 0.05))
+    assert sections == {Section.MAILBOX}
+    twins.go(100)
+    twins.compare()
+
+
+def test_payload_gains_and_both_references_come_into_force_together():
+    twins = Twins()
+    twins.go(20)
+    twins.change(
+        carry(LOAD),
+        lambda loop: loop.controller.set_gains(MotionGains(300.0, 40.0), 0.02),
+        lambda loop: loop.set_reference(long_reference(loop, 500, begin=0.02)),
+        lambda loop: loop.set_force_reference(long_force(200)),
+    )
+    twins.go(200)
+    twins.compare()
+
+
+def long_force(pieces):
+    times = 0.02 + 0.005 * np.arange(pieces + 1)
+    return Waypoints(times, PRESS + np.sin(times - 0.02)[:, None], order=5)
+
+
+def test_letters_that_follow_each_other_before_a_cycle_count_together():
+    """A payload, a long reference and gains, none of them taken before the last has come."""
+    twins = Twins()
+    twins.go(20)
+    twins.change(carry(LOAD))
+    twins.change(lambda loop: loop.set_reference(long_reference(loop, 300, begin=0.02)))
+    twins.change(lambda loop: loop.set_reference(long_reference(loop, 600, begin=0.02)))
+    twins.change(lambda loop: loop.controller.set_gains(MotionGains(300.0, 40.0), 0.02))
+    twins.go(100)
+    twins.compare()
+
+
+def test_a_letter_without_the_table_of_its_reference_is_refused():
+    ride = Ride("hybrid")
+    ride.go(5)
+    known = known_of(ride.loop)
+    ride.loop.set_reference(long_reference(ride.loop, 10))
+    sections = letter_sections(ride.loop, known)
+    del sections[Section.REFERENCE]
+    answer = ride.send(encode(Update.LETTER, 7, ride.next(), sections))
+    assert answer.status is Status.SIZE
+    assert "new reference" in answer.reason
+
+
+def test_masses_that_do_not_agree_with_pinocchio_are_refused():
+    ride = Ride("pidc")
+    ride.go(5)
+    with ride.loop.mailbox.together():
+        carry(LOAD)(ride.loop)
+    sections = letter_sections(ride.loop)
+    for section, factor, status in (
+        (Section.MASSES, 1.0 + 1e-6, Status.PINOCCHIO),
+        (Section.MASSES, -1.0, Status.VALUE),
+        (Section.CENTRES, np.inf, Status.VALUE),
+        (Section.CHECK, 1.0 + 1e-6, Status.PINOCCHIO),
+    ):
+        with np.errstate(invalid="ignore"):
+            spoiled = {**sections, section: sections[section] * factor}
+        answer = ride.send(encode(Update.LETTER, 7, ride.next(), spoiled))
+        assert answer.status is status, answer.reason
+
+
+def test_letters_while_cycles_run():
+    """One thread sends payloads, gains and references of any length while another ticks.
+
+    By the number of the letter in force, a loop in Python is changed at the same ticks: the same
+    torques, bit for bit, so that no letter was ever taken in part.
+    """
+    ride, own = Ride("hybrid", patience=1e3), opened("hybrid")[0]
+    changes, done = {}, threading.Event()
+    ride.go(20)
+
+    def decide():
+        letters, loop = Letters(ride.loop), ride.loop
+        for i in range(80):
+            wanted = [
+                carry(LOAD * (i % 3)),
+                lambda loop, i=i: loop.controller.set_gains(MotionGains(300.0 + i, 40.0)),
+                lambda loop, i=i: loop.set_reference(long_reference(loop, 5 + 97 * (i % 5), 0.02)),
+            ][i % 4 % 3 :]
+            apply(loop, wanted)
+            changes[loop.mailbox.box[0]] = wanted
+            sequence = ride.next()
+            data = encode(Update.LETTER, 7, sequence, letters.sections())
+            letters.sent(sequence)
+            accepted = ride.send(data).status is Status.ACCEPTED
+            letters.acknowledged(sequence, accepted=accepted)
+        done.set()
+
+    def apply(loop, wanted):
+        with loop.mailbox.together():
+            for change in wanted:
+                change(loop)
+
+    decider = threading.Thread(target=decide)
+    decider.start()
+    taken = [0.0] * len(ride.rows)
+    while not done.is_set():
+        taken.append(ride.state(beats=False).sections[Section.APPLIED][0])
+    decider.join()
+    taken.append(ride.state(beats=False).sections[Section.APPLIED][0])
+    assert taken[-1] == max(changes)
+    left = sorted(changes)
+    for row, effort, number in zip(ride.rows, ride.efforts, taken, strict=True):
+        while left and left[0] <= number:
+            apply(own, changes[left.pop(0)])
+        assert np.array_equal(own.update(row).effort, effort)
+    assert len(set(taken)) > 10
+
+
 # Silence
 
 
@@ -436,8 +682,8 @@ def broken_updates(loop, count, seed=0):
     """Updates with one thing wrong with each, and what is wrong."""
     random = np.random.default_rng(seed)
     good = letter_message(loop, 7, 1_000_000)
-    size = loop.arguments.mailbox.size
-    reference = size - loop.arguments.reference.size - loop.arguments.force_reference.size
+    whole = letter_sections(loop)
+    sections = list(whole)
     for i in range(count):
         kind = ("bit", "version", "digest", "size", "nan", "order", "session", "length")[i % 8]
         if kind == "bit":
@@ -451,14 +697,16 @@ def broken_updates(loop, count, seed=0):
         elif kind == "size":
             data = bytearray(good[: random.integers(len(good))])
         elif kind in ("nan", "length"):
-            letter = loop.arguments.mailbox.copy()
-            letter[0] += 2.0
-            if kind == "nan":  # whatever a tick looks at: versions, gains, limits, sensor, tables
-                place = random.choice([*range(9, reference), reference, reference + 3])
-                letter[place] = np.nan
+            spoiled = {section: content.copy() for section, content in whole.items()}
+            spoiled[Section.MAILBOX][0] += 2.0
+            section = sections[random.integers(len(sections))]
+            content = spoiled[section]
+            if kind == "nan":  # whatever a tick looks at: versions, gains, limits, tables, masses
+                first = LETTER_CONTENT if section is Section.MAILBOX else 0
+                content[random.integers(first, content.size)] = np.nan
             else:
-                letter = letter[: random.integers(size)]
-            data = encode(Update.LETTER, 7, 1_000_000 + i, {Section.MAILBOX: letter})
+                spoiled[section] = content[: random.integers(content.size)]
+            data = encode(Update.LETTER, 7, 1_000_000 + i, spoiled)
         elif kind == "order":
             data = letter_message(loop, 7, int(random.integers(1, 3)))
         else:

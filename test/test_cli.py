@@ -121,7 +121,7 @@ def test_json_of_all_is_by_case(capsys):
     outcomes = [run_experiment(name, Options(seconds=0.02)) for name in EXPERIMENTS]
     reproduce._print_json("all", outcomes)
     numbers = json.loads(capsys.readouterr().out)
-    assert set(numbers) == {"free-fall", "slider-crank", "table1", "table2", "wiping"}
+    assert set(numbers) == {"free-fall", "slider-crank", "table1", "table2", "wiping", "laws"}
     for row in ("printed", "ours"):
         assert set(numbers["table1"][row]) == {"two_active", "one_active", "hybrid"}
     for row in ("printed", "nominal", "friction", "friction_offset"):

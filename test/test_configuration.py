@@ -5,6 +5,7 @@ import pytest
 from arms import random_urdf
 
 from projected_control.control import AntiWindup, Law
+from projected_control.control.activation import obstacles
 from projected_control.control.references import ReferencePoint
 from projected_control.control.state import RawState
 from projected_control.errors import InvalidValue, ProjectedControlError, UnknownName
@@ -51,6 +52,12 @@ SPATIAL = {
     "constraint.plane_normal": [],
     "coordinates": ["joint_1"],
 }
+
+
+LEVELS = {"operational_space.priority": [1.0, 2.0]}
+ACROSS = {"coordinates": ["tip.x", "tip.y", "tip.angle"]}
+FREE = {"constraint.kind": "none"}
+JOINTS = {**FREE, "coordinates": ["joint_1", "joint_2", "joint_3"]}
 
 
 def made(node, changes):
@@ -299,6 +306,15 @@ def test_a_length_turns_forces_of_sliding_joints_into_torques():
         (FORCE, {}, Law.HYBRID),
         (PASSIVE, CRANK, Law.PASSIVE),
         (PASSIVE, {**CRANK, "force.enabled": True}, Law.PASSIVE_FORCE),
+        (MOTION, {"law": "operational_space", **LEVELS}, Law.OPERATIONAL_SPACE),
+        (FORCE, {"law": "operational_space", **LEVELS}, Law.OPERATIONAL_SPACE),
+        (PASSIVE, {**CRANK, "law": "operational_space"}, Law.OPERATIONAL_SPACE),
+        (MOTION, {"law": "impedance"}, Law.IMPEDANCE),
+        (FORCE, {"law": "impedance", "impedance.projected": False}, Law.IMPEDANCE),
+        (PASSIVE, {**CRANK, "law": "impedance"}, Law.IMPEDANCE),
+        (FORCE, {"law": "selection", **ACROSS, "selection.force": ["tip.y"]}, Law.SELECTION),
+        (MOTION, {"law": "computed_torque", **JOINTS}, Law.COMPUTED_TORQUE),
+        (MOTION, {"law": "gravity", **FREE}, Law.GRAVITY),
     ],
     ids=lambda value: value.name if isinstance(value, Law) else None,
 )
@@ -309,6 +325,34 @@ def test_every_law_builds_and_answers(node, changes, law):
     q = np.array([0.8, 2.0 * np.pi - 1.6]) if n == 2 else np.array(START)
     report = loop.update(RawState(q, np.zeros(n), 0.0))
     assert np.isfinite(report.effort).all()
+
+
+@pytest.mark.parametrize(
+    ("node", "changes", "words"),
+    [
+        (MOTION, {"law": "hybrid"}, "unknown law 'hybrid'.*computed_torque, gravity, idc"),
+        (FORCE, {"law": "gravity"}, "unknown law"),
+        (FORCE, {"law": "selection"}, r"selection\.force"),
+        (MOTION, {"law": "computed_torque"}, "follows every joint"),
+        (MOTION, {"law": "operational_space", "operational_space.priority": [1.5, 1]}, "whole"),
+        (MOTION, {"law": "operational_space", "operational_space.priority": [1]}, "2 numbers"),
+        (MOTION, {"law": "impedance", "impedance.stiffness": [1.0, -1.0]}, "positive definite"),
+        (MOTION, {"law": "impedance", "impedance.stiffness": [1.0] * 3}, "2 × 2 = 4 numbers"),
+        (MOTION, {"law": "impedance", "impedance.inertia": [1.0]}, "disturbance.kind to observer"),
+        (MOTION, {"law": "impedance", "disturbance.kind": "integral"}, "take back"),
+    ],
+)
+def test_what_makes_no_law_is_refused(node, changes, words):
+    with pytest.raises(ProjectedControlError, match=words):
+        build.build_loop(node, made(node, changes))
+
+
+def test_an_impedance_is_refused_where_it_would_diverge_at_the_start():
+    """20 MN/m, on any pose of this arm: said by whatever keeps a controller from starting."""
+    changes = {"law": "impedance", "impedance.stiffness": [1e6, 1e6]}
+    loop = build.build_loop(MOTION, made(MOTION, changes))
+    found = obstacles(loop, np.array(START), 1.0)
+    assert any("the impedance would diverge here" in text for text in found)
 
 
 def test_gains_arrive_where_they_belong():

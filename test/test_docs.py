@@ -6,11 +6,13 @@ import re
 from pathlib import Path
 
 import pytest
+from blocks import pages, text_of
 
 from projected_control.apps import constraint_docs
 from projected_control.model.constraints import CONSTRAINTS
 from projected_control.resources import PRESETS
 from projected_control.settings.files import read_parameter_file
+from projected_control.settings.nodes import nodes, parameters_of, settings_class
 
 ROOT = Path(__file__).parents[1]
 ROS = ROOT / "projected_control" / "ros"
@@ -62,6 +64,44 @@ def test_every_helper_node_is_explained():
     explained = " ".join(row[0] for row in rows(r"`[a-z_]+_[a-z]+`.*") if len(row) == 3)
     for suffix in suffixes:
         assert f"_{suffix}`" in explained
+
+
+def test_the_walk_of_one_state_goes_through_functions_that_are_there():
+    steps = re.findall(r"^\| \d+ \| `([\w.]+)` \| `([\w/.]+)` \|", text_of("CONTRIBUTING.md"), re.M)
+    assert len(steps) == 12
+    for function, module in steps:
+        source = (ROOT / "projected_control" / module).read_text(encoding="utf-8")
+        assert f"def {function.rpartition('.')[2]}(" in source, (function, module)
+
+
+def test_refusals_are_quoted_as_they_are_said():
+    """Each piece of a message on that page, between its gaps, stands in the code."""
+    package = (ROOT / "projected_control").rglob("*.py")
+    said = re.sub(r'"\s*f?"', "", "".join(path.read_text(encoding="utf-8") for path in package))
+    page = text_of("docs/howto/refused.md").partition("## While it runs")[0]
+    quotes = re.findall(r"^\| (`.*?`) \|", page, re.MULTILINE)
+    assert len(quotes) > 5
+    for quote in re.findall(r"`([^`]+)`", " ".join(quotes)):
+        for piece in quote.split("…"):
+            assert piece.strip("; ") in said, quote
+
+
+def test_files_that_pages_name_are_there():
+    for page in pages():
+        for name in re.findall(r"`((?:test|config|launch|urdf|examples)/[\w/.-]+)`", text_of(page)):
+            assert (ROOT / name).exists(), (page, name)
+
+
+def test_parameters_that_pages_name_are_there():
+    """Words like limits.effort, whose first part is a group of parameters."""
+    known = {name for node in nodes() for name in parameters_of(node)}
+    groups = {name.partition(".")[0] for name in known if "." in name}
+    for page in pages():
+        for name in re.findall(r"`([a-z_]+(?:\.[a-z_]+)+)`", text_of(page)):
+            if name.partition(".")[0] not in groups or name.endswith((".py", ".md", ".yaml")):
+                continue
+            named = any(settings_class(node).parameter(name) for node in nodes())
+            assert named or any(other.startswith(f"{name}.") for other in known), (page, name)
 
 
 PAGES = ROOT / "docs" / "constraints"

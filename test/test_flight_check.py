@@ -9,7 +9,7 @@ import pytest
 from projected_control.apps.cli import main
 from projected_control.control.stability import MotionLoop
 from projected_control.settings import build
-from projected_control.settings.flight_check import Light, fly, motion_margin
+from projected_control.settings.flight_check import Light, fly
 from projected_control.settings.layers import Layers
 from projected_control.settings.nodes import FORCE, PASSIVE
 
@@ -96,7 +96,7 @@ def test_passive_joints_are_looked_at_along_the_way():
 
 def test_the_motion_loop_diverges_at_its_margin():
     loop = MotionLoop(480.0, 45.0, 1e-3, 3)
-    margin = motion_margin(loop)
+    margin = loop.gain_margin
     assert MotionLoop(0.999 * margin * 480.0, 0.999 * margin * 45.0, 1e-3, 3).stable
     assert not MotionLoop(1.001 * margin * 480.0, 1.001 * margin * 45.0, 1e-3, 3).stable
 

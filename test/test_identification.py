@@ -137,3 +137,32 @@ def test_the_command_writes_what_controllers_load(tmp_path, capsys):
 def test_a_joint_at_its_end_has_no_room():
     with pytest.raises(InvalidValue, match="has no room to move"):
         exciting_motion(np.array([-1.0]), np.array([1.0]), np.array([1.0]))
+
+
+def test_static_friction_and_stribecks_velocity_are_told_by_a_slow_motion_only(tmp_path, capsys):
+    """30 s below 0.2 rad/s: static friction to 5 %, v_s to 15 %; ten times as fast it is said."""
+    source = tmp_path / "arm.yaml"
+    friction = {"coulomb": [0.3, 0.2, 0.1], "static": [0.45, 0.32, 0.16], "viscous": [0.05]}
+    arguments = {
+        "robot_description_file": "three_link_slider.urdf.xacro",
+        "constraint": {"kind": "none"},
+        "coordinates": ["joint_1", "joint_2", "joint_3"],
+        "simulation": {"start": [0.2, 0.5, 0.4]},
+        "friction": {**friction, "stribeck_velocity": [0.05], "sticks": True},
+        "encoder": {"resolution": [1e-4]},
+    }
+    source.write_text(yaml.safe_dump({"/**": {"ros__parameters": arguments}}))
+    command = ["identify", str(source), "--simulate", "30", "--json", "--out"]
+    assert cli.main([*command, str(tmp_path / "slow"), "--slow"]) == 0
+    slow = json.loads(capsys.readouterr().out)
+    for joint, true in (("joint_1", 0.45), ("joint_2", 0.32)):
+        assert slow[f"static of {joint}"]["value"] == pytest.approx(true, rel=0.05)
+        assert slow[f"stribeck velocity of {joint}"]["value"] == pytest.approx(0.05, rel=0.15)
+    settings = Layers.read([source, tmp_path / "slow" / "identified.yaml"]).controller(FORCE)
+    np.testing.assert_allclose(settings.compensation.static[:2], [0.45, 0.32], rtol=0.05)
+    assert cli.main([*command, str(tmp_path / "fast")]) == 0
+    fast = json.loads(capsys.readouterr().out)
+    assert not any(found["excited"] for name, found in fast.items() if name.startswith("static"))
+    text = (tmp_path / "fast" / "identified.yaml").read_text()
+    assert "move this joint slowly" in text
+    assert "compensation.static" not in yaml.safe_load(text)[FORCE]["ros__parameters"]

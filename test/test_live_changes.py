@@ -13,7 +13,7 @@ from projected_control.control import ForceController, ForceGains, MotionControl
 from projected_control.control.activation import CannotStart, require_limits
 from projected_control.control.loop import ControlLoop
 from projected_control.control.references import Constant
-from projected_control.errors import UnstableForceLoop, UnstableMotionLoop
+from projected_control.errors import ProjectedControlError, UnstableForceLoop, UnstableMotionLoop
 from projected_control.ros.live_changes import allow_for_delay, prepare_change
 from projected_control.settings import build
 from projected_control.settings.files import read_parameter_file
@@ -57,6 +57,53 @@ def test_a_longer_delay_counts_in_the_motion_loop():
     allow_for_delay(loop, 1)
     with pytest.raises(UnstableMotionLoop, match=r"tip\.x"):
         allow_for_delay(loop, 3)
+
+
+def impedance_loop(**changes):
+    given = read_parameter_file(CONFIG / "three_link_slider.yaml")
+    known = {name: value for name, value in given.items() if not name.startswith("simulation.")}
+    known = {**known, "law": "impedance", "impedance.stiffness": [400.0, 5.0], **changes}
+    settings = MotionControllerSettings.of(
+        {name: known[name] for name in known if MotionControllerSettings.parameter(name)}
+    )
+    loop = build.build_loop(MOTION, settings)
+    loop.controller.hold([-3.0, 2.0, 1.0])
+    return loop, settings
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"impedance.stiffness": [1.0, 2.0, 2.0, 1.0]}, "impedance.stiffness must be positive"),
+        ({"impedance.stiffness": [1.0, 2.0, 3.0]}, "2 × 2 = 4 numbers, got 3"),
+        ({"impedance.damping": [-1.0]}, "impedance.damping must not be negative"),
+        ({"impedance.stiffness": [1e6]}, "would diverge here"),
+        ({"impedance.inertia": [1.0]}, "cannot change while"),
+    ],
+)
+def test_an_impedance_that_cannot_be_is_refused_live(changes, words):
+    loop, settings = impedance_loop()
+    with pytest.raises(ProjectedControlError, match=words):
+        prepare_change(loop, settings.changed(changes), list(changes), running=True)
+
+
+def test_an_impedance_changes_live():
+    loop, settings = impedance_loop()
+    changes = {"impedance.stiffness": [300.0, 10.0, 10.0, 6.0], "impedance.damping_ratio": 0.5}
+    prepare_change(loop, settings.changed(changes), list(changes), running=True)(loop, 0.0)
+    assert loop.controller.blending
+    for _ in range(300):
+        loop.controller.advance()
+    numbers = loop.controller._terms.impedance
+    np.testing.assert_array_equal(numbers[:4], [300.0, 10.0, 10.0, 6.0])
+    assert numbers[-1] == 0.5
+
+
+def test_a_longer_delay_counts_in_an_impedance():
+    loop, _ = impedance_loop(**{"impedance.stiffness": [40000.0, 500.0]})
+    allow_for_delay(loop, 1)
+    with pytest.raises(UnstableMotionLoop, match="30 samples"):
+        allow_for_delay(loop, 30)
 
 
 def test_a_load_is_taken_up_live():

@@ -18,12 +18,17 @@ from projected_control.apps.experiments.registry import Options
 from projected_control.apps.experiments.runner import attempt
 from projected_control.compiled import COMPILED
 from projected_control.control import (
+    ComputedTorqueController,
     ForceController,
     ForceGains,
+    Impedance,
+    ImpedanceController,
     Law,
     MotionController,
     MotionGains,
+    OperationalSpaceController,
     PassiveJointController,
+    SelectionController,
 )
 from projected_control.control.compensation import FrictionCompensation
 from projected_control.control.disturbance import Disturbance
@@ -67,7 +72,26 @@ def controller(law, model):
         return PassiveJointController(model, gains, None, T)
     if law is Law.PASSIVE_FORCE:
         return PassiveJointController(model, gains, ForceGains(), T)
+    if law is Law.OPERATIONAL_SPACE:
+        return OperationalSpaceController(model, gains, (1, 2, 2, 3)[: model.k], ForceGains(), T)
+    if law is Law.IMPEDANCE:
+        return ImpedanceController(model, IMPEDANCE, ForceGains(), T)
+    if law is Law.SELECTION:
+        force = model.coordinates.names[:1]
+        return SelectionController(model, gains, ForceGains(), force, T)
+    if law in (Law.COMPUTED_TORQUE, Law.GRAVITY):
+        return ComputedTorqueController(model, gains, T, gravity=law is Law.GRAVITY)
     return MotionController(model, gains, law, T)
+
+
+IMPEDANCE = Impedance(
+    [
+        [80.0, 10.0, 0.0, 0.0],
+        [10.0, 50.0, 0.0, 5.0],
+        *([[0.0, 0.0, 40.0, 0.0], [0.0, 5.0, 0.0, 30.0]]),
+    ],
+    0.7,
+)
 
 
 def loop_of(law, model, source="sensor"):
@@ -79,7 +103,11 @@ def loop_of(law, model, source="sensor"):
 def model_of(law):
     if law in (Law.PASSIVE, Law.PASSIVE_FORCE):
         return planar_chain_model(passive=("joint_4",))
-    return spatial_model()
+    model = spatial_model()
+    if law is Law.COMPUTED_TORQUE:
+        joints = Coordinates.of_joints(model.arm.joint_names)
+        return ConstrainedArm(model.arm, model.constraint, joints)
+    return model
 
 
 def states(arm, seed, count):
@@ -141,7 +169,8 @@ def rough_loop(law, source="sensor", kind="observer"):
         np.linspace(0.1, 0.5, n), 0.1, np.linspace(0.2, 0.7, n), 0.03, 0.01, contact=0.2
     )
     loop.controller.set_compensation(friction, 0.02)
-    loop.controller.set_disturbance(Disturbance(kind, band=1e-9), 0.01)
+    if law not in (Law.IMPEDANCE, Law.GRAVITY):  # which refuse it
+        loop.controller.set_disturbance(Disturbance(kind, band=1e-9), 0.01)
     if loop.controller.force is not None:
         loop.set_force_reference(Constant(np.full(loop.controller.model.m, 5.0)))
     return loop
@@ -154,6 +183,33 @@ def rough_loop(law, source="sensor", kind="observer"):
 )
 def test_friction_and_disturbances_give_the_same_bits(law, source, kind):
     assert_same_bits(lambda: rough_loop(law, source, kind))
+
+
+def pose_loop(frame="", **kind):
+    """An impedance on place and orientation, in the axes of a frame, that changes while it runs."""
+    arm = spatial_model().arm
+    place = arm.update(np.full(7, 0.4), np.zeros(7)).frame("end_7")
+    pose = [Coordinate.position("end_7", axis) for axis in "xyz"]
+    members = [*pose, *Coordinate.orientation("end_7", place.rotation.copy())]
+    plane = PointOnPlane("end_7", place.position, [0.1, 0.2, 1.0])
+    model = ConstrainedArm(arm, plane, Coordinates(members))
+    first = Impedance([100.0, 200.0, 300.0, 10.0, 20.0, 30.0], 0.8, frame=frame, **kind)
+    made = ImpedanceController(model, first, ForceGains(), T, projected=not kind.get("damping"))
+    loop = ControlLoop(made, Constant(np.zeros(6)))
+    if first.shaped:
+        made.set_disturbance(Disturbance("observer"), 0.01)
+    made.set_impedance(Impedance(50.0, 0.5, frame=frame, **kind), 0.02)
+    return loop
+
+
+@native
+@pytest.mark.parametrize(
+    "kind",
+    [{"frame": "end_7"}, {"frame": "link_3", "inertia": 2.0}, {"damping": 10.0}],
+    ids=["by ratio", "shaped", "open-loop"],
+)
+def test_every_kind_of_impedance_gives_the_same_bits(kind):
+    assert_same_bits(lambda: pose_loop(**kind))
 
 
 @native

@@ -13,8 +13,9 @@ from projected_control.control import (
 )
 from projected_control.control.force_source import ForceSource
 from projected_control.control.limits import Limits
-from projected_control.control.loop import ControlLoop
+from projected_control.control.loop import ControlLoop, Tick
 from projected_control.control.references import Constant, Sine, Sines
+from projected_control.control.state import RawState
 from projected_control.control.surface import EstimatedSurface
 from projected_control.errors import InvalidValue, ProjectedControlError
 from projected_control.model.arm import Arm
@@ -22,7 +23,7 @@ from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.constraints import PointAtPoint, PointOnPlane
 from projected_control.model.coordinates import Coordinate, Coordinates
 from projected_control.ports import Runner, SimulatedArm
-from projected_control.ports.tare import measure_effort_tare
+from projected_control.ports.tare import EffortTare, measure_effort_tare
 from projected_control.simulation import ForceSensor, JointFriction, Plant
 
 T = 1e-3
@@ -166,5 +167,26 @@ def test_without_a_sensor_taring_takes_wrong_masses_away():
 
 def test_taring_needs_the_momentum():
     loop, arm = scene(0.0)
-    with pytest.raises(ProjectedControlError, match="give the loop the force source momentum"):
+    with pytest.raises(ProjectedControlError, match=r"set force\.source to momentum"):
         measure_effort_tare(loop, arm)
+
+
+def test_an_arm_that_is_held_is_not_tared():
+    """The contact force would be tared away with the rest."""
+    loop, arm = scene(0.0, source="momentum")
+    with pytest.raises(ProjectedControlError, match="has it on a constraint"):
+        measure_effort_tare(loop, arm)
+
+
+def test_taring_says_which_joints_did_not_move_both_ways():
+    loop = free_loop()
+    tare = EffortTare(loop, 0.1)
+    for k in range(100):
+        speeds = np.full(7, 0.1 if k % 2 else -0.1)
+        speeds[2] = 0.1
+        state = RawState(START, speeds, 0.001 * k)
+        loop.force_source.estimate[:] = 2.0
+        tare.ticked(Tick(state, loop.report, loop.controller, np.empty(0)))
+    assert tare.done
+    np.testing.assert_allclose(tare.efforts, -2.0)
+    assert tare.remark == "joint_3 did not move both ways, so that their friction is in it"

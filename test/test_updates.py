@@ -11,12 +11,14 @@ from hypothesis import strategies as st
 from projected_control.control import ForceController, ForceGains, MotionGains
 from projected_control.control.guard import Event
 from projected_control.control.loop import ControlLoop
-from projected_control.control.references import Constant, Sine, Sines
+from projected_control.control.references import Constant, Sine, Sines, Waypoints
 from projected_control.control.silence import SilenceAnswer, silence_array
 from projected_control.control.state import RawState
 from projected_control.errors import InvalidValue
+from projected_control.model.motion_tables import evaluate_motion, packed_table
 from projected_control.native import updates
-from projected_control.native.session import RemoteTick, argument, begin_sections
+from projected_control.native.letters import BODIES, Letters
+from projected_control.native.session import LONGEST_TABLE, RemoteTick, argument, begin_sections
 from projected_control.native.updates import (
     BYTES,
     DOUBLE,
@@ -159,12 +161,10 @@ def silence_of(loop):
 def test_a_loop_that_was_sent_is_the_same_loop(build):
     """Its arrays, put into another loop of the same kind, give the same efforts bit by bit."""
     loop, state = hybrid(build)
-    loop.widen(100)
     loop.begin(state)
     sections = begin_sections(loop, silence_of(loop), 0.01)
     sent = decode(encode(Update.BEGIN, 5, 1, sections))
     other, _ = hybrid(build)
-    other.widen(100)
     for section in LOOP:
         array = argument(other, section)
         array[...] = sent.sections[section].reshape(array.shape)
@@ -238,15 +238,47 @@ def test_letters_are_sent_once_and_whole():
     np.testing.assert_array_equal(letters[0], loop.mailbox.box)
 
 
-def test_a_reference_without_room_is_refused_while_the_loop_is_elsewhere():
+def test_a_reference_that_is_too_long_to_send_is_refused_beforehand():
+    """By whoever asks for it, and nothing is changed."""
     loop, _ = hybrid(slider_model)
-    loop.widen(100)
-    loop.mailbox.fixed = True
-    many = Sines([0.0, 0.0], [[Sine(0.001, 1.0)] * 50] * 2)
+    remote = RemoteTick(loop)
+    times = np.linspace(0.0, 100.0, LONGEST_TABLE // 16)
     before = loop.mailbox.box.copy()
-    with pytest.raises(InvalidValue, match=r"too long.*plugin\.pieces"):
-        loop.set_reference(many)
+    with pytest.raises(InvalidValue, match=r"too long.*262144 are allowed"):
+        loop.make_room(Waypoints(times, np.zeros((times.size, 2)), order=3))
     np.testing.assert_array_equal(loop.mailbox.box, before)
+    loop.make_room(Waypoints(times[:1000], np.zeros((1000, 2)), order=3))
+    remote.detach()
+
+
+def test_tables_and_masses_go_with_letters_until_one_is_acknowledged():
+    loop, _ = hybrid(slider_model)
+    letters = Letters(loop)
+    assert set(letters.sections()) == {Section.MAILBOX}
+    loop.set_reference(Constant([0.1, 0.2]))
+    loop.controller.model.arm.set_payload("tip", 0.5)
+    wanted = {Section.MAILBOX, Section.REFERENCE, *BODIES, Section.CHECK}
+    for sequence, accepted in ((2, False), (3, True)):
+        assert set(letters.sections()) == wanted
+        letters.sent(sequence)
+        letters.acknowledged(sequence, accepted=accepted)
+    assert set(letters.sections()) == {Section.MAILBOX}
+    loop.set_force_reference(Constant([1.0]))
+    assert set(letters.sections()) == {Section.MAILBOX, Section.FORCE_REFERENCE}
+
+
+def test_a_packed_table_is_the_same_motion():
+    loop, _ = hybrid(slider_model)
+    loop.set_reference(Sines([0.1, 0.2], [[Sine(0.01, 0.5)], [Sine(0.02, 0.3)] * 2]))
+    table = loop.mailbox.box[-loop.mailbox.force_reference.size - loop.mailbox.reference.size :]
+    table = table[: loop.mailbox.reference.size]
+    packed = packed_table(table)
+    assert packed.size < table.size
+    for time in (-1.0, 0.0, 2.5):
+        motions = np.empty((2, 3, 2))
+        evaluate_motion(time, table, motions[0])
+        evaluate_motion(time, packed, motions[1])
+        np.testing.assert_array_equal(*motions)
 
 
 def test_every_section_is_declared_and_in_the_header():

@@ -22,9 +22,11 @@ Real-time control of arms whose motion is constrained: a tip on a slider, a cran
 EXAMPLES = """\
 examples:
   projected-control demo                     the ROS 2 nodes on a simulated arm, live, with a report
+  projected-control view                     running controllers in a browser; --control tunes them
   projected-control reproduce all            the papers' tables and figures, on one page
   projected-control reproduce table2 --json  only the numbers, as one JSON object
   projected-control check my_arm.yaml        whether settings make sense, before anything moves
+  projected-control ik my_arm.yaml           a start on the constraint; reach and manipulability
   projected-control record force_controller  every tick of a running controller, as MCAP
   projected-control replay run.mcap --set gains.stiffness=200     what these gains would have done
   projected-control identify my_arm.yaml --record motion.npz      friction and payload

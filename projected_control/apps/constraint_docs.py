@@ -28,7 +28,7 @@ from projected_control.settings import groups
 
 Array = NDArray[np.float64]
 
-HELD, WORLD, FORCE = "#d55e00", "#8a929c", "#009e73"
+HELD, WORLD, FORCE, ARM = "#d55e00", "#8a929c", "#009e73", "#3a3f46"
 
 EXAMPLES: dict[str, tuple[dict[str, Any], str]] = {
     "point_on_line": (
@@ -157,8 +157,8 @@ def draw(kind: ConstraintKind, path: Path) -> None:
     from matplotlib import pyplot
 
     values, _ = EXAMPLES[kind.name]
-    figure = pyplot.figure(figsize=(4.2, 3.2))
-    axes: Any = figure.add_subplot(projection="3d")
+    figure = pyplot.figure(figsize=(4.8, 3.6))
+    axes: Any = figure.add_axes((0.0, 0.0, 1.0, 1.0), projection="3d")
     origin = np.array(values.get("point", [0.5, 0.0, 0.3]), dtype=np.float64)
     held = origin + (0.2 * np.array([0.0, 0.0, 1.0]) if "radius" in values else 0.0)
     if kind.name == "distance":
@@ -169,22 +169,29 @@ def draw(kind: ConstraintKind, path: Path) -> None:
         _draw_shape(axes, shape, held)
     axes.set_xlim(0.0, 0.9)
     axes.set_ylim(-0.45, 0.45)
-    axes.set_zlim(0.0, 0.8)
-    axes.set_box_aspect((0.9, 0.9, 0.8))
+    axes.set_zlim(-0.05, 0.75)
+    axes.set_box_aspect((0.9, 0.9, 0.8), zoom=1.6)
     axes.set_axis_off()
-    figure.savefig(path, metadata={"Date": None}, bbox_inches="tight")
+    figure.savefig(path, metadata={"Date": None})
     pyplot.close(figure)
 
 
 def _draw_arm(axes: Any, held: Array, values: Mapping[str, Any]) -> None:
     """Two links from the base to the frame that is held, and that frame's axes."""
-    elbow = 0.5 * held + np.array([-0.05, 0.0, 0.35])
-    axes.plot(*np.array([np.zeros(3), elbow, held]).T, color="#3a3f46", linewidth=5)
+    _draw_links(axes, np.array([np.zeros(3), 0.5 * held + np.array([-0.05, 0.0, 0.35]), held]))
     if "other_frame" in values:
-        axes.plot(*np.array([[0.9, 0, 0], [0.85, 0.0, 0.5], held]).T, color="#3a3f46", linewidth=5)
+        _draw_links(axes, np.array([[0.9, 0.0, 0.0], [0.85, 0.0, 0.5], held]))
     for axis in np.eye(3):
-        axes.plot(*np.array([held, held + 0.1 * axis]).T, color=HELD, linewidth=2)
-    axes.text(*(held + np.array([0.02, 0.0, 0.1])), values["frame"], color=HELD)
+        axes.plot(*np.array([held, held + 0.1 * axis]).T, color=HELD, linewidth=2.5)
+    axes.text(*(held + np.array([0.02, 0.0, 0.12])), values["frame"], color=HELD, fontsize=12)
+
+
+def _draw_links(axes: Any, places: Array) -> None:
+    """Links from place to place, with a foot at the first and a joint at each but the last."""
+    axes.plot(*places.T, color=ARM, linewidth=7, solid_capstyle="round")
+    axes.scatter(*places[:1].T, marker="s", s=220, color=WORLD, depthshade=False)
+    for place in places[:-1]:
+        axes.plot(*place[:, None], "o", ms=9, mfc="white", mec=ARM, mew=2)
 
 
 def _draw_joints(axes: Any, values: Mapping[str, Any]) -> None:
@@ -195,25 +202,26 @@ def _draw_joints(axes: Any, values: Mapping[str, Any]) -> None:
         wheels.append((0.65, values["other_joint"]))
     for x, name in wheels:
         rim = np.array([x + 0.15 * np.cos(angles), 0.0 * angles, 0.4 + 0.15 * np.sin(angles)])
-        axes.plot(*rim, color=HELD, linewidth=2)
-        axes.text(x, 0.0, 0.62, name, color=HELD, ha="center")
+        axes.plot(*rim, color=HELD, linewidth=3)
+        axes.scatter([x], [0.0], [0.4], color=ARM, s=40)
+        axes.text(x, 0.0, 0.62, name, color=HELD, ha="center", fontsize=12)
 
 
 def _draw_shape(axes: Any, shape: Shape, held: Array) -> None:
     base = held if shape.frame is not None else np.zeros(3)
     if isinstance(shape, Point):
-        axes.scatter(*(base + shape.position), color=WORLD, s=40)
+        axes.scatter(*(base + shape.position), color=WORLD, s=60)
     elif isinstance(shape, Line):
         ends = [base + shape.point + s * 0.4 * shape.direction for s in (-1.0, 1.0)]
-        axes.plot(*np.array(ends).T, color=WORLD, linewidth=2)
+        axes.plot(*np.array(ends).T, color=WORLD, linewidth=4)
     elif isinstance(shape, Plane):
         first, second = perpendiculars(shape.normal)
-        s, t = np.meshgrid([-0.35, 0.35], [-0.35, 0.35])
+        s, t = np.meshgrid([-0.3, 0.3], [-0.3, 0.3])
         middle = base + shape.point
         grid = [middle[i] + s * first[i] + t * second[i] for i in range(3)]
         axes.plot_surface(*grid, color=WORLD, alpha=0.35)
     elif isinstance(shape, Curve):
-        axes.plot(*(base + shape.points).T, color=WORLD, linewidth=2)
+        axes.plot(*(base + shape.points).T, color=WORLD, linewidth=2.5)
 
 
 def draw_roles(path: Path) -> None:
@@ -228,9 +236,9 @@ def draw_roles(path: Path) -> None:
     titles = ("a pen: one row, two coordinates", "a pad: three rows")
     for axes, title, pad in zip(both, titles, (False, True), strict=True):
         axes.fill_between([-1.2, 1.2], [-0.15, -0.15], [0.0, 0.0], color=WORLD, alpha=0.5)
-        axes.plot([0.0, 0.0], [0.12 if pad else 0.0, 1.0], color="#3a3f46", linewidth=7)
+        axes.plot([0.0, 0.0], [0.12 if pad else 0.0, 1.0], color=ARM, linewidth=7)
         if pad:
-            axes.fill_between([-0.35, 0.35], [0.0, 0.0], [0.12, 0.12], color="#3a3f46")
+            axes.fill_between([-0.35, 0.35], [0.0, 0.0], [0.12, 0.12], color=ARM)
         for x in (-0.3, 0.3) if pad else (0.0,):
             axes.annotate(
                 "", (x, 0.0), (x, -0.6), arrowprops={"arrowstyle": "->", "color": FORCE, "lw": 2}

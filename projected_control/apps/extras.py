@@ -1,7 +1,7 @@
 """What single applications need beyond the library, and the message where it is missing.
 
 The library and the nodes work without any of it: matplotlib and rich come with the extra ``apps``,
-ROS 2 with the extra ``ros`` or from an installation of its own.
+aiohttp with the extra ``view``, ROS 2 with the extra ``ros`` or from an installation of its own.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from projected_control.errors import ProjectedControlError
 
 INSTALL = {
     "matplotlib": "pip install 'projected_control[apps]'",
+    "aiohttp": "pip install 'projected_control[view]'",
     "rclpy": "pip install 'projected_control[ros]', or source your ROS 2 installation",
 }
 """By the module that is needed: what to do where there is none."""

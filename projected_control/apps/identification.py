@@ -33,20 +33,29 @@ WAVES = 3
 SLOWEST, FASTEST = 0.1, 0.8
 """Frequencies of an exciting motion [Hz]."""
 
+SLOW = 0.1
+"""Their share in a slow motion."""
+
 AMPLITUDE = 0.5
 """Of all sines of a joint together, unless its range is less [rad or m]."""
+
+USUAL = 0.05
+"""Stribeck's velocity of a joint that did not tell it, which has no effect [rad/s or m/s]."""
 
 BANDWIDTH = 3.0
 """Of the controller that follows it [Hz]."""
 
 
-def exciting_motion(lower: Array, upper: Array, centre: Array, seed: int = 0) -> Sines:
+def exciting_motion(
+    lower: Array, upper: Array, centre: Array, seed: int = 0, slow: bool = False
+) -> Sines:
     """Sines of different frequencies for every joint, about a configuration, within the ranges.
 
     Args:
         lower, upper: Ranges of the joints [rad or m].
         centre: The configuration.
         seed: Of phases and frequencies.
+        slow: Ten times as slow: shows static friction and Stribeck's velocity, and little else.
     """
     random, waves = np.random.default_rng(seed), []
     for i, middle in enumerate(centre):
@@ -57,7 +66,7 @@ def exciting_motion(lower: Array, upper: Array, centre: Array, seed: int = 0) ->
                 "configuration away from the joints' ends"
             )
         shares = random.dirichlet(np.ones(WAVES))
-        frequencies = random.uniform(SLOWEST, FASTEST, WAVES)
+        frequencies = random.uniform(SLOWEST, FASTEST, WAVES) * (SLOW if slow else 1.0)
         phases = random.uniform(0.0, 2.0 * np.pi, WAVES)
         waves.append(
             [Sine(room * s, f, p) for s, f, p in zip(shares, frequencies, phases, strict=True)]
@@ -70,6 +79,7 @@ def simulated_motion(
     seconds: float,
     seed: int = 0,
     progress: Callable[[float], None] = lambda fraction: None,
+    slow: bool = False,
 ) -> MotionRecord:
     """A record of an exciting motion of a simulated arm that nothing holds.
 
@@ -81,7 +91,7 @@ def simulated_motion(
     centre = build.start_guess(arm, settings.simulation.start)
     lower = np.where(np.isfinite(arm.limits.lower), arm.limits.lower, -np.pi)
     upper = np.where(np.isfinite(arm.limits.upper), arm.limits.upper, np.pi)
-    reference = exciting_motion(lower, upper, centre, seed)
+    reference = exciting_motion(lower, upper, centre, seed, slow)
     known = ConstrainedArm(model, None, Coordinates.of_joints(list(arm.joint_names)))
     start = start_of(known, reference, centre)
     period = 1.0 / settings.rate
@@ -153,6 +163,13 @@ def parameter_values(found: Identification) -> dict[str, object]:
     for kind, name in (("coulomb", "compensation.coulomb"), ("viscous", "compensation.viscous")):
         if told(kind):
             values[name] = rounded(found.of_joints(kind))
+    static = [found.stribeck.get(f"static of {joint}") for joint in found.joints]
+    if told("coulomb") and any(each is not None and each.excited for each in static):
+        # A joint that did not tell has the static friction of Coulomb's, at any velocity.
+        coulomb, slow = found.of_joints("coulomb"), found.of_joints("stribeck velocity")
+        levels = np.array([e.value if e is not None and e.excited else np.nan for e in static])
+        values["compensation.static"] = rounded(np.fmax(levels, coulomb))
+        values["compensation.stribeck_velocity"] = rounded(np.where(slow > 0.0, slow, USUAL))
     if f"armature of {found.joints[0]}" in found.estimates and told("armature"):
         values["armature"] = rounded(found.of_joints("armature"))
     mass = found.estimates.get("payload mass")
@@ -166,7 +183,7 @@ def parameter_values(found: Identification) -> dict[str, object]:
 def parameter_file(found: Identification) -> str:
     """A parameter file for controllers: one section for each kind of them."""
     lines = ["# Identified from a motion; the bounds are of 95 % confidence."]
-    for estimate in found.estimates.values():
+    for estimate in (*found.estimates.values(), *found.stribeck.values()):
         remark = f"; {estimate.remark}" if estimate.remark else ""
         lines.append(
             f"#   {estimate.name}: {estimate.value:.4g} ± {estimate.bound:.2g} {estimate.unit}"
@@ -181,7 +198,7 @@ def parameter_file(found: Identification) -> str:
 def table(found: Identification) -> list[str]:
     """What was found, as lines of text."""
     rows = [("parameter", "value", "± 95 %", "unit", "inflation", "remark")]
-    for e in found.estimates.values():
+    for e in (*found.estimates.values(), *found.stribeck.values()):
         rows.append(
             (e.name, f"{e.value:.4g}", f"{e.bound:.2g}", e.unit, f"{e.inflation:.1f}", e.remark)
         )
@@ -200,12 +217,12 @@ def numbers(found: Identification) -> dict[str, object]:
     content: dict[str, object] = {
         name: {
             "value": e.value,
-            "bound": e.bound,
+            "bound": e.bound if np.isfinite(e.bound) else None,
             "inflation": e.inflation if np.isfinite(e.inflation) else None,
             "excited": e.excited,
             "unit": e.unit,
         }
-        for name, e in found.estimates.items()
+        for name, e in {**found.estimates, **found.stribeck}.items()
     }
     if found.centre is not None:
         content["payload centre"] = found.centre.tolist()

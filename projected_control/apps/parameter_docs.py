@@ -17,9 +17,7 @@ COLUMNS = ("name", "default", "unit", "range", "live", "description")
 INTRODUCTION = """\
 # Parameters
 
-One table per node. This page is made from `projected_control/settings/groups.py` and `nodes.py` by
-`python -m projected_control.apps.parameter_docs docs/parameters.md`; a test compares the two. In
-Python, dots are attributes: `settings.limits.effort` is the parameter `limits.effort`.
+One table per node: {nodes}.
 
 A list of numbers holds one for all, or one per joint, coordinate or constraint row, as its
 description says; a single number is taken for a list of one. An empty list, `[]`, or an empty text
@@ -32,12 +30,17 @@ configured, `robot_description` or `robot_description_file` one of the two. Whic
 *Live* parameters may change while the node is active: gains blend in over `gains.blend_time`, the
 rest counts from the next tick on. The others are refused then; deactivate the node first. A change
 that is refused leaves everything as it was, and the answer says why.
+
+This page is made from `projected_control/settings/groups.py` and `nodes.py` by
+`python -m projected_control.apps.parameter_docs docs/parameters.md`; a test compares the two. In
+Python, dots are attributes: `settings.limits.effort` is the parameter `limits.effort`.
 """
 
 
 def page() -> str:
     """The whole page, in Markdown."""
-    sections = [INTRODUCTION]
+    links = ", ".join(f"[{node}](#{node})" for node in nodes())
+    sections = [INTRODUCTION.format(nodes=links)]
     for node in nodes():
         rows = [_row(parameter) for parameter in parameters_of(node).values()]
         sections.append("\n".join([f"## {node}", "", *_table(COLUMNS, rows), ""]))

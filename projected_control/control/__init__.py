@@ -13,21 +13,33 @@ from projected_control.control.controllers import (
 )
 from projected_control.control.force import AntiWindup, ForceGains
 from projected_control.control.gains import BLEND_SECONDS, MotionGains, Posture
+from projected_control.control.impedance import Impedance
 from projected_control.control.law import Law
 from projected_control.control.stability import ForceLoop
+from projected_control.control.task_controllers import (
+    ComputedTorqueController,
+    ImpedanceController,
+    OperationalSpaceController,
+    SelectionController,
+)
 from projected_control.control.terms import Effort
 
 __all__ = [
     "BLEND_SECONDS",
     "AntiWindup",
+    "ComputedTorqueController",
     "Controller",
     "Effort",
     "ForceController",
     "ForceGains",
     "ForceLoop",
+    "Impedance",
+    "ImpedanceController",
     "Law",
     "MotionController",
     "MotionGains",
+    "OperationalSpaceController",
     "PassiveJointController",
     "Posture",
+    "SelectionController",
 ]

@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from projected_control.control.controllers import PassiveJointController
 from projected_control.control.loop import ControlLoop
 from projected_control.control.references import Reference
-from projected_control.errors import ProjectedControlError, Uncontrollable
+from projected_control.errors import ProjectedControlError, Uncontrollable, UnstableMotionLoop
 from projected_control.model.description import UNLIMITED
 from projected_control.model.dynamics import massless_joints
 
@@ -49,11 +48,12 @@ def obstacles(loop: ControlLoop, q: Array, tolerance: float) -> list[str]:
             "its link an <inertial>, or the joint an armature"
         )
     found += _dependent(loop)
-    if isinstance(controller, PassiveJointController):
+    if controller.passive.size:
         try:
             controller.require_controllable(q)
         except Uncontrollable as error:
             found.append(str(error))
+    found += _unstable(loop)
     return found + _too_heavy(loop)
 
 
@@ -112,6 +112,8 @@ def _outside(loop: ControlLoop, q: Array) -> list[str]:
 
 def _dependent(loop: ControlLoop) -> list[str]:
     controller, model = loop.controller, loop.controller.model
+    if not controller.needs_independence:
+        return []
     if model.k > model.free_directions:
         return [
             f"{model.k} coordinates cannot all move: the constraint leaves "
@@ -119,6 +121,15 @@ def _dependent(loop: ControlLoop) -> list[str]:
         ]
     if controller.margins[0] < INDEPENDENT:
         return ["the coordinates do not describe what the constraint leaves free here"]
+    return []
+
+
+def _unstable(loop: ControlLoop) -> list[str]:
+    try:
+        for sampled, name in loop.controller.motion_loops(loop.controller.delay):
+            sampled.require_stable(name)
+    except UnstableMotionLoop as error:
+        return [str(error)]
     return []
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, Protocol
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -17,7 +19,9 @@ from projected_control.control.force_source import ForceSource
 from projected_control.control.gains import BLEND_SECONDS, Blend, MotionGains, Posture
 from projected_control.control.law import Law, compute
 from projected_control.control.mailbox import Mailbox, advance_gains
+from projected_control.control.operational_space import SINGULAR_RANGE
 from projected_control.control.passive import CONTROLLABILITY_TOLERANCE
+from projected_control.control.stability import MotionLoop
 from projected_control.control.surface import (
     EstimatedSurface,
     estimate_surface,
@@ -25,11 +29,23 @@ from projected_control.control.surface import (
     plane_now,
     reset_surface,
 )
+from projected_control.control.task_terms import TASK
 from projected_control.control.terms import CONTROL, Effort
 from projected_control.errors import InvalidValue, Uncontrollable
 from projected_control.model.constrained_arm import ConstrainedArm
 
 Array = NDArray[np.float64]
+
+
+class SampledLoop(Protocol):
+    """A loop of the motion as the sampled system it is."""
+
+    @property
+    def gain_margin(self) -> float:
+        """The factor by which its gains may grow before it diverges."""
+
+    def require_stable(self, name: str = "") -> Any:
+        """Raise where it would diverge, with what would be stable."""
 
 
 class Controller:
@@ -52,10 +68,16 @@ class Controller:
             there are none): how far the last tick was from losing them.
         effort: What the last tick gave.
         force: The force loop of laws that have one, else None.
+        task: Levels, axes and selection of the laws in task space, see `TaskTerms`.
+        needs_independence: Whether the coordinates must be independent of the constraint and of
+            each other.
+        feeds_force_back: Whether the force loop looks at the measured λ.
     """
 
     force: ForceLoopState | None = None
     posture: Posture | None = None
+    needs_independence = True
+    feeds_force_back = True
 
     def __init__(self, model: ConstrainedArm, gains: MotionGains, period: float, law: Law) -> None:
         if model.coordinates is None:
@@ -67,6 +89,9 @@ class Controller:
         self.work: Array = CONTROL.new(**sizes)
         self._terms = CONTROL.view(self.work, **sizes)
         self._terms.period[0] = self.period
+        self.task = TASK.view(self._terms.task, n=model.n, k=model.k)
+        self.task.level[:] = self.task.selected[:] = self.task.projected[:] = 1.0
+        self.task.singular_range[0], self.task.T[:] = SINGULAR_RANGE, np.eye(model.k)
         self.mailbox = Mailbox(model.n, model.m, model.k)
         self.motion, self.error = self._terms.motion, self._terms.error
         self.margins = self._terms.margins
@@ -163,6 +188,20 @@ class Controller:
         self._terms.delay[0] = float(samples)
 
     @property
+    def delay(self) -> int:
+        """From a state to the effect of its answer [samples]."""
+        return int(self._terms.delay[0])
+
+    def motion_loops(self, delay: int) -> list[tuple[SampledLoop, str]]:
+        """The sampled loops of the motion with this delay, and their names: one per coordinate."""
+        stiffness, damping, _ = self.gains.array(self.model.k)
+        names = self.model.coordinates.names if self.model.coordinates else ()
+        return [
+            (self.disturbance.loop(MotionLoop(float(K), float(D), self.period, delay)), name)
+            for name, K, D in zip(names, stiffness, damping, strict=True)
+        ]
+
+    @property
     def friction(self) -> Array:
         """Friction that the last tick compensated, n [N·m or N]."""
         return self._terms.friction
@@ -218,6 +257,24 @@ class Controller:
         self._compute(True, q, v)
         return self.effort
 
+    @property
+    def controllable(self) -> bool:
+        """Whether the motors reached all free motions at the last tick."""
+        return bool(self.margins[1] > CONTROLLABILITY_TOLERANCE)
+
+    def require_controllable(self, q: ArrayLike) -> None:
+        """Refuse a configuration in which some free motion is out of the motors' reach."""
+        place = validate.finite_array("position", q, (self.model.n,))
+        self.stop(place, np.zeros(self.model.n), self.model.time)
+        if not self.controllable:
+            raise Uncontrollable(
+                f"with {sorted(self.model.arm.passive)} passive the motors cannot move the arm in "
+                f"all its {self.model.free_directions} free directions at q = "
+                f"{np.round(place, 6).tolist()}: the controllability margin is "
+                f"{self.margins[1]:.3g}, needed is more than {CONTROLLABILITY_TOLERANCE:g}; "
+                "actuate more joints or start elsewhere"
+            )
+
     def reset(self) -> None:
         """Forget what a controller remembers from tick to tick."""
         self._terms.effort[:] = 0.0
@@ -261,7 +318,7 @@ class MotionController(Controller):
     ) -> None:
         if law not in (Law.PIDC, Law.IDC):
             raise InvalidValue(f"a motion controller has the law PIDC or IDC, got {law.name}")
-        _refuse_passive(model)
+        refuse_passive(model)
         super().__init__(model, gains, period, law)
 
 
@@ -284,7 +341,7 @@ class ForceController(Controller):
         force_gains: ForceGains,
         period: float = 1e-3,
     ) -> None:
-        _refuse_passive(model)
+        refuse_passive(model)
         super().__init__(model, gains, period, Law.HYBRID)
         self.force = ForceLoopState(force_gains, self._terms, self.period, self.mailbox)
         self.set_delay(force_gains.delay)
@@ -317,26 +374,9 @@ class PassiveJointController(Controller):
             self.force = ForceLoopState(force_gains, self._terms, self.period, self.mailbox)
             self.set_delay(force_gains.delay)
 
-    @property
-    def controllable(self) -> bool:
-        """Whether the motors reached all free motions at the last tick."""
-        return bool(self.margins[1] > CONTROLLABILITY_TOLERANCE)
 
-    def require_controllable(self, q: ArrayLike) -> None:
-        """Refuse a configuration in which some free motion is out of the motors' reach."""
-        place = validate.finite_array("position", q, (self.model.n,))
-        self.stop(place, np.zeros(self.model.n), self.model.time)
-        if not self.controllable:
-            raise Uncontrollable(
-                f"with {sorted(self.model.arm.passive)} passive the motors cannot move the arm in "
-                f"all its {self.model.free_directions} free directions at q = "
-                f"{np.round(place, 6).tolist()}: the controllability margin is "
-                f"{self.margins[1]:.3g}, needed is more than {CONTROLLABILITY_TOLERANCE:g}; "
-                "actuate more joints or start elsewhere"
-            )
-
-
-def _refuse_passive(model: ConstrainedArm) -> None:
+def refuse_passive(model: ConstrainedArm) -> None:
+    """Raise where a joint has no motor."""
     if model.arm.passive:
         raise InvalidValue(
             f"joints {sorted(model.arm.passive)} are passive, and this law would ask them for "

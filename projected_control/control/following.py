@@ -16,6 +16,7 @@ from projected_control.control.timing import Bounds
 from projected_control.errors import InvalidValue, Unreachable
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.function_kinds import AxisCosine
+from projected_control.model.inverse_kinematics import InverseKinematics, Task
 
 Array = NDArray[np.float64]
 
@@ -81,7 +82,7 @@ class Follower:
 
     def at(self, values: Array) -> Array:
         """The joint positions nearest the last ones with these values of the coordinates, n."""
-        terms, m = self.model.terms, self.model.m
+        terms = self.model.terms
         error = np.inf
         for _ in range(ITERATIONS):
             self._evaluate()
@@ -98,12 +99,20 @@ class Follower:
             self.q += step * min(1.0, LARGEST_STEP / max(float(np.abs(step).max()), 1e-300))
         if error < 1e-6:
             return self.q
-        raise Unreachable(
-            f"the arm cannot follow the path: with {', '.join(self.coordinates.names)} at "
-            f"{np.round(values, 4).tolist()} it misses the constraint by "
-            f"{np.linalg.norm(terms.value[:m]):.3g} and the coordinates by "
-            f"{np.linalg.norm(terms.value[m:] - values):.3g}"
+        raise Unreachable(self._why_not(values))
+
+    def _why_not(self, values: Array) -> str:
+        """In words, what keeps the arm from these values, and whether another posture has them."""
+        names, wanted = ", ".join(self.coordinates.names), np.round(values, 4).tolist()
+        model = self.model
+        ik = InverseKinematics(
+            model.arm, model.constraint, [Task(self.coordinates, values, "the path")], restarts=10
         )
+        found = ik.solve(self.q, strict=False)
+        why = found.phrase
+        if found.met:
+            why = f"it gets stuck on the way; q = {np.round(found.q, 3).tolist()} would have them"
+        return f"the arm cannot follow the path to {names} = {wanted}: {why}"
 
     @property
     def theta(self) -> Array:
@@ -249,7 +258,7 @@ def bounds_along(
 def effort_map(model: ConstrainedArm, law: Law) -> Array:
     """S, n × n: what a law sends for the efforts h + M q̈ that a motion takes, at this state."""
     n, scale = model.n, model.sqrt_metric
-    if law in (Law.IDC, Law.HYBRID, Law.PASSIVE_FORCE):
+    if law not in (Law.PIDC, Law.PASSIVE):
         return np.eye(n)
     P = model.P
     S = P.copy()

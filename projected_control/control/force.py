@@ -23,6 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 from projected_control import validate
 from projected_control.compiled import compiled
 from projected_control.control.gains import BLEND_SECONDS, Blend
+from projected_control.control.law_kinds import FORCE, LAWS, Law, LawKind
 from projected_control.control.mailbox import Mailbox
 from projected_control.control.motion import motion_effort
 from projected_control.control.stability import ForceLoop
@@ -203,11 +204,24 @@ def normal_effort(t: Terms, c: ControlTerms) -> None:
 def hybrid_law(stop: bool, t: Terms, c: ControlTerms) -> None:
     """f = f∥ + f⊥ (Aghili 52)."""
     motion_effort(stop, False, t, c)
+    hold_force(stop, t, c)
+
+
+@compiled
+def hold_force(stop: bool, t: Terms, c: ControlTerms) -> None:
+    """normal from the force loop; none in a stop."""
     force_feedback(stop, t, c)
     if stop:
         fill(c.normal, 0.0)
     else:
         normal_effort(t, c)
+
+
+LAWS.add(
+    LawKind(
+        "hybrid", "projected inverse dynamics, and the constraint force held", Law.HYBRID, (FORCE,)
+    )
+)
 
 
 class ForceLoopState:
@@ -230,7 +244,7 @@ class ForceLoopState:
         self._terms, self._mailbox = terms, mailbox
         self._integrate, self._state = terms.integrate, terms.force_state
         self.controlled, self._uncontrolled = terms.controlled, terms.uncontrolled
-        self.controlled[:] = 1.0
+        self.controlled[:] = terms.force_loop[:] = 1.0
         terms.force_gains[:] = gains.array(period)
         terms.anti_windup[:] = gains.anti_windup_array(period)
         self._blend = Blend(terms.force_gains, terms.force_blend)

@@ -2,38 +2,32 @@
 
 from __future__ import annotations
 
-from enum import IntEnum
-
 import numpy as np
 from numpy.typing import NDArray
 
 from projected_control.compiled import compiled
 from projected_control.control.compensation import locate_contact
+from projected_control.control.computed_torque import computed_torque_law
 from projected_control.control.force import hybrid_law
+from projected_control.control.impedance import impedance_law
+from projected_control.control.law_kinds import Law
 from projected_control.control.motion import motion_law
+from projected_control.control.operational_space import operational_space_law
 from projected_control.control.passive import passive_law
+from projected_control.control.selection import selection_law
+from projected_control.control.task_axes import locate_axes
 from projected_control.control.terms import ControlTerms, unpack_control
 from projected_control.model.constrained_arm import Terms, evaluate_model
 
+__all__ = ["Law", "apply_law", "compute"]
+
 Array = NDArray[np.float64]
 
-
-class Law(IntEnum):
-    """The control laws."""
-
-    PIDC = 0
-    """Projected inverse dynamics: the least torque for the motion."""
-    IDC = 1
-    """Inverse dynamics, the baseline: stiff in the constrained directions too."""
-    HYBRID = 2
-    """PIDC and the PI loop on the constraint force."""
-    PASSIVE = 3
-    """(I + H) f∥ for arms with passive joints."""
-    PASSIVE_FORCE = 4
-    """The same, with a force loop on what freedom is left."""
-
-
-_IDC, _HYBRID, _PASSIVE, _PASSIVE_FORCE = (int(law) for law in list(Law)[1:])
+_IDC, _HYBRID = int(Law.IDC), int(Law.HYBRID)
+_PASSIVE, _PASSIVE_FORCE = int(Law.PASSIVE), int(Law.PASSIVE_FORCE)
+_OPERATIONAL_SPACE, _IMPEDANCE = int(Law.OPERATIONAL_SPACE), int(Law.IMPEDANCE)
+_SELECTION = int(Law.SELECTION)
+_COMPUTED_TORQUE, _GRAVITY = int(Law.COMPUTED_TORQUE), int(Law.GRAVITY)
 
 
 @compiled
@@ -43,6 +37,14 @@ def apply_law(law: int, stop: bool, passive: NDArray[np.int64], t: Terms, c: Con
         hybrid_law(stop, t, c)
     elif law in (_PASSIVE, _PASSIVE_FORCE):
         passive_law(stop, law == _PASSIVE_FORCE, passive, t, c)
+    elif law == _OPERATIONAL_SPACE:
+        operational_space_law(stop, passive, t, c)
+    elif law == _IMPEDANCE:
+        impedance_law(stop, passive, t, c)
+    elif law == _SELECTION:
+        selection_law(stop, t, c)
+    elif law in (_COMPUTED_TORQUE, _GRAVITY):
+        computed_torque_law(law == _GRAVITY, stop, t, c)
     else:
         motion_law(law == _IDC, stop, t, c)
     for i in range(t.h.size):
@@ -78,4 +80,5 @@ def compute(
     )
     c = unpack_control(control_work, t, passive.size)
     locate_contact(v, spatial_jacobian, placements, c)
+    locate_axes(placements, q.size, c)
     apply_law(law, stop, passive, t, c)

@@ -116,7 +116,8 @@ class ControlLoop:
         self.mailbox = controller.mailbox
         self.guard.post, force_source.post = self.mailbox.post_limits, self.mailbox.post_sensor
         controller.connect(force_source)
-        self._needs_wrench = controller.force is not None and force_source.needs_wrench
+        fed_back = controller.force is not None and controller.feeds_force_back
+        self._needs_wrench = fed_back and force_source.needs_wrench
         if self._needs_wrench:
             force_source.require_frame()
         changes_gains = type(controller).advance is not Controller.advance
@@ -242,11 +243,6 @@ class ControlLoop:
             spare = self._spare
             ready = spare is not None and spare.mailbox is self.mailbox.box
             self.arguments = spare if spare is not None and ready else self._with_letters()
-
-    def widen(self, pieces: int) -> None:
-        """Make room for references of so many pieces; only between two ticks."""
-        if self.mailbox.widen(pieces):
-            self.arguments = self._with_letters()
 
     def restore(self, memory: Mapping[str, NDArray[Any]]) -> None:
         """Be as a loop was whose memory (`REMEMBERED`) was kept; only between two ticks.

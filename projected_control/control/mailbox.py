@@ -44,6 +44,7 @@ _KEPT = (
     "force_gains",
     "anti_windup",
     "force_seconds",
+    "impedance",
     "limits",
     "sensor",
     "friction",
@@ -66,6 +67,7 @@ class Section(IntEnum):
     FORCE_REFERENCE = 5
     FRICTION = 6
     DISTURBANCE = 7
+    IMPEDANCE = 8
 
 
 _PARTS = {
@@ -82,6 +84,7 @@ _PARTS = {
 
 _GAINS, _FORCE_GAINS = int(Section.GAINS), int(Section.FORCE_GAINS)
 _FRICTION, _DISTURBANCE = int(Section.FRICTION), int(Section.DISTURBANCE)
+_IMPEDANCE = int(Section.IMPEDANCE)
 _SECTIONS = len(Section)
 
 
@@ -99,6 +102,9 @@ class LetterTerms(NamedTuple):
     force_gains: Annotated[Array, Part("4", "See `ForceGains.array`.")]
     anti_windup: Annotated[Array, Part("3", "See `ForceGains.anti_windup_array`.")]
     force_seconds: Annotated[Array, Part("1", "Time over which the force gains come in [s].")]
+    impedance: Annotated[
+        Array, Part("3 * k * k + 2", "See `Impedance.array`; the time it takes [s].")
+    ]
     limits: Annotated[Array, Part(GUARD_LIMITS, "See `GuardTerms.limits`.")]
     sensor: Annotated[Array, Part(f"{SENSOR_NUMBERS} + n", "See `SourceTerms.sensor`.")]
     friction: Annotated[
@@ -112,7 +118,7 @@ class LetterTerms(NamedTuple):
 LETTER = Layout(LetterTerms, "n", "k", "motion", "force")
 _unpack = LETTER.unpack
 _LENGTHS = 1 + _SECTIONS
-_CONTENT = _LENGTHS + 2
+LETTER_CONTENT = _LENGTHS + 2
 """Where what is taken begins: after the sequence number, the tick's own part and the lengths."""
 
 
@@ -127,7 +133,7 @@ def publish(draft: Array, mailbox: Array) -> None:
     """Copy a draft into the mailbox, for the tick to take whole."""
     mailbox[0] += 1.0
     memory_fence()
-    for i in range(_CONTENT, draft.size):
+    for i in range(LETTER_CONTENT, draft.size):
         mailbox[i] = draft[i]
     memory_fence()
     mailbox[0] += 1.0
@@ -142,7 +148,7 @@ def take(mailbox: Array, taken: Array) -> bool:
     sequence = mailbox[0]
     if sequence != taken[0] and sequence % 2.0 == 0.0:
         memory_fence()
-        for i in range(_CONTENT, taken.size):
+        for i in range(LETTER_CONTENT, taken.size):
             taken[i] = mailbox[i]
         memory_fence()
         taken[0] = sequence if mailbox[0] == sequence else np.nan
@@ -165,6 +171,9 @@ def take_gains(letter: LetterTerms, c: ControlTerms) -> None:
     if is_new(_FORCE_GAINS, letter):
         begin_blend(letter.force_gains, letter.force_seconds[0], c.force_gains, c.force_blend)
         copy(letter.anti_windup, c.anti_windup)
+    if is_new(_IMPEDANCE, letter):
+        last = letter.impedance.size - 1
+        begin_blend(letter.impedance[:last], letter.impedance[last], c.impedance, c.impedance_blend)
     if is_new(_FRICTION, letter):
         last = letter.friction.size - 1
         begin_blend(letter.friction[:last], letter.friction[last], c.all_friction, c.friction_blend)
@@ -197,6 +206,7 @@ def blend_gains(c: ControlTerms) -> None:
     """Blend all gains one tick on."""
     advance_blend(c.period[0], c.all_gains, c.gains_blend)
     advance_blend(c.period[0], c.force_gains, c.force_blend)
+    advance_blend(c.period[0], c.impedance, c.impedance_blend)
     advance_blend(c.period[0], c.all_friction, c.friction_blend)
     advance_blend(c.period[0], c.disturbance_gains, c.disturbance_blend)
 
@@ -262,8 +272,8 @@ class Room:
         move_table(old.force_reference, self.force_reference)
         move_table(old.letter.reference, self.letter.reference)
         move_table(old.letter.force_reference, self.letter.force_reference)
-        self.box[_CONTENT:] = self.draft[_CONTENT:]
-        self.taken[_CONTENT:] = self.draft[_CONTENT:]
+        self.box[LETTER_CONTENT:] = self.draft[LETTER_CONTENT:]
+        self.taken[LETTER_CONTENT:] = self.draft[LETTER_CONTENT:]
         self.box[0], self.taken[0] = old.box[0], old.taken[0]
 
 
@@ -283,7 +293,7 @@ class Mailbox:
         sender: Takes every letter to a tick that is made elsewhere; None where there is none.
         listener: Hears of every letter once it is in the box; None where nobody listens.
         lock: Held while a letter is written.
-        fixed: Whether the room for references must stay as it is, as such a tick has no other.
+        longest: Numbers of the longest table of a reference that such a tick takes.
     """
 
     def __init__(self, n: int, m: int, k: int) -> None:
@@ -292,7 +302,7 @@ class Mailbox:
         self.listener: Callable[[Array], None] | None = None
         self._spare: Room | None = None
         self.sender: Callable[[Array], None] | None = None
-        self.fixed = False
+        self.longest = np.inf
         sines = [SINES_PER_NUMBER * k, SINES_PER_NUMBER * m]
         self._move_into(Room(n, m, k, [PIECES, PIECES], sines))
 
@@ -307,10 +317,10 @@ class Mailbox:
         The thread that ticks moves into them when such a reference comes (`reserve`), and has
         nothing to allocate.
         """
+        self._refuse_longer(motion, force)
         for room in (self._room, self._spare):
             if room is not None and room.fits(motion, force):
                 return None if room is self._room else room
-        self.require_room(motion, force)
         self._spare = spare = self._larger(motion, force)
         return spare
 
@@ -320,43 +330,29 @@ class Mailbox:
         sines = [max(int(a[2]), 2 * t.sine_count if t else 0) for t, a in wanted]
         return Room(*self._sizes, pieces, sines)
 
+    def _refuse_longer(self, *tables: MotionTable | None) -> None:
+        for table in tables:
+            if table is not None and (count := table.count) > self.longest:
+                raise InvalidValue(
+                    f"a reference of {table.pieces} pieces is too long: its table has {count} "
+                    f"numbers, and while the loop runs elsewhere {self.longest:.0f} are allowed; "
+                    "leave points out, or send it in parts"
+                )
+
     def reserve(self, motion: MotionTable | None, force: MotionTable | None) -> bool:
         """Move to where there is room for longer references; whether the arrays are other ones.
 
         Only between two ticks: call it from the thread that ticks, or before it does. Allocates
         nothing where `make_room` was told of them.
         """
+        self._refuse_longer(motion, force)
         with self.lock:
             old, spare = self._room, self._spare
             if old.fits(motion, force):
                 return False
-            self.require_room(motion, force)
             ready = spare is not None and spare.fits(motion, force)
             new = spare if spare is not None and ready else self._larger(motion, force)
             new.take_over(old)
-            self._spare = None
-            self._move_into(new)
-            return True
-
-    def require_room(self, motion: MotionTable | None, force: MotionTable | None = None) -> None:
-        """Raise where a reference is longer than the room there is, and that is fixed."""
-        for table, array in ((motion, self.reference), (force, self.force_reference)):
-            if self.fixed and table is not None and not table.fits(array):
-                raise InvalidValue(
-                    f"a reference of {table.pieces} pieces and {table.sine_count} sines is too "
-                    f"long: while the loop runs elsewhere there is room for {int(array[1])} and "
-                    f"{int(array[2])} (plugin.pieces)"
-                )
-
-    def widen(self, pieces: int) -> bool:
-        """Move to tables of at least so many pieces; see `reserve`."""
-        with self.lock:
-            arrays = (self.reference, self.force_reference)
-            if all(array[1] >= pieces for array in arrays):
-                return False
-            rooms = [max(int(a[1]), pieces) for a in arrays]
-            new = Room(*self._sizes, rooms, [int(a[2]) for a in arrays])
-            new.take_over(self._room)
             self._spare = None
             self._move_into(new)
             return True
@@ -378,6 +374,7 @@ class Mailbox:
         waits = [
             (Section.GAINS, letter.gains_seconds[0]),
             (Section.FORCE_GAINS, letter.force_seconds[0]),
+            (Section.IMPEDANCE, letter.impedance[-1]),
             (Section.FRICTION, letter.friction[-1]),
             (Section.DISTURBANCE, letter.disturbance[-1]),
         ]
@@ -421,7 +418,7 @@ class Mailbox:
             keep: Sections that stay as they are, whatever it says of them.
         """
         n, _, k = self._sizes
-        motion, force = (int(length) for length in letter[_LENGTHS:_CONTENT])
+        motion, force = (int(length) for length in letter[_LENGTHS:LETTER_CONTENT])
         new = LETTER.view(letter, n=n, k=k, motion=motion, force=force)
         with self.lock:
             self.take_room_of(new.reference, new.force_reference)
@@ -459,6 +456,11 @@ class Mailbox:
         with self._changing(Section.FORCE_GAINS) as letter:
             letter.force_gains[:], letter.force_seconds[0] = gains, seconds
             letter.anti_windup[:] = anti_windup
+
+    def post_impedance(self, numbers: Array, seconds: float) -> None:
+        """Another impedance, over this time [s]; see `Impedance.array`."""
+        with self._changing(Section.IMPEDANCE) as letter:
+            letter.impedance[:-1], letter.impedance[-1] = numbers, seconds
 
     def post_friction(self, numbers: Array, seconds: float) -> None:
         """New friction to compensate, over this time [s]; see `FrictionCompensation.array`."""

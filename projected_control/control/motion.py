@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from projected_control.compiled import compiled
 from projected_control.control.compensation import compensate_friction
 from projected_control.control.disturbance import integrate_error, note_rest, take_disturbance
+from projected_control.control.law_kinds import LAWS, MOTION, PASSIVE, Law, LawKind
 from projected_control.control.terms import ControlTerms
 from projected_control.model.constrained_arm import Terms
 from projected_control.model.kinematics import vector
@@ -66,16 +67,76 @@ def stiff_constraint(t: Terms, c: ControlTerms) -> None:
 
 
 @compiled
-def free_motion(d: float, stop: bool, t: Terms, c: ControlTerms) -> None:
-    """u_p = w = P (K₀ (q₀ − q) − (d + D₀) q̇), in the metric's coordinates; no posture in a stop."""
+def posture_motion(d: float, t: Terms, c: ControlTerms, wanted: Array) -> None:
+    """wanted = K₀ (q₀ − q) − (d + D₀) q̇, in the metric's coordinates."""
     K_0, D_0 = c.posture_gains[0], c.posture_gains[1]
-    if stop or (K_0 == 0.0 and D_0 == 0.0):
-        matvec(t.P, t.v, c.u_p, -d)
-        return
     for i in range(t.v.size):
         away = t.sqrt_metric[i] * (c.posture[i] - t.q[i])
-        c.full[i] = K_0 * away - (d + D_0) * t.v[i]
+        wanted[i] = K_0 * away - (d + D_0) * t.v[i]
+
+
+@compiled
+def free_motion(d: float, stop: bool, t: Terms, c: ControlTerms) -> None:
+    """u_p = w = P (K₀ (q₀ − q) − (d + D₀) q̇), in the metric's coordinates; no posture in a stop."""
+    if stop or (c.posture_gains[0] == 0.0 and c.posture_gains[1] == 0.0):
+        matvec(t.P, t.v, c.u_p, -d)
+        return
+    posture_motion(d, t, c, c.full)
     matvec(t.P, c.full, c.u_p)
+
+
+@compiled
+def prepare_motion(stop: bool, t: Terms, c: ControlTerms) -> None:
+    """What every law begins with: errors, (J_θ P)⁺, and h with all that is known to act beside it.
+
+    Args:
+        stop: Leave the reference aside.
+        t: The evaluated model.
+        c: Reference and gains, and what is computed.
+    """
+    tracking_error(t, c)
+    matmul(t.J_theta, t.P, c.J_free)
+    c.margins[0] = pseudo_inverse(c.J_free, INDEPENDENCE_TOLERANCE, c.J_free_pinv, t.scratch)
+    compensate_friction(stop, t, c)
+    if c.disturbance_kind[0] == 0.0:
+        fill(c.integral, 0.0)
+    else:
+        take_disturbance(t, c)
+        note_rest(stop, t, c)
+        integrate_error(t, c)
+
+
+@compiled
+def asked_acceleration(t: Terms, c: ControlTerms) -> None:
+    """a = θ̈_d + G_D ė + G_P e + K_I ∫ e − J̇_θ q̇."""
+    a, e, e_rate = c.a, c.error[0], c.error[1]
+    for i in range(a.size):
+        a[i] = c.feedforward[i] + c.gains[1, i] * e_rate[i] + c.gains[0, i] * e[i]
+        a[i] -= t.theta_bias[i]
+        a[i] += c.integral[i]
+
+
+@compiled
+def find_effort(t: Terms, c: ControlTerms) -> None:
+    """full = h + M u_p and tangent = P full."""
+    copy(c.h, c.full)
+    matvec_add(t.M, c.u_p, c.full)
+    matvec(t.P, c.full, c.tangent)
+
+
+@compiled
+def brake(t: Terms, c: ControlTerms) -> None:
+    """The effort of a stop, whatever the law: u_p = A⁺b − d P q̇, f∥ = P (h + M u_p)."""
+    free_motion(max(c.gains[2, 0], STOP_DAMPING), True, t, c)
+    matvec_add(t.A_pinv, t.b, c.u_p)
+    find_effort(t, c)
+
+
+@compiled
+def keep_all(t: Terms, c: ControlTerms) -> None:
+    """normal = full − tangent: a law that does not know of the constraint sends all of f."""
+    copy(c.full, c.normal)
+    axpy(-1.0, c.tangent, c.normal)
 
 
 @compiled
@@ -95,35 +156,20 @@ def motion_effort(stop: bool, stiff: bool, t: Terms, c: ControlTerms) -> None:
         t: The evaluated model.
         c: Reference and gains, and what is computed.
     """
-    P, A_pinv, M, J_theta = t.P, t.A_pinv, t.M, t.J_theta
+    prepare_motion(stop, t, c)
+    if stop:
+        brake(t, c)
+        return
     u_p, a, b = c.u_p, c.a, c.b_desired
-    G_P, G_D, d = c.gains[0], c.gains[1], c.gains[2, 0]
-    e, e_rate = c.error[0], c.error[1]
-    tracking_error(t, c)
-    matmul(J_theta, P, c.J_free)
-    c.margins[0] = pseudo_inverse(c.J_free, INDEPENDENCE_TOLERANCE, c.J_free_pinv, t.scratch)
-    compensate_friction(stop, t, c)
-    if c.disturbance_kind[0] == 0.0:
-        fill(c.integral, 0.0)
-    else:
-        take_disturbance(t, c)
-        note_rest(stop, t, c)
-        integrate_error(t, c)
     copy(t.b, b)
     if stiff:
         stiff_constraint(t, c)
-
-    free_motion(max(d, STOP_DAMPING) if stop else d, stop, t, c)
-    matvec_add(A_pinv, b, u_p)
-    if not stop:
-        for i in range(a.size):
-            a[i] = c.feedforward[i] + G_D[i] * e_rate[i] + G_P[i] * e[i] - t.theta_bias[i]
-            a[i] += c.integral[i]
-        matvec_add(J_theta, u_p, a, -1.0)
-        matvec_add(c.J_free_pinv, a, u_p)
-    copy(c.h, c.full)
-    matvec_add(M, u_p, c.full)
-    matvec(P, c.full, c.tangent)
+    free_motion(c.gains[2, 0], False, t, c)
+    matvec_add(t.A_pinv, b, u_p)
+    asked_acceleration(t, c)
+    matvec_add(t.J_theta, u_p, a, -1.0)
+    matvec_add(c.J_free_pinv, a, u_p)
+    find_effort(t, c)
 
 
 @compiled
@@ -132,5 +178,15 @@ def motion_law(idc: bool, stop: bool, t: Terms, c: ControlTerms) -> None:
     motion_effort(stop, idc and not stop, t, c)
     fill(c.normal, 0.0)
     if idc:
-        copy(c.full, c.normal)
-        axpy(-1.0, c.tangent, c.normal)
+        keep_all(t, c)
+
+
+LAWS.add(
+    LawKind(
+        "pidc",
+        "projected inverse dynamics, the least torque for the motion",
+        Law.PIDC,
+        (MOTION, PASSIVE),
+    )
+)
+LAWS.add(LawKind("idc", "inverse dynamics, for comparison", Law.IDC, (MOTION,)))

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projected_control.compiled import compiled
-from projected_control.control.force import force_feedback, normal_effort
+from projected_control.control.force import force_feedback, hold_force, normal_effort
 from projected_control.control.motion import motion_effort
 from projected_control.control.terms import ControlTerms
 from projected_control.model.constrained_arm import ConstrainedArm, Terms
@@ -82,6 +82,14 @@ def passive_law(
 ) -> None:
     """tangent = f∥ and normal = H f∥, with what is left for a force; zero where control is lost."""
     motion_effort(stop, False, t, c)
+    reach_with_motors(stop, with_force, passive, t, c)
+
+
+@compiled
+def reach_with_motors(
+    stop: bool, with_force: bool, passive: NDArray[np.int64], t: Terms, c: ControlTerms
+) -> None:
+    """normal for a tangent that some law has found: H f∥, and what is left for a force."""
     passive_rows(t.P, passive, c.Q_p)
     c.margins[1] = pseudo_inverse(c.Q_p, CONTROLLABILITY_TOLERANCE, c.Q_p_pinv, t.scratch)
     lost = c.margins[1] <= CONTROLLABILITY_TOLERANCE
@@ -95,6 +103,17 @@ def passive_law(
         drop_refused_integral(t, c)
         normal_effort(t, c)
     spare_passive_joints(passive, c)
+
+
+@compiled
+def press(stop: bool, passive: NDArray[np.int64], t: Terms, c: ControlTerms) -> None:
+    """normal for any law's tangent: from the force loop, for passive joints, or nothing."""
+    if passive.size:
+        reach_with_motors(stop, c.force_loop[0] != 0.0, passive, t, c)
+    elif c.force_loop[0] != 0.0:
+        hold_force(stop, t, c)
+    else:
+        fill(c.normal, 0.0)
 
 
 def achievable_force_directions(model: ConstrainedArm) -> int:

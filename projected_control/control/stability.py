@@ -107,12 +107,12 @@ class ForceLoop:
     @property
     def proportional_bound(self) -> float:
         """The G_F from which on the loop diverges, all else as it is; zero where none is stable."""
-        return _largest(lambda gain: replace(self, proportional=gain).stable)
+        return largest_stable(lambda gain: replace(self, proportional=gain).stable)
 
     @property
     def cutoff_bound(self) -> float:
         """The filter cut-off [Hz] above which the loop diverges, all else as it is."""
-        return _largest(lambda hertz: replace(self, cutoff=hertz).stable)
+        return largest_stable(lambda hertz: replace(self, cutoff=hertz).stable)
 
     def require_stable(self) -> ForceLoop:
         """Itself, or an error that says what would be stable."""
@@ -150,10 +150,10 @@ def _gain_margin(loop: ForceLoop) -> float:
             loop, proportional=factor * loop.proportional, integral=factor * loop.integral
         )
 
-    return _largest(lambda factor: scaled(factor).stable)
+    return largest_stable(lambda factor: scaled(factor).stable)
 
 
-def _largest(stable: Callable[[float], bool], limit: float = 1e6) -> float:
+def largest_stable(stable: Callable[[float], bool], limit: float = 1e6) -> float:
     """Where stability ends: a bisection from the first power of two that is not stable."""
     high = 2.0**-10
     if not stable(high):
@@ -264,7 +264,7 @@ class MotionLoop:
     def stiffness_bound(self) -> float:
         """The G_P from which on the loop diverges, all else as it is; zero where none is stable."""
         scale = self.damping / self.period
-        return scale * _largest(lambda share: replace(self, stiffness=share * scale).stable)
+        return scale * largest_stable(lambda share: replace(self, stiffness=share * scale).stable)
 
     @property
     def critical_bound(self) -> float:
@@ -273,7 +273,7 @@ class MotionLoop:
         def critical(omega: float) -> MotionLoop:
             return replace(self, stiffness=omega**2, damping=2.0 * omega)
 
-        omega = _largest(lambda share: critical(share / self.period).stable) / self.period
+        omega = largest_stable(lambda share: critical(share / self.period).stable) / self.period
         return float(omega**2)
 
     @property
@@ -298,6 +298,13 @@ class MotionLoop:
             stable, unstable = (middle, unstable) if inside else (stable, middle)
         return float(stable)
 
+    @property
+    def gain_margin(self) -> float:
+        """The factor by which stiffness and damping may grow before the loop diverges."""
+        return largest_stable(
+            lambda f: replace(self, stiffness=f * self.stiffness, damping=f * self.damping).stable
+        )
+
     def require_stable(self, name: str = "") -> MotionLoop:
         """Itself, or an error that says what would be stable.
 
@@ -321,11 +328,11 @@ class MotionLoop:
         more = ""
         if self.integral > 0.0:
             more = f", disturbance.integral {self.integral:g} 1/s³"
-            bound = _largest(lambda gain: replace(self, integral=gain).stable, 1e9)
+            bound = largest_stable(lambda gain: replace(self, integral=gain).stable, 1e9)
             advice.insert(0, f"disturbance.integral below {bound:.4g} 1/s³")
         if self.observer > 0.0:
             more = f", disturbance.bandwidth {self.observer:g} Hz"
-            bound = _largest(lambda hertz: replace(self, observer=hertz).stable)
+            bound = largest_stable(lambda hertz: replace(self, observer=hertz).stable)
             advice.insert(0, f"disturbance.bandwidth below {bound:.4g} Hz")
         raise UnstableMotionLoop(
             f"the motion loop{f' of {name}' if name else ''} would diverge: with gains.stiffness "

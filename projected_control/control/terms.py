@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from projected_control.compiled import compiled
 from projected_control.control.gains import BLEND
+from projected_control.control.task_terms import TASK
 from projected_control.model.constrained_arm import Terms
 from projected_control.workspace import Layout, Part
 
@@ -93,6 +94,14 @@ class ControlTerms(NamedTuple):
     ]
     shortfall: Annotated[Array, Part("m", "What limits took away, as a force [N or N·m].")]
     integrate: Annotated[Array, Part("1", "Zero stops the force loop's integral.")]
+    force_loop: Annotated[Array, Part("1", "1 where the force loop is closed, else 0.")]
+    impedance: Annotated[
+        Array, Part("3 * k * k + 1", "K, D, Λ_d⁻¹ in the task axes and ζ, see `Impedance.array`.")
+    ]
+    impedance_blend: Annotated[
+        Array, Part(BLEND.length_with(size="3 * k * k + 1"), "See `BlendTerms`.")
+    ]
+    task: Annotated[Array, Part(TASK.length, "Of the laws in task space, see `TaskTerms`.")]
     margins: Annotated[
         Array, Part("2", "Independence of the coordinates, controllability of passive joints.")
     ]

@@ -54,6 +54,7 @@ from projected_control.control.mailbox import (
 from projected_control.control.passive import CONTROLLABILITY_TOLERANCE
 from projected_control.control.silence import SILENT
 from projected_control.control.surface import follow_surface
+from projected_control.control.task_axes import locate_axes
 from projected_control.control.terms import CONTROL, ControlTerms, unpack_control
 from projected_control.model.constrained_arm import TERMS, evaluate_model
 from projected_control.model.linalg import copy, dot, fill
@@ -266,6 +267,7 @@ def tick(
     if answer < _ACTION_HOLD:
         if c.contact_gains[0] != 0.0:
             locate_contact(v, spatial_jacobian, placements, c)
+        locate_axes(placements, q.size, c)
         apply_law(law, answer == _ACTION_STOP, passive, t, c)
         if t.rank[0] != g.rank[0]:
             if not np.isnan(g.rank[0]):

@@ -6,107 +6,33 @@ left behind, through arrays that stay where they are. Nothing is computed twice.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import pinocchio
 from numpy.typing import ArrayLike, NDArray
 
 from projected_control import validate
-from projected_control.errors import InvalidDescription, InvalidValue, UnknownName
-from projected_control.model.description import UNLIMITED, Description, Mimic, read_description
+from projected_control.errors import InvalidValue, UnknownName
+from projected_control.model.description import Description, read_description
+from projected_control.model.frames import (
+    Attachment,
+    FrameKinematics,
+    OffsetFrame,
+    add_frame,
+    placements_of,
+)
+from projected_control.model.joint_limits import JointLimits, limits_of
 from projected_control.model.kinematics import frame_motion
-from projected_control.workspace import BYTES_PER_NUMBER
+from projected_control.model.pinocchio_model import build_model, gravity_vector, mimics_of
 
 Array = NDArray[np.float64]
 
+__all__ = ["Arm", "Attachment", "FrameKinematics", "JointLimits", "OffsetFrame"]
+
 SINGULAR = 1e-12
 """Ratio of the smallest to the largest eigenvalue of M up to which a motion counts as massless."""
-
-
-@dataclass(frozen=True)
-class JointLimits:
-    """Limits of the joints, one number per joint; infinite where the description gives none.
-
-    Attributes:
-        effort: Largest magnitude, zero for a joint that has no motor [N·m or N].
-        velocity: Largest magnitude [rad/s or m/s].
-        lower: Smallest position [rad or m].
-        upper: Largest position [rad or m].
-    """
-
-    effort: Array
-    velocity: Array
-    lower: Array
-    upper: Array
-
-    def __post_init__(self) -> None:
-        if not (np.asarray(self.effort) >= 0.0).all():
-            raise InvalidValue(
-                f"effort limits must not be negative, got {np.asarray(self.effort).tolist()}"
-            )
-        if not (np.asarray(self.velocity) > 0.0).all():
-            raise InvalidValue(
-                f"velocity limits must be positive, got {np.asarray(self.velocity).tolist()}"
-            )
-        if not (np.asarray(self.lower) < np.asarray(self.upper)).all():
-            raise InvalidValue(
-                f"position limits are inconsistent: lower {np.asarray(self.lower).tolist()} "
-                f"is not below upper {np.asarray(self.upper).tolist()}"
-            )
-
-
-class FrameKinematics(NamedTuple):
-    """A frame's state in world axes.
-
-    Attributes:
-        position: Position of its origin [m].
-        rotation: World from frame, 3 × 3.
-        jacobian: J with (ṗ, ω) = J q̇, linear above angular, 6 × n.
-        bias: J̇ q̇, linear and angular [m/s², rad/s²].
-    """
-
-    position: Array
-    rotation: Array
-    jacobian: Array
-    bias: Array
-
-
-class OffsetFrame(NamedTuple):
-    """A frame that the description does not name: a tool, a place on a link.
-
-    Attributes:
-        link: Link on which it sits.
-        position: Its origin in the link's axes [m].
-        orientation: Roll, pitch and yaw of its axes in the link's, as in URDF [rad].
-    """
-
-    link: str
-    position: ArrayLike = (0.0, 0.0, 0.0)
-    orientation: ArrayLike = (0.0, 0.0, 0.0)
-
-
-class Attachment(NamedTuple):
-    """Where a frame sits: its joint, live views of that one's placement, its own place there.
-
-    Attributes:
-        joint: Line of `Arm.placements` that its joint has; zero for what never moves.
-        joint_rotation: World from joint, 3 × 3.
-        joint_translation: Position of the joint in the world [m].
-        rotation: Joint from frame, 3 × 3.
-        translation: The frame's origin in its joint's axes [m].
-        support: 1 for each joint that moves the frame, else 0.
-    """
-
-    joint: int
-    joint_rotation: Array
-    joint_translation: Array
-    rotation: Array
-    translation: Array
-    support: Array
 
 
 class Arm:
@@ -145,11 +71,11 @@ class Arm:
         allow_massless: bool = False,
     ) -> None:
         self._description = description
-        model = _build_model(description, joints, locked or {})
+        model = build_model(description, joints, locked or {})
         for name, frame in (frames or {}).items():
-            _add_frame(model, name, frame)
+            add_frame(model, name, frame)
         if gravity is not None:
-            model.gravity.linear = _gravity_vector(gravity)
+            model.gravity.linear = gravity_vector(gravity)
         self.n: int = model.nv
         rotors = np.atleast_1d(np.asarray(armature, dtype=np.float64))
         if rotors.shape not in ((1,), (self.n,)) or not (np.isfinite(rotors) & (rotors >= 0)).all():
@@ -161,7 +87,7 @@ class Arm:
         self._inertias = [inertia.copy() for inertia in model.inertias]
         self.joint_names: tuple[str, ...] = tuple(model.names)[1:]
         self.warnings = description.warnings
-        self.mimics = _mimics(description, self.joint_names)
+        self.mimics = mimics_of(description, self.joint_names)
         for name in passive:
             validate.one_of("joint", name, self.joint_names)
         self.passive = frozenset(passive) | frozenset(self.mimics)
@@ -171,7 +97,7 @@ class Arm:
         self.prismatic = np.array(
             [description.joints[name].kind == "prismatic" for name in self.joint_names]
         )
-        self.limits = _limits(model)
+        self.limits = limits_of(model)
         self._attach(model)
         if not allow_massless:
             self.warnings = (*self.warnings, *self._singular_inertia())
@@ -233,7 +159,7 @@ class Arm:
         self.M: Array = self._data.M.reshape(self.n, self.n)
         self.h: Array = self._data.nle
         self.spatial_jacobian: Array = self._data.J.reshape(6, self.n)
-        self.placements: Array = _placements(self._data)
+        self.placements: Array = placements_of(self._data)
         self._attachments: dict[str, Attachment] = {}
         self.update(self.q, self.v)
 
@@ -410,107 +336,3 @@ class Arm:
     def __repr__(self) -> str:
         passive = f", passive {sorted(self.passive)}" if self.passive else ""
         return f"Arm({self.name!r}, joints {list(self.joint_names)}{passive})"
-
-
-def _build_model(
-    description: Description, joints: Iterable[str] | None, locked: Mapping[str, float]
-) -> pinocchio.Model:
-    try:
-        model = pinocchio.buildModelFromXML(description.urdf)
-    except (ValueError, RuntimeError) as error:
-        raise InvalidDescription(f"Pinocchio cannot read the robot description: {error}") from None
-    names = tuple(model.names)[1:]
-    for name in locked:
-        validate.one_of("joint", name, names)
-    if joints is None:
-        moving = [name for name in names if name not in locked]
-    else:
-        moving = [validate.one_of("joint", name, names) for name in joints]
-        if len(set(moving)) != len(moving):
-            raise InvalidValue(f"joints are named twice in {moving}")
-        if overlap := sorted(set(moving) & set(locked)):
-            raise InvalidValue(f"joints {overlap} are said to move and to be locked")
-    if not moving:
-        raise InvalidValue("an arm needs at least one joint that moves")
-    rest = [model.getJointId(name) for name in names if name not in moving]
-    if rest:
-        reference = pinocchio.neutral(model)
-        for name, position in locked.items():
-            reference[model.joints[model.getJointId(name)].idx_q] = validate.finite(
-                f"locked {name}", position
-            )
-        model = pinocchio.buildReducedModel(model, rest, reference)
-    return model
-
-
-def _mimics(description: Description, moving: Sequence[str]) -> dict[str, Mimic]:
-    """Moving joints that follow others; a leader that is locked leaves nothing to follow."""
-    mimics = {}
-    for name in moving:
-        mimic = description.joints[name].mimic
-        if mimic is None:
-            continue
-        if mimic.leader not in moving:
-            raise InvalidValue(
-                f"joint {name!r} mimics {mimic.leader!r}, which is locked; lock {name!r} too, or "
-                f"let {mimic.leader!r} move"
-            )
-        mimics[name] = mimic
-    return mimics
-
-
-def _add_frame(model: pinocchio.Model, name: str, frame: OffsetFrame) -> None:
-    """Add a frame at an offset from a link to a model."""
-    link = pinocchio.FrameType.BODY
-    if model.existFrame(name):
-        raise InvalidValue(f"frame {name!r} is in the description already; choose another name")
-    if not model.existFrame(frame.link, link):
-        links = [f.name for f in model.frames if f.type == link]
-        raise UnknownName(f"link of frame {name!r}:", frame.link, links)
-    number = model.getFrameId(frame.link, link)
-    position = validate.finite_array(f"position of frame {name!r}", frame.position, (3,))
-    angles = validate.finite_array(f"orientation of frame {name!r}", frame.orientation, (3,))
-    offset = pinocchio.SE3(pinocchio.rpy.rpyToMatrix(*angles), position)
-    carrier = model.frames[number]
-    placement = carrier.placement * offset
-    model.addFrame(pinocchio.Frame(name, carrier.parentJoint, number, placement, link))
-
-
-def _placements(data: pinocchio.Data) -> Array:
-    """Pinocchio's vector of joint placements as one array, without a copy.
-
-    Each is a rotation of nine numbers and a translation of three, dense and in this order; where
-    this Pinocchio aligns them more widely, a line has some numbers more, which nobody reads.
-    """
-    addresses = [placement.rotation.__array_interface__["data"][0] for placement in data.oMi]
-    steps = set(np.diff(addresses).tolist())
-    first = data.oMi[0]
-    gap = first.translation.__array_interface__["data"][0] - addresses[0]
-    width = steps.pop() // BYTES_PER_NUMBER
-    if steps or gap != 9 * BYTES_PER_NUMBER or width < 12:
-        raise InvalidDescription(
-            f"Pinocchio {pinocchio.__version__} lays joint placements out in a way that is not "
-            "known here: expected are nine numbers of rotation and three of translation in a row; "
-            "install one of the versions that the package names"
-        )
-    dense = (BYTES_PER_NUMBER * width, BYTES_PER_NUMBER)
-    return np.lib.stride_tricks.as_strided(first.rotation, (len(addresses), width), dense)
-
-
-def _gravity_vector(gravity: float | ArrayLike) -> Array:
-    if np.ndim(gravity) == 0:
-        return np.array([0.0, 0.0, -validate.finite("gravity", float(np.asarray(gravity)))])
-    return validate.finite_array("gravity", gravity, (3,))
-
-
-def _limits(model: pinocchio.Model) -> JointLimits:
-    def unlimited(values: Array) -> Array:
-        values = np.array(values)
-        return np.where(np.abs(values) >= UNLIMITED, np.copysign(np.inf, values), values)
-
-    return JointLimits(
-        effort=unlimited(model.effortLimit),
-        velocity=unlimited(model.velocityLimit),
-        lower=unlimited(model.lowerPositionLimit),
-        upper=unlimited(model.upperPositionLimit),
-    )

@@ -12,6 +12,9 @@ than the rest.
 A payload is a point: its moments of inertia follow from mass and centre, so that they are worked
 out from the last estimate and the fit is made again, a few times.
 
+Static friction and Stribeck's velocity, in which the efforts are not linear, are sought afterwards,
+joint by joint (see `stribeck`).
+
 Each parameter comes with a bound of 95 % confidence, and with how well the motion tells it from the
 others: its inflation, the factor by which the others widen its bound. Samples are thinned to twice
 the cut-off, beyond which filtered noise repeats itself.
@@ -20,29 +23,21 @@ the cut-off, beyond which filtered noise repeats itself.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import replace
 
 import numpy as np
 import pinocchio
 from numpy.typing import NDArray
-from scipy.signal import butter, sosfiltfilt
 
-from projected_control import validate
 from projected_control.errors import InvalidValue
-from projected_control.model.arm import Arm
 from projected_control.model.constrained_arm import ConstrainedArm
+from projected_control.model.estimates import CONFIDENCE, Estimate, Identification
+from projected_control.model.motion_record import MotionRecord, low_pass
+from projected_control.model.stribeck import SLOWER, JointMotion, fit_stribeck
 
 Array = NDArray[np.float64]
 
-CONFIDENCE = 1.96
-"""Standard deviations of a bound of 95 %."""
-
-LARGEST_INFLATION = 30.0
-"""Inflation beyond which the motion does not tell a parameter from the others."""
-
-LEAST_SHARE = 1e-3
-"""Of the efforts' RMS that a parameter must explain, or it is too small to be told."""
+__all__ = ["Estimate", "Identification", "MotionRecord", "identify", "low_pass"]
 
 ALL_MOVES = 0.98
 """Share of the filter's reach in which a joint must move for its equation to count."""
@@ -53,158 +48,6 @@ ROUNDS = 60
 SETTLED = 1e-5
 EDGE_SECONDS = 0.3
 """What is left out at both ends, where filters begin and end [s]."""
-
-
-@dataclass(frozen=True)
-class MotionRecord:
-    """A recorded motion, N samples of n joints, as an ``.npz`` file has it.
-
-    Attributes:
-        time: N, evenly spaced [s].
-        q: Positions as measured, N × n [rad or m].
-        effort: Efforts as sent, each from its sample on, N × n [N·m or N].
-        delay: Samples after which an effort acts.
-    """
-
-    time: Array
-    q: Array
-    effort: Array
-    delay: int = 0
-
-    def __post_init__(self) -> None:
-        samples = len(self.time)
-        for name, array in (("q", self.q), ("effort", self.effort)):
-            if array.ndim != 2 or array.shape[0] != samples or not np.isfinite(array).all():
-                raise InvalidValue(
-                    f"{name} of a recorded motion must have one finite row per sample "
-                    f"({samples}), got {array.shape}"
-                )
-        steps = np.diff(self.time)
-        if samples < 100 or not (steps > 0.0).all() or np.ptp(steps) > 0.01 * np.median(steps):
-            raise InvalidValue(
-                "time of a recorded motion must have at least 100 evenly spaced samples: resample "
-                "it, or leave out what is missing"
-            )
-
-    @property
-    def period(self) -> float:
-        """Time from sample to sample [s]."""
-        return float(np.median(np.diff(self.time)))
-
-    @classmethod
-    def load(cls, path: Path, arm: Arm) -> MotionRecord:
-        """Read ``time``, ``q``, ``effort``, and ``joints`` where their order is another one."""
-        try:
-            with np.load(path) as file:
-                columns = {name: file[name] for name in file}
-        except (OSError, ValueError) as error:
-            raise InvalidValue(f"{path} cannot be read as an .npz file: {error}") from None
-        missing = [name for name in ("time", "q", "effort") if name not in columns]
-        if missing:
-            raise InvalidValue(
-                f"{path} has no {', '.join(missing)}; a recorded motion has time (N), q and effort "
-                f"(N × n), and may have joints (n names) and delay; there are: "
-                f"{', '.join(columns)}"
-            )
-        order = list(range(arm.n))
-        if "joints" in columns:
-            names = [str(name) for name in columns["joints"]]
-            order = [names.index(validate.one_of("joint", n, names)) for n in arm.joint_names]
-        delay = int(columns["delay"]) if "delay" in columns else 0
-        q, effort = (np.asarray(columns[n], dtype=np.float64) for n in ("q", "effort"))
-        if q.ndim != 2 or q.shape[1] < arm.n:
-            raise InvalidValue(f"q in {path} must have {arm.n} columns, got shape {q.shape}")
-        return cls(
-            np.asarray(columns["time"], dtype=np.float64), q[:, order], effort[:, order], delay
-        )
-
-    def save(self, path: Path, joint_names: tuple[str, ...]) -> None:
-        """Write it as an ``.npz`` file."""
-        np.savez_compressed(
-            path,
-            time=self.time,
-            q=self.q,
-            effort=self.effort,
-            joints=np.array(joint_names),
-            delay=self.delay,
-        )
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """One parameter.
-
-    Attributes:
-        name: Such as ``coulomb of joint_2``.
-        value: [SI].
-        bound: Half the width of the interval of 95 % confidence, in its unit.
-        inflation: Factor by which the other parameters widen it.
-        share: Of the efforts' RMS, what it explains at its value.
-        unit: Its unit.
-    """
-
-    name: str
-    value: float
-    bound: float
-    inflation: float
-    share: float
-    unit: str
-
-    @property
-    def excited(self) -> bool:
-        """Whether the motion tells it from the others."""
-        return bool(np.isfinite(self.bound) and self.inflation <= LARGEST_INFLATION)
-
-    @property
-    def remark(self) -> str:
-        """In words, why it is not to be trusted; empty where it is."""
-        if not self.excited:
-            return (
-                "the motion does not tell it from the others: move this joint more, faster and "
-                "slower, and in both directions"
-            )
-        if self.share < LEAST_SHARE:
-            return "too small to matter"
-        if self.bound > 0.5 * abs(self.value):
-            return "hardly known: move for longer, or faster"
-        return ""
-
-
-@dataclass(frozen=True)
-class Identification:
-    """What was found.
-
-    Attributes:
-        estimates: All parameters, by name.
-        joints: Names of the joints.
-        payload_link: Link of the payload; empty where none was sought.
-        centre: Centre of the payload in the link's axes [m]; None where none was sought.
-        centre_bound: Its bounds of 95 % [m].
-        time: Of the samples that were used [s].
-        measured, predicted: Filtered efforts, samples × n [N·m or N].
-        residual: RMS of their difference per joint [N·m or N].
-    """
-
-    estimates: dict[str, Estimate]
-    joints: tuple[str, ...]
-    payload_link: str
-    centre: Array | None
-    centre_bound: Array | None
-    time: Array
-    measured: Array = field(repr=False)
-    predicted: Array = field(repr=False)
-    residual: Array = field(repr=False)
-
-    def of_joints(self, kind: str) -> Array:
-        """``coulomb``, ``viscous`` or ``armature`` of each joint, not negative."""
-        names = [f"{kind} of {joint}" for joint in self.joints]
-        return np.array([max(self.estimates[name].value, 0.0) for name in names])
-
-
-def low_pass(values: Array, cutoff: float, period: float) -> Array:
-    """A Butterworth low-pass of order four, forwards and backwards, along the first axis."""
-    sos = butter(4, cutoff, fs=1.0 / period, output="sos")
-    return np.asarray(sosfiltfilt(sos, values, axis=0))
 
 
 def identify(
@@ -256,6 +99,7 @@ class _Equations:
         if self.place is not None and self.place.joint == 0:
             raise InvalidValue(f"{payload_link} does not move, and nothing is felt of its payload")
         T, n = record.period, model.arm.n
+        self.period, self.cutoff = T, cutoff
         self.q = low_pass(record.q, cutoff, T)
         self.v = np.gradient(self.q, T, axis=0)
         self.a = np.gradient(self.v, T, axis=0)
@@ -265,7 +109,7 @@ class _Equations:
         thin = max(round(0.5 / (cutoff * T)), 1)
         edge = round(EDGE_SECONDS / T) + record.delay + 1
         kept = np.arange(edge, len(record.time) - edge, thin)
-        self.time, self.P = record.time[kept], projector[kept]
+        self.time, self.P, self.kept = record.time[kept], projector[kept], kept
         effort = low_pass(effort, cutoff, T)  # once as positions are, and once more with all else
         self.y = low_pass(effort - known, cutoff, T)[kept]
         self.effort = low_pass(effort, cutoff, T)[kept]
@@ -279,8 +123,13 @@ class _Equations:
         self.body = self.body.reshape(len(kept), n, -1)
         # A joint that hardly moves sticks now and then, under a friction that is not Coulomb's; the
         # low-pass carries that to what is before and after.
-        moves = low_pass((np.abs(self.v) > slowest).astype(np.float64), cutoff, T)
-        self.moves: NDArray[np.bool_] = np.asarray(low_pass(moves, cutoff, T)[kept] > ALL_MOVES)
+        self.moves = self._faster_than(slowest)
+        self.creeps = self._faster_than(SLOWER * slowest)
+
+    def _faster_than(self, speed: float) -> NDArray[np.bool_]:
+        """Which joints move so fast all over the filter's reach, samples × n."""
+        moves = low_pass((np.abs(self.v) > speed).astype(np.float64), self.cutoff, self.period)
+        return np.asarray(low_pass(moves, self.cutoff, self.period)[self.kept] > ALL_MOVES)
 
     def _walk(self, progress: Callable[[float], None]) -> tuple[Array, Array, Array]:
         """M q̈ + h, the payload's regressor and P at every sample."""
@@ -406,11 +255,13 @@ class _Equations:
             m, first = values[-4], values[-3:]
             centre = self.place.rotation.T @ (first / m - self.place.translation)
             centre_bound = CONFIDENCE * deviation[-3:] / abs(m)
+        stribeck = {} if self.model.m else self._stribeck(estimates, names, values, target)
         unknown = target - X @ values
         measured = np.einsum("kij,kj->ki", self.P, self.effort)
         residual = np.sqrt((unknown**2 * rows).sum(axis=0) / np.maximum(rows.sum(axis=0), 1))
         return Identification(
             estimates,
+            stribeck,
             self.arm.joint_names,
             self.link,
             centre,
@@ -420,3 +271,27 @@ class _Equations:
             measured - unknown,
             residual,
         )
+
+    def _stribeck(
+        self, estimates: dict[str, Estimate], names: list[str], values: Array, target: Array
+    ) -> dict[str, Estimate]:
+        """Static friction of each joint; where it is told, the joint's other friction with it."""
+        load = [j for j, name in enumerate(names) if name.startswith("payload")]
+        effort = target - self.body[:, :, : len(load)] @ values[load]
+        found: dict[str, Estimate] = {}
+        for i, joint in enumerate(self.arm.joint_names):
+            motion = JointMotion(
+                self.v[:, i],
+                self.period,
+                self.cutoff,
+                self.kept,
+                self.creeps[:, i],
+                effort[:, i],
+                {kind: part[:, i] for kind, part in self.parts.items()},
+            )
+            fit = fit_stribeck(motion, joint)
+            found |= {each.name: each for each in fit.estimates}
+            for kind, (value, bound) in fit.others.items():
+                name = f"{kind} of {joint}"
+                estimates[name] = replace(estimates[name], value=value, bound=bound)
+        return found

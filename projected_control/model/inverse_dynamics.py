@@ -64,7 +64,8 @@ def inverse_dynamics(
 
     Args:
         model: The arm, with its passive joints, and what closes it; built without a metric.
-        q, v: Joint positions and velocities, n [rad or m, and per second].
+        q: Joint positions, n [rad or m].
+        v: Joint velocities, n [rad/s or m/s].
         acceleration: q̈, n; it has to satisfy the constraint, A q̈ = b.
         multipliers: Wanted λ, m; met as well as the spare motors can. None for the least effort.
         time: Of a moving constraint [s].

@@ -190,6 +190,62 @@ def solve_by_elimination(A: Array, b: Array) -> None:
         b[row] /= A[row, row]
 
 
+@compiled
+def solve_columns_by_elimination(A: Array, B: Array) -> None:
+    """Turn B into the solution of ``A X = B`` for all columns at once; see `solve_by_elimination`.
+
+    Args:
+        A: Square matrix, n × n. Overwritten.
+        B: Right-hand sides, n × k; becomes X.
+    """
+    n = A.shape[0]
+    for column in range(n):
+        pivot = column
+        for row in range(column + 1, n):
+            if abs(A[row, column]) > abs(A[pivot, column]):
+                pivot = row
+        if pivot != column:
+            for k in range(column, n):
+                A[column, k], A[pivot, k] = A[pivot, k], A[column, k]
+            for k in range(B.shape[1]):
+                B[column, k], B[pivot, k] = B[pivot, k], B[column, k]
+        for row in range(column + 1, n):
+            factor = A[row, column] / A[column, column]
+            for k in range(column, n):
+                A[row, k] -= factor * A[column, k]
+            axpy(-factor, B[column], B[row])
+    for row in range(n - 1, -1, -1):
+        for k in range(row + 1, n):
+            axpy(-A[row, k], B[k], B[row])
+        for k in range(B.shape[1]):
+            B[row, k] /= A[row, row]
+
+
+def solve_columns_by_lapack(A: Array, B: Array) -> None:
+    """What `solve_columns_by_elimination` does, by LAPACK."""
+    try:
+        B[:] = np.linalg.solve(A, B)
+    except np.linalg.LinAlgError:
+        B[:] = np.nan
+
+
+@compiled
+def cholesky(A: Array, L: Array) -> None:
+    """Fill the lower triangle of L with A = L Lᵀ, zeros above; NaN where A is not positive."""
+    n = A.shape[0]
+    for i in range(n):
+        for j in range(n):
+            L[i, j] = 0.0
+        for j in range(i + 1):
+            rest = A[i, j]
+            for k in range(j):
+                rest -= L[i, k] * L[j, k]
+            if i == j:
+                L[i, i] = np.sqrt(rest) if rest > 0.0 else np.nan
+            else:
+                L[i, j] = rest / L[j, j]
+
+
 def solve_by_lapack(A: Array, b: Array) -> None:
     """What `solve_by_elimination` does, by LAPACK."""
     try:
@@ -200,3 +256,4 @@ def solve_by_lapack(A: Array, b: Array) -> None:
 
 svd = svd_by_jacobi if COMPILED else svd_by_lapack
 solve = solve_by_elimination if COMPILED else solve_by_lapack
+solve_columns = solve_columns_by_elimination if COMPILED else solve_columns_by_lapack

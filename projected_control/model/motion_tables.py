@@ -178,6 +178,11 @@ class MotionTable:
         """How many sines there are in all pieces."""
         return sum(len(lines) for lines in self.sines)
 
+    @property
+    def count(self) -> int:
+        """How many numbers its array of `MotionTerms` has."""
+        return MOTION.size(size=self.size, pieces=self.pieces, sines=self.sine_count)
+
     def shifted(self, seconds: float) -> MotionTable:
         """The same motion, later by this [s]."""
         return MotionTable(
@@ -244,6 +249,18 @@ def move_table(source: Array, target: Array) -> None:
     for name in ("begin", "first_sine", "origin", "coefficients", "waves"):
         part = getattr(old, name)
         getattr(new, name)[: len(part)] = part
+
+
+def packed_table(table: Array) -> Array:
+    """The same motion in an array of `MotionTerms` with room for just that."""
+    size, pieces, sines = (int(table[i]) for i in (0, 3, 4))
+    old, array = view_table(table), new_table(size, pieces, sines)
+    new = view_table(array)
+    array[3:5] = table[3:5]
+    for name in ("begin", "first_sine", "origin", "coefficients", "waves"):
+        part = getattr(new, name)
+        part[:] = getattr(old, name)[: len(part)]
+    return array
 
 
 def write_instant(array: Array, time: float, motion: Sequence[Array]) -> None:

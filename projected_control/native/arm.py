@@ -6,7 +6,6 @@ import ctypes
 from typing import Any
 
 import numpy as np
-import pinocchio
 from numpy.typing import NDArray
 
 from projected_control.errors import InvalidDescription
@@ -79,7 +78,7 @@ class NativeArm:
             raise InvalidDescription(f"the native loop refuses the arm: {message.value.decode()}")
         self.address = int(address)
         self.n = n = arm.n
-        self._model = arm.pinocchio_model
+        self._arm = arm
         result = library.projected_control_arm_pass(ctypes.c_void_p(self.address))
         self.M: Array = np.ctypeslib.as_array(result.M, (n, n)).T
         self.h: Array = np.ctypeslib.as_array(result.h, (n,))
@@ -91,7 +90,7 @@ class NativeArm:
 
     def take_load(self) -> None:
         """Carry what the arm in Python carries now; between two passes."""
-        bodies = _bodies(self._model)
+        bodies = body_numbers(self._arm)
         self._library.projected_control_arm_set_inertias(
             ctypes.c_void_p(self.address),
             *(ctypes.c_void_p(bodies[name].ctypes.data) for name in _BODIES),
@@ -131,9 +130,9 @@ class NativeArm:
             self.address = 0
 
 
-def _bodies(model: pinocchio.Model) -> dict[str, Array]:
+def body_numbers(arm: Arm) -> dict[str, Array]:
     """Masses, centres and inertias of all bodies; first what is fixed to the world."""
-    bodies = list(model.inertias)
+    bodies = list(arm.pinocchio_model.inertias)
     return {
         "masses": np.array([body.mass for body in bodies]),
         "centres": np.array([body.lever for body in bodies]),
@@ -168,7 +167,7 @@ def arm_numbers(arm: Arm) -> dict[str, NDArray[Any]]:
         "rotations": np.array([place.rotation for place in placements]),
         "positions": np.array([place.translation for place in placements]),
         "armature": np.array(model.armature),
-        **_bodies(model),
+        **body_numbers(arm),
         "gravity": np.array(model.gravity.linear),
     }
     return {name: np.ascontiguousarray(array) for name, array in arrays.items()}

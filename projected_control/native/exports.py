@@ -12,6 +12,7 @@ import numpy as np
 from projected_control import __version__
 from projected_control.compiled import kernel_digest, kernel_sources
 from projected_control.control.controllers import ForceController
+from projected_control.control.disturbance import DisturbanceKind
 from projected_control.control.force import ForceGains
 from projected_control.control.force_source import SourceKind
 from projected_control.control.gains import MotionGains
@@ -52,6 +53,7 @@ ROOMS = ("model", "control", "simulation")
 ENUMERATIONS: tuple[Enumeration, ...] = (
     Law,
     SourceKind,
+    DisturbanceKind,
     Action,
     Event,
     Step,

@@ -33,6 +33,9 @@ Array = NDArray[np.float64]
 PLUGIN = "plugin"
 """The name of the engine."""
 
+LONGEST_TABLE = 1 << 18
+"""Numbers of the longest table of a reference that is sent: 2 MiB, which a cycle copies once."""
+
 
 def begin_sections(
     loop: ControlLoop, silence: Array, state_period: float, offsets: ArrayLike = ()
@@ -96,24 +99,28 @@ class RemoteTick:
     """In place of a loop's tick: takes what a state brought.
 
     Args:
-        loop: Whose arrays are filled. From now on it makes no tick of its own, and letters to it
-            are sent; `detach` ends that.
+        loop: Whose arrays are filled. From now on it makes no tick of its own and refuses what
+            Python would have to compute in one, and references that are too long to be sent;
+            `detach` ends that.
 
     Attributes:
         cycles: Stamps [s] and durations [ns] of the ticks that were made since the last call.
     """
 
     def __init__(self, loop: ControlLoop) -> None:
-        self._loop, self._own, self._engine = loop, loop.tick, loop.engine
+        self._loop, self._own = loop, (loop.tick, loop.engine, loop.without_python)
+        loop.mailbox.longest = LONGEST_TABLE
         self._state: Message | None = None
         self._events = 0
         self._cycles: list[tuple[float, int]] = []
         self.cycles: Sequence[tuple[float, int]] = ()
-        loop.tick, loop.engine = self, PLUGIN
+        loop.tick, loop.engine, loop.without_python = self, PLUGIN, True
 
     def detach(self) -> None:
         """The loop makes its own ticks again."""
-        self._loop.tick, self._loop.engine = self._own, self._engine
+        loop = self._loop
+        loop.tick, loop.engine, loop.without_python = self._own
+        loop.mailbox.longest = np.inf
 
     def put(self, state: Message) -> None:
         """A state has come; of several before a call the last one counts, and all their events.

@@ -43,7 +43,7 @@ from numpy.typing import NDArray
 from projected_control.errors import ProjectedControlError
 from projected_control.native import exports
 
-MAGIC, VERSION = b"PRJCTRL\0", 1
+MAGIC, VERSION = b"PRJCTRL\0", 2
 
 HEADER = struct.Struct("<8sIIQQQQIIq")
 SECTION = struct.Struct("<IIQ")
@@ -59,7 +59,7 @@ class Update(IntEnum):
     BEGIN = 1
     """A session, with all that a loop is."""
     LETTER = 2
-    """New gains, limits, references: what the mailbox holds (see `control.mailbox`)."""
+    """New gains, limits, references, payload: see `native.letters`."""
     BEAT = 3
     """The deciding side lives."""
     END = 4
@@ -260,6 +260,7 @@ SECTIONS: dict[Section, Declared] = {
         for section in Section
         if Section.STATE <= section <= Section.TAKEN
     },
+    Section.MAILBOX: _doubles("`TickArguments.mailbox`; in a letter without the two tables."),
     Section.SIZES: _wholes("`TickArguments.sizes`.", "4"),
     Section.CHOICES: _wholes("`TickArguments.choices`.", "5"),
     Section.PASSIVE: _wholes("`TickArguments.passive`."),

@@ -39,6 +39,11 @@ class Durations:
         kept = min(self.count, samples, SAMPLES)
         return self._ring[np.arange(self.count - kept, self.count) % SAMPLES]
 
+    def longest(self, samples: int) -> float:
+        """The longest of the newest durations [s]; zero where there are none."""
+        values = self.newest(samples)
+        return 1e-9 * float(values.max()) if values.size else 0.0
+
     def summary(self, samples: int = SAMPLES) -> dict[str, float]:
         """p50, p99 and max of the newest durations [µs]; zeros where there are none."""
         values = self.newest(samples)

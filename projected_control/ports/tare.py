@@ -20,6 +20,12 @@ SAMPLES = 200
 STILL = 0.05
 """Fastest joint velocity at which a sensor is tared [rad/s or m/s]."""
 
+SECONDS = 4.0
+"""How long efforts are tared [s]."""
+
+BOTH_WAYS = 0.005
+"""Joint velocity either way with which friction shows both its signs [rad/s or m/s]."""
+
 
 def measure_tare(loop: ControlLoop, port: Port, samples: int = SAMPLES) -> Array:
     """The wrench a sensor shows without contact and without its tool, in its own axes, 6.
@@ -57,36 +63,91 @@ def measure_tare(loop: ControlLoop, port: Port, samples: int = SAMPLES) -> Array
     return np.asarray(np.mean(wrenches, axis=0) - tool_wrench(loop, q, axes))
 
 
-def measure_effort_tare(loop: ControlLoop, port: Port, seconds: float = 4.0) -> Array:
-    """F₀: joint efforts that a momentum observer takes for a force without contact, n [N·m or N].
+class EffortTare:
+    """Averages what a momentum observer takes for a force while an arm moves without contact.
 
-    Wrong masses and friction make them. The arm moves as the loop has it: near the contact, without
-    touching it, slowly to and fro, so that friction shows both its signs and has no mean.
+    Wrong masses and friction make it. The arm is to move near the contact without touching it,
+    slowly to and fro, so that friction shows both its signs and has no mean. It is a `Listener`.
 
     Args:
-        loop: Moves the arm freely; its force source is the momentum.
+        loop: Moves the arm, which nothing holds; it observes the momentum.
+        seconds: How long; the first quarter does not count [s].
+
+    Raises:
+        ProjectedControlError: Where the loop does not observe the momentum, or where it controls an
+            arm that something holds, whose force would be tared away with the rest.
+    """
+
+    def __init__(self, loop: ControlLoop, seconds: float = SECONDS) -> None:
+        source, model = loop.force_source, loop.controller.model
+        if source.name != "momentum" and not source.observes:
+            raise ProjectedControlError(
+                "efforts are tared with a momentum observer, and this controller has none: set "
+                "force.source to momentum or disturbance.kind to observer"
+            )
+        if model.m > len(model.arm.mimics):
+            raise ProjectedControlError(
+                "efforts are tared while nothing holds the arm, and this controller has it on a "
+                "constraint, whose force would be tared away: move the arm near the contact with "
+                "constraint.kind none, and tare there"
+            )
+        momentum = source.name == "momentum"
+        self._estimate = source.estimate if momentum else source.terms.disturbance
+        self._joints = model.arm.joint_names
+        self._all = self._left = max(round(seconds / loop.controller.period), 4)
+        self._sum, self._count = np.zeros(model.n), 0
+        self._slowest, self._fastest = np.full(model.n, np.inf), np.full(model.n, -np.inf)
+
+    def ticked(self, tick: Tick) -> None:
+        """Take another tick into account."""
+        if self._left <= 0:
+            return
+        self._left -= 1
+        if self._left < 3 * self._all // 4:
+            self._sum += self._estimate
+            self._count += 1
+            np.minimum(self._slowest, tick.state.v, out=self._slowest)
+            np.maximum(self._fastest, tick.state.v, out=self._fastest)
+
+    def waited(self) -> None:
+        """Silence tells nothing."""
+
+    @property
+    def done(self) -> bool:
+        """Whether the time is over."""
+        return self._left <= 0
+
+    @property
+    def efforts(self) -> Array:
+        """F₀, n [N·m or N]."""
+        return np.asarray(-self._sum / max(self._count, 1))
+
+    @property
+    def remark(self) -> str:
+        """In words, which joints did not go both ways, so that friction is part of F₀; or none."""
+        both = (self._slowest < -BOTH_WAYS) & (self._fastest > BOTH_WAYS)
+        names = [name for name, moved in zip(self._joints, both, strict=True) if not moved]
+        if not names:
+            return ""
+        return f"{', '.join(names)} did not move both ways, so that their friction is in it"
+
+
+def measure_effort_tare(loop: ControlLoop, port: Port, seconds: float = SECONDS) -> Array:
+    """F₀: joint efforts that a momentum observer takes for a force without contact, n [N·m or N].
+
+    Args:
+        loop: Moves the arm freely; see `EffortTare`.
         port: Not open yet; closed afterwards.
         seconds: How long; the first quarter does not count [s].
 
     Raises:
         ProjectedControlError: Where the loop does not observe the momentum, or the arm is lost.
     """
-    source = loop.force_source
-    if source.name != "momentum" and not source.observes:
-        raise ProjectedControlError(
-            "efforts are tared with the momentum observer: give the loop the force source momentum"
-        )
-    estimate = source.estimate if source.name == "momentum" else source.terms.disturbance
-    ticks, seen = round(seconds / loop.controller.period), list[Array]()
-
-    def observe(tick: int, _: Tick) -> None:
-        if tick >= ticks // 4:
-            seen.append(estimate.copy())
-
-    statistics = Runner(loop, port).run(ticks, observe)
-    if not seen or statistics.lost:
+    tare = EffortTare(loop, seconds)
+    statistics = Runner(loop, port, [tare]).run(round(seconds / loop.controller.period))
+    if not tare.done or statistics.lost:
         raise ProjectedControlError(f"the arm was lost while it was tared: {statistics.lost}")
-    return np.asarray(-np.mean(seen, axis=0))
+    return tare.efforts
 
 
 def tool_wrench(loop: ControlLoop, q: Array, axes: str) -> Array:

@@ -110,7 +110,7 @@ def plotted(rows: Array, columns: Mapping[str, tuple[int, tuple[int, ...]]]) -> 
     parts = [
         np.stack([part("theta"), part("motion")[:, 0], part("error")], axis=2),
         np.stack([part("lambda_measured"), part("lambda_desired")], axis=2),
-        np.stack([part("tangent"), part("normal"), part("effort")], axis=2),
+        np.stack([part("tangent"), part("normal"), part("effort"), part("q")], axis=2),
     ]
     norms = [part("residual"), np.linalg.norm(part("effort"), axis=1), part("inverse_dynamics")]
     return np.column_stack([*(p.reshape(len(rows), -1) for p in parts), *norms])
@@ -129,7 +129,7 @@ def plotted_names(coordinates: Sequence[str], rows: int, joints: Sequence[str]) 
     for row in range(rows):
         names += [f"lambda_{row}", f"lambda_{row}/desired"]
     for joint in joints:
-        names += [f"{joint}/tangent", f"{joint}/normal", f"{joint}/effort"]
+        names += [f"{joint}/tangent", f"{joint}/normal", f"{joint}/effort", f"{joint}/position"]
     return [*names, "residual", "torque_norm", "torque_norm/idc"]
 
 

@@ -8,7 +8,6 @@ from time import monotonic, sleep
 from typing import Any
 
 import numpy as np
-from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, Header
 from std_srvs.srv import Trigger
@@ -21,18 +20,18 @@ from projected_control.errors import ProjectedControlError
 from projected_control.ports.kinds import PORTS
 from projected_control.ports.port import Port
 from projected_control.ports.runner import Change, Runner
-from projected_control.ports.tare import measure_tare
 from projected_control.ros.console import GuardConsole
 from projected_control.ros.controller_diagnostics import controller_status
 from projected_control.ros.lifecycle import OK, WARN, ManagedNode, Status
 from projected_control.ros.listening_port import LOCKSTEP_PATIENCE, QUEUE
-from projected_control.ros.live_changes import allow_for_delay, prepare_change, refuse_elsewhere
+from projected_control.ros.live_changes import allow_for_delay, prepare_change
 from projected_control.ros.loop_thread import LoopThread
 from projected_control.ros.markers import Markers
 from projected_control.ros.neighbours import Neighbours
 from projected_control.ros.node_recording import NodeRecording
 from projected_control.ros.parameters import is_live
 from projected_control.ros.state_topic import StateReporter
+from projected_control.ros.tare_service import TareService
 from projected_control.ros.trajectories import reference_from_trajectory
 from projected_control.ros.trajectory_action import follow_trajectories
 from projected_control.ros.wait_set import side_node
@@ -88,7 +87,7 @@ class ControllerNode(ManagedNode[ControllerSettings]):
             self.create_timer(1.0 / self.settings.markers_rate, self._draw)
         if isinstance(self.settings, ForceControllerSettings):
             self._hear(Float64MultiArray, "force_reference", self._on_force_reference)
-            self.create_service(Trigger, "~/tare", self._on_tare)
+        self._taring = TareService(self)
 
     @property
     def runner(self) -> Runner | None:
@@ -121,7 +120,7 @@ class ControllerNode(ManagedNode[ControllerSettings]):
         return loop
 
     def activate(self) -> None:
-        loop = self._require_loop()
+        loop = self.require_loop()
         if PORTS[self.settings.hardware].needs_limits:
             require_limits(loop)
         port = self._make_port(loop)
@@ -137,6 +136,7 @@ class ControllerNode(ManagedNode[ControllerSettings]):
         )
         runner.open(self._prepare)
         self._start_recording(runner)
+        reporter.statistics = runner.statistics
         self._runner, self._console = runner, GuardConsole()
         if port.waits:
             self._thread = LoopThread(runner, reporter, self._console, self.look_now)
@@ -155,7 +155,11 @@ class ControllerNode(ManagedNode[ControllerSettings]):
 
     def _listeners(self, reporter: StateReporter) -> list[Any]:
         """Who looks on at every tick."""
-        return [reporter]
+        return [reporter, self._taring]
+
+    def listening_port(self, loop: ControlLoop) -> Port:
+        """A way to the arm on which nothing is going to be sent."""
+        return PORTS[self.settings.hardware].make(self, self._loop_node, loop)
 
     def _make_port(self, loop: ControlLoop) -> Port:
         """The way to the arm; refused beside others who command it."""
@@ -248,6 +252,7 @@ class ControllerNode(ManagedNode[ControllerSettings]):
         """Log what the guard did; check the watchdog more often than the other reasons to stop."""
         for line in self._console.lines(monotonic()):
             self.get_logger().warning(line)
+        self._taring.look()
         if self._runner is not None:
             try:
                 self._require_watchdog()
@@ -275,7 +280,8 @@ class ControllerNode(ManagedNode[ControllerSettings]):
             allow_for_delay(runner.loop, delay, only_check=True)
             runner.hand_over(lambda loop, time: allow_for_delay(loop, delay))
 
-    def _require_loop(self) -> ControlLoop:
+    def require_loop(self) -> ControlLoop:
+        """What answers; raises before the node is configured."""
         if self._loop is None:
             raise ProjectedControlError("the controller is not configured")
         return self._loop
@@ -291,8 +297,6 @@ class ControllerNode(ManagedNode[ControllerSettings]):
             self.cleanup()
             self._loop = built
             return
-        if runner is not None and runner.port.elsewhere:
-            refuse_elsewhere(changed)
         change = prepare_change(loop, settings, changed, running=runner is not None)
         if runner is not None and self._recording is not None:
             if "recording.file" in changed:
@@ -371,21 +375,6 @@ class ControllerNode(ManagedNode[ControllerSettings]):
         numbers = self._last_run if runner is None else self._summary(runner)
         response.success = numbers is not None
         response.message = "it has not run" if numbers is None else json.dumps(numbers)
-        return response
-
-    def _on_tare(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        """Measure what the force sensor shows out of contact, and subtract it from now on."""
-        try:
-            if self._runner is not None:
-                raise ProjectedControlError("deactivate the controller, and bring the tip free")
-            loop = self._require_loop()
-            port = PORTS[self.settings.hardware].make(self, self._loop_node, loop)
-            tare = np.round(measure_tare(loop, port), 6).tolist()
-            (result,) = self.set_parameters([Parameter("force.tare", value=tare)])
-            response.success = result.successful
-            response.message = result.reason or f"force.tare is {tare} N and N·m"
-        except ProjectedControlError as error:
-            response.success, response.message = False, f"not tared: {error}"
         return response
 
     def status(self) -> Status:

@@ -180,7 +180,7 @@ class GazeboController(ControllerNode):
 
     def configure(self) -> None:
         super().configure()
-        arm = self._require_loop().controller.model.arm
+        arm = self.require_loop().controller.model.arm
         self._writer = StateWriter(arm.joint_names)
         self._port = SteppedArm(arm.n, self.settings.constraint.frame)
 
@@ -190,7 +190,7 @@ class GazeboController(ControllerNode):
         return self._port
 
     def _listeners(self, reporter: StateReporter) -> list[Any]:
-        self._course = Course(self._require_loop(), self.friction)
+        self._course = Course(self.require_loop(), self.friction)
         return [reporter, self._course]
 
     def _check_neighbours(self, port: Port) -> None:

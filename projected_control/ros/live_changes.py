@@ -9,8 +9,7 @@ import numpy as np
 
 from projected_control.control.loop import ControlLoop
 from projected_control.control.references import ReferencePoint
-from projected_control.control.stability import MotionLoop
-from projected_control.errors import ProjectedControlError
+from projected_control.control.task_controllers import ImpedanceController
 from projected_control.ports.runner import Change
 from projected_control.settings import build
 from projected_control.settings.nodes import ControllerSettings, ForceControllerSettings
@@ -37,6 +36,11 @@ def prepare_change(
     if "gains" in groups:
         gains = build.build_gains(settings, model.k)
         changes.append(lambda loop, time: loop.controller.set_gains(gains, seconds))
+    controller = loop.controller
+    if "impedance" in groups and isinstance(controller, ImpedanceController):
+        behaviour = build.build_impedance(settings, model.k)
+        controller.check_impedance(behaviour)
+        changes.append(lambda loop, time: controller.set_impedance(behaviour, seconds))
     if "force" in groups and force is not None and isinstance(settings, ForceControllerSettings):
         force_gains = build.build_force_gains(settings)
         force.check_gains(force_gains, seconds)
@@ -81,16 +85,6 @@ def prepare_change(
     return change
 
 
-def refuse_elsewhere(changed: Sequence[str]) -> None:
-    """Raise for what a loop that runs in a plugin cannot change while it runs."""
-    fixed = [name for name in changed if name.startswith("payload.")]
-    if fixed:
-        raise ProjectedControlError(
-            f"{', '.join(fixed)} cannot change while the plugin runs the loop, which has the arm's "
-            "masses from its beginning; deactivate the controller first"
-        )
-
-
 def allow_for_delay(loop: ControlLoop, delay: int, *, only_check: bool = False) -> None:
     """Take a longer delay of both loops into account; refuse gains it makes unstable.
 
@@ -113,11 +107,5 @@ def allow_for_delay(loop: ControlLoop, delay: int, *, only_check: bool = False) 
 
 
 def _require_stable_motion(loop: ControlLoop, delay: int) -> None:
-    controller, coordinates = loop.controller, loop.controller.model.coordinates
-    stiffness, damping, _ = controller.gains.array(controller.model.k)
-    for name, K, D in zip(
-        coordinates.names if coordinates else (), stiffness, damping, strict=True
-    ):
-        controller.disturbance.loop(
-            MotionLoop(float(K), float(D), controller.period, delay)
-        ).require_stable(name)
+    for sampled, name in loop.controller.motion_loops(delay):
+        sampled.require_stable(name)

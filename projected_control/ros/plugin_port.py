@@ -19,6 +19,7 @@ from projected_control.control.loop import ControlLoop
 from projected_control.control.silence import SilenceAnswer, silence_array
 from projected_control.control.state import RawState
 from projected_control.errors import ProjectedControlError
+from projected_control.native.letters import Letters
 from projected_control.native.session import RemoteTick, begin_sections
 from projected_control.native.updates import Message, Phase, Report, Section, Status, Update
 from projected_control.ports.port import Port
@@ -78,7 +79,7 @@ class PluginPort(ListeningPort):
         self._listening = True
         self._link = PluginLink(node, self.plan.effort_controller)
         self._remote: RemoteTick | None = None
-        self._letters: set[int] = set()
+        self._letters: Letters | None = None
         self._phase, self._begun = Phase.IDLE, False
         self._report = np.zeros(len(Report), dtype=np.int64)
         self.report_rate: float = min(max(settings.state_rate, REPORTS), settings.rate)
@@ -93,14 +94,14 @@ class PluginPort(ListeningPort):
         model, plugin = loop.controller.model, settings.plugin
         answer = SilenceAnswer[plugin.on_silence.upper()]
         silence = silence_array(model.m, model.k, answer, plugin.silence_time, plugin.stop_time)
-        loop.widen(plugin.pieces)
         loop.guard.set_limits(loop.guard.limits)  # so that every letter holds them
         sections = begin_sections(loop, silence, 1.0 / self.report_rate, settings.joint_offsets)
+        letters = Letters(loop)
         self._accepted(self._link.begin(sections))
         self._begun = True
         self._engagement.engage(self._beat_if_due)
-        self._remote = RemoteTick(loop)
-        loop.mailbox.fixed, loop.mailbox.sender = True, self._send_letter
+        self._remote, self._letters = RemoteTick(loop), letters
+        loop.mailbox.sender = self._send_letter
         self._until(self._runs, f"{self._name} is active and reports nothing")
         self.heard = monotonic()
 
@@ -156,8 +157,8 @@ class PluginPort(ListeningPort):
     def _detach(self) -> None:
         if self._remote is not None:
             self._remote.detach()
-            self._loop.mailbox.fixed, self._loop.mailbox.sender = False, None
-            self._remote = None
+            self._loop.mailbox.sender = None
+            self._remote = self._letters = None
 
     def _stop_listening(self) -> None:
         if self._listening:
@@ -174,9 +175,11 @@ class PluginPort(ListeningPort):
         if self._begun and monotonic() - self._link.sent >= 0.5 * BEAT_SECONDS:
             self._link.send(Update.BEAT)
 
-    def _send_letter(self, letter: Array) -> None:
-        self.refusal = ""
-        self._letters.add(self._link.send(Update.LETTER, {Section.MAILBOX: letter}))
+    def _send_letter(self, box: Array) -> None:
+        letters = self._letters
+        if letters is not None:
+            self.refusal = ""
+            letters.sent(self._link.send(Update.LETTER, letters.sections()))
 
     def wake(self) -> None:
         self._link.wake()
@@ -205,8 +208,10 @@ class PluginPort(ListeningPort):
 
     def _look_at_answers(self) -> None:
         for answer in self._link.acknowledgements():
-            self._letters.discard(answer.sequence)
-            if answer.status is not Status.ACCEPTED:
+            accepted = answer.status is Status.ACCEPTED
+            if self._letters is not None:
+                self._letters.acknowledged(answer.sequence, accepted=accepted)
+            if not accepted:
                 self.refusal = f"{self._name}: {answer.reason}"
 
     def _note(self, state: Message) -> None:

@@ -12,6 +12,7 @@ from std_msgs.msg import Header
 
 from projected_control.control.loop import ControlLoop, Tick
 from projected_control.ports.port import Port
+from projected_control.ports.statistics import Statistics
 from projected_control.recordings.messages import plotted_names
 from projected_control.ros.messages import NANOSECONDS
 from projected_control.ros.transport import let_arrive
@@ -30,23 +31,31 @@ class PlottableState:
         model = controller.model
         coordinates = model.coordinates.names if model.coordinates is not None else ()
         names = plotted_names(coordinates, model.m, model.arm.joint_names)
+        names += ["loop/period", "loop/latency"]
         self._message = JointState(name=names)
 
-    def fill(self, stamp_ns: int) -> JointState:
-        """The message for the last tick."""
+    def fill(self, stamp_ns: int, period: float = 0.0, latency: float = 0.0) -> JointState:
+        """The message for the last tick.
+
+        Args:
+            stamp_ns: Time of its state [ns].
+            period: Longest time from one state to the next since the last message [s].
+            latency: Longest time from a state's arrival to its answer, likewise [s].
+        """
         controller, model = self._controller, self._controller.model
         force = controller.force
         desired = np.zeros(model.m) if force is None else force.desired
         coordinates = np.stack([model.theta, controller.motion[0], controller.error[0]], axis=1)
         multipliers = np.stack([controller.measured, desired], axis=1)
         effort = controller.effort
-        joints = np.stack([effort.tangent, effort.normal, self._guard.sent], axis=1)
+        joints = np.stack([effort.tangent, effort.normal, self._guard.sent, model.arm.q], axis=1)
         norms = [
             np.linalg.norm(model.residual),
             np.linalg.norm(self._guard.sent),
             np.linalg.norm(controller.inverse_dynamics * model.sqrt_metric),
         ]
-        values = [*coordinates.ravel(), *multipliers.ravel(), *joints.ravel(), *norms]
+        timing = [period, latency]
+        values = [*coordinates.ravel(), *multipliers.ravel(), *joints.ravel(), *norms, *timing]
         seconds, nanoseconds = divmod(stamp_ns, NANOSECONDS)
         self._message.header.stamp = Time(sec=seconds, nanosec=nanoseconds)
         self._message.position = [float(value) for value in values]
@@ -62,6 +71,9 @@ class StateReporter:
         loop: What runs.
         port: Knows the time of the last state as `stamp_ns`.
         settings: Settings of the controller node.
+
+    Attributes:
+        statistics: Of the run, whose timing is published with the state; None before it is open.
     """
 
     def __init__(
@@ -74,12 +86,21 @@ class StateReporter:
         self._every = max(round(ticked / rate), 1) if rate else 0
         self._ticks = 0
         self._state = PlottableState(loop)
+        self.statistics: Statistics | None = None
 
     def ticked(self, tick: Tick) -> None:
         self._beat()
         self._ticks += 1
         if self._every and self._ticks % self._every == 0:
-            self._states.publish(self._state.fill(max(self._port.stamp_ns, 0)))
+            stamp = max(self._port.stamp_ns, 0)
+            self._states.publish(self._state.fill(stamp, *self._timing()))
+
+    def _timing(self) -> tuple[float, float]:
+        """Longest period and latency since the last message [s]."""
+        if self.statistics is None:
+            return 0.0, 0.0
+        period, latency = self.statistics.period, self.statistics.latency
+        return period.longest(self._every), latency.longest(self._every)
 
     def waited(self) -> None:
         self._beat()

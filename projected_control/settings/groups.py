@@ -110,6 +110,34 @@ class Gains(Group):
 
 
 @dataclass(frozen=True)
+class OperationalSpace(Group):
+    """Task levels of the law operational_space."""
+
+    priority: Numbers = parameter((), "Level of each coordinate, 1 the highest: a lower level never moves a higher one; empty for all on one level", minimum=1.0, maximum=100.0)
+    singular_range: float = parameter(0.01, "Singular values of a level's Jacobian, in what higher levels leave, from which on it is damped", minimum=1e-5, maximum=1.0)
+
+
+@dataclass(frozen=True)
+class Impedance(Group):
+    """What the law impedance behaves like."""
+
+    stiffness: Numbers = parameter((100.0,), "K, one number, one per coordinate, or a symmetric positive definite matrix row by row", "N/m or N·m/rad", minimum=-1e6, maximum=1e6, live=True)
+    damping_ratio: float = parameter(1.0, "ζ of every mode, wherever the arm is, unless impedance.damping is given", minimum=0.0, maximum=10.0, live=True)
+    damping: Numbers = parameter((), "D, likewise, not negative; empty for damping by ratio", "N·s/m or N·m·s/rad", minimum=-1e6, maximum=1e6, live=True)
+    inertia: Numbers = parameter((), "Λ_d, likewise, positive definite; needs disturbance.kind observer, which tells the force of the surroundings. Empty for the inertia that the arm has", "kg or kg·m²", minimum=-1e6, maximum=1e6, live=True)
+    frame: str = parameter("", "Frame in whose axes these matrices are, for coordinates link.x, link.y, link.z and link.rx, link.ry, link.rz; empty for the world's")
+    projected: bool = parameter(True, "Along the constraint only, with the force loop across it; false for a law that knows of no constraint, and λ_d open-loop on top")
+
+
+@dataclass(frozen=True)
+class Selection(Group):
+    """Directions of the law selection."""
+
+    force: Words = parameter((), "Coordinates along which a force is controlled; the others are moved")
+    frame: str = parameter("", "Frame whose axes link.x, link.y and link.z of selection.force stand for; empty for the world's")
+
+
+@dataclass(frozen=True)
 class Posture(Group):
     """Where motions that no coordinate describes are drawn to."""
 
@@ -269,7 +297,6 @@ class Plugin(Group):
     on_silence: str = parameter("stop", "What the plugin does when the node dies or hangs: stop (the reference comes to rest and λ_d to zero, then all motion is damped), hold (the reference comes to rest and is held, with λ_d as it is), or finish (what there is is followed to its end, then stop)", choices=("stop", "hold", "finish"))
     silence_time: float = parameter(0.2, "Time without a sign of life of the node after which the plugin does that", "s", minimum=0.05, maximum=60.0)
     stop_time: float = parameter(0.5, "Time in which it brings reference and λ_d to rest", "s", minimum=0.01, maximum=60.0)
-    pieces: int = parameter(128, "Pieces of a reference for which the plugin has room: points of a trajectory, and a few for a set-point", minimum=16, maximum=4096)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from projected_control import validate
-from projected_control.control import PassiveJointController
 from projected_control.control.activation import obstacles
 from projected_control.control.loop import ControlLoop
 from projected_control.errors import ProjectedControlError
@@ -154,7 +153,7 @@ def _numbers(loop: ControlLoop, place: Any) -> dict[str, Any]:
         "condition_number": condition_numbers(model.M, model.P)["R2"],
         "effort_at_rest": controller.effort.total.tolist(),
     }
-    if isinstance(controller, PassiveJointController):
+    if controller.passive.size:
         numbers["controllability"] = float(controller.margins[1])
     if controller.force is not None:
         sampled = controller.force.gains.loop(controller.period)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
 
+from projected_control.control import law_kinds
 from projected_control.errors import InvalidValue, UnknownName
 from projected_control.ports.kinds import PORTS
 from projected_control.registry import Registry
@@ -90,6 +91,8 @@ class MovedArmSettings(ConstrainedArmSettings):
     effort_includes_gravity: bool = parameter(True, "Efforts carry the arm's weight; false for arms whose firmware does (UR, Franka)")
     coordinates: Words = parameter((), "Independent coordinates: link.x, link.y, link.z, link.angle (in the plane of motion), link.rx, link.ry and link.rz (orientation), centre_of_mass.x, .y or .z, a joint's name, or a name of coordinate.names", required=True)
     gains: groups.Gains = group(groups.Gains)
+    operational_space: groups.OperationalSpace = group(groups.OperationalSpace)
+    impedance: groups.Impedance = group(groups.Impedance)
     posture: groups.Posture = group(groups.Posture)
     compensation: groups.Compensation = group(groups.Compensation)
     disturbance: groups.Rejection = group(groups.Rejection)
@@ -116,7 +119,7 @@ class ControllerSettings(NodeSettings, TimedSettings, HardwareSettings, MovedArm
 class MotionControllerSettings(ControllerSettings):
     """Settings of `motion_controller`."""
 
-    law: str = parameter("pidc", "Projected inverse dynamics, or inverse dynamics for comparison", choices=("pidc", "idc"))
+    law: str = parameter("pidc", f"What turns errors into efforts. {law_kinds.titles_for(law_kinds.MOTION)}", choices=law_kinds.laws_for(law_kinds.MOTION))
 
     @classmethod
     def title(cls) -> str:
@@ -127,8 +130,10 @@ class MotionControllerSettings(ControllerSettings):
 class ForceControllerSettings(ControllerSettings):
     """Settings of `force_controller`, and of every controller that may control the force."""
 
+    law: str = parameter("hybrid", f"What turns errors into efforts. {law_kinds.titles_for(law_kinds.FORCE)}", choices=law_kinds.laws_for(law_kinds.FORCE))
     limits: groups.ForceLimits = group(groups.ForceLimits)
     force: groups.Force = group(groups.Force)
+    selection: groups.Selection = group(groups.Selection)
     surface: groups.Surface = group(groups.Surface)
 
     @classmethod
@@ -140,6 +145,7 @@ class ForceControllerSettings(ControllerSettings):
 class PassiveJointControllerSettings(ForceControllerSettings, PassiveJointsSettings):
     """Settings of `passive_joint_controller`."""
 
+    law: str = parameter("pidc", f"What turns errors into efforts, through (I + H). {law_kinds.titles_for(law_kinds.PASSIVE)}", choices=law_kinds.laws_for(law_kinds.PASSIVE))
     force: groups.OptionalForce = group(groups.OptionalForce)
 
     @classmethod

@@ -6,7 +6,7 @@ import contextlib
 import os
 import signal
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from time import monotonic, time
 from typing import Any
@@ -60,10 +60,13 @@ class Rig:
 
     def launch(self, *arguments: str) -> None:
         """Start hardware.launch.py."""
+        self._start(["ros2", "launch", "projected_control", "hardware.launch.py", *arguments])
+
+    def _start(self, command: Sequence[str]) -> None:
         with self._log.open("ab") as log:
             self._launches.append(
                 subprocess.Popen(
-                    ["ros2", "launch", "projected_control", "hardware.launch.py", *arguments],
+                    command,
                     stdout=log,
                     stderr=subprocess.STDOUT,
                     start_new_session=True,
@@ -156,6 +159,22 @@ class Rig:
     def kill(self, *executables: str) -> float:
         """kill -9; when."""
         return self._signal(signal.SIGKILL, *executables)
+
+    def restart_manager(self, *inactive: str) -> float:
+        """Kill the controller manager, start it as it was with its broadcaster; when it was killed.
+
+        Args:
+            inactive: Controllers that are loaded and not activated.
+        """
+        (pid,) = self._pids("ros2_control_node")
+        command = Path(f"/proc/{pid}/cmdline").read_bytes().decode().split("\0")[:-1]
+        parameters = command[command.index("--params-file") + 1]
+        when = self.kill("ros2_control_node")
+        self._start(command)
+        spawner = ["ros2", "run", "controller_manager", "spawner", "--param-file", parameters]
+        subprocess.run([*spawner, "joint_state_broadcaster"], check=True, timeout=60)
+        subprocess.run([*spawner, "--inactive", *inactive], check=True, timeout=60)
+        return when
 
     @contextlib.contextmanager
     def hung(self, executable: str) -> Iterator[float]:

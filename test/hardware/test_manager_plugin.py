@@ -22,8 +22,9 @@ from manager import Manager
 from test_hardware_launch import own_domain  # noqa: F401
 
 from projected_control.control.guard import Action
-from projected_control.control.references import Constant
+from projected_control.control.references import Constant, Waypoints
 from projected_control.control.state import RawState
+from projected_control.native.letters import Letters
 from projected_control.native.plugin_build import plugin_there
 from projected_control.native.updates import Phase, Report, Section, Status, Update, encode
 from projected_control.ports import Runner
@@ -53,7 +54,7 @@ class Recorded:
         self.stamp, self.age = rows[:, 0], rows[:, 1]
         ends = np.cumsum([2, n, n, 6, n])
         self.q, self.v, self.wrench, self.effort = (rows[:, a:b] for a, b in pairwise(ends))
-        self.action, self.events, self.nanoseconds = rows[:, ends[-1] : ends[-1] + 3].T
+        self.action, self.events, self.nanoseconds, self.letter = rows[:, ends[-1] :].T
 
 
 def ride(folder: Path, law: str, seconds: float, period: float = 1e-3) -> tuple[Recorded, int, str]:
@@ -129,6 +130,40 @@ def test_torques_and_tracking(tmp_path: Path, law: str) -> None:
 
 def test_five_hundred_hertz(tmp_path: Path) -> None:
     judge(tmp_path, "hybrid", SECONDS, 2e-3)
+
+
+def test_a_payload_and_a_longer_reference(tmp_path: Path) -> None:
+    """One letter while it runs: the torques of a loop in Python that got it at that tick."""
+
+    def change(loop, at: float) -> None:
+        times = at + 0.01 * np.arange(401)
+        values = loop.reference.at(at).value + 0.01 * (1.0 - np.cos(times - at))[:, None]
+        with loop.mailbox.together():
+            loop.controller.model.arm.set_payload("link_3", 0.5, (0.05, 0.0, 0.0))
+            loop.set_reference(Waypoints(times, values, order=3))
+
+    loop, hardware = opened("hybrid")
+    with managed(tmp_path, loop, hardware, record=4000) as manager:
+        assert manager.begin(loop).status is Status.ACCEPTED
+        assert manager.switch(on=True)
+        manager.until(lambda: _report(manager, Report.CYCLES) > 500, "some cycles")
+        letters, at = Letters(loop), float(manager.states[-1].sections[Section.NOW][0])
+        change(loop, at)
+        answer = manager.send(Update.LETTER, letters.sections())
+        assert answer.status is Status.ACCEPTED, answer.reason
+        manager.until(lambda: _report(manager, Report.CYCLES) > 2500, "more cycles")
+        assert manager.switch(on=False)
+        record = Recorded(manager.record(), loop.controller.model.n)
+    own, _ = opened("hybrid")
+    number, changed = record.letter[0], 0
+    for i in range(len(record.stamp)):
+        if record.letter[i] != number and not changed:
+            change(own, at)
+            changed = i
+        state = RawState(record.q[i], record.v[i], record.stamp[i], record.wrench[i], record.age[i])
+        assert np.array_equal(own.update(state).effort, record.effort[i]), i
+    print(f"\ntaken at tick {changed}, which took {record.nanoseconds[changed] * 1e-3:.1f} µs")
+    assert changed > 500
 
 
 def _busy() -> None:

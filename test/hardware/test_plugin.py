@@ -18,11 +18,14 @@ pytest.importorskip(
     "controller_manager_msgs", reason="ros2_control is not installed (it is not on PyPI)"
 )
 
+from builtin_interfaces.msg import Duration
 from quiet import within
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rig import running, sent_at
+from sensor_msgs.msg import JointState
 from std_msgs.msg import UInt8MultiArray
 from test_hardware_launch import CONTROLLER, own_domain  # noqa: F401  the fixture
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from projected_control.control.mailbox import Section as LetterSection
 from projected_control.native.plugin_build import plugin_there
@@ -310,6 +313,56 @@ def test_manager_killed(moving):
     said = moving.until_said(CONTROLLER, "has reported nothing", since=when)
     report("controller manager killed", f"reason after {said - when:.2f} s")
     within(1.2, said - when, "the reason")
+
+
+def test_manager_restarted(moving):
+    """The same node, activated again, takes the arm of the new manager over."""
+    watch = Watch(moving)
+    when = moving.restart_manager(PLUGIN)
+    moving.until(lambda: moving.values[CONTROLLER]["state"] == "inactive", "the node's end")
+    moving.until(lambda: moving.controllers().get(PLUGIN) == "inactive", "the plugin", 60.0)
+    since = monotonic()
+    assert moving.transition(CONTROLLER, "activate")
+    watch.until_phase(Phase.RUNNING)
+    moving.until_said(CONTROLLER, "following", since=since)
+    moving.until(lambda: moving.speeds[-1][1] > 1e-2, "motion")
+    require_limits(moving, since)
+    report("manager restarted", f"the arm moves again after {monotonic() - when:.1f} s")
+
+
+def test_a_payload_and_a_long_reference(moving):
+    """Both come into force while the plugin runs, and no torque jumps."""
+    assert moving.transition(CONTROLLER, "deactivate")
+    for name, value in (("payload.link", "link_3"), ("reference.kind", "hold")):
+        done, reason, *_ = moving.set_parameter(CONTROLLER, name, value)
+        assert done, reason
+    assert moving.transition(CONTROLLER, "activate")
+    watch, shown, since = Watch(moving), [], monotonic()
+    moving.node.create_subscription(JointState, f"/{CONTROLLER}/state", shown.append, 10)
+    moving.until(lambda: watch.states and shown, "states")
+
+    def applied(section):
+        return watch.states[-1][1].sections[Section.APPLIED][1 + section]
+
+    accepted, before = int(watch.report[Report.ACCEPTED]), applied(LetterSection.REFERENCE)
+    done, reason, *_ = moving.set_parameter(CONTROLLER, "payload.mass", 0.5)
+    assert done, reason
+    begin = dict(zip(shown[-1].name, shown[-1].position, strict=True))["tip.x/desired"]
+    message = JointTrajectory(joint_names=["tip.x"])
+    for i in range(1, 1001):
+        seconds, nanoseconds = divmod(10_000_000 * i, 10**9)
+        point = JointTrajectoryPoint(positions=[begin + 0.02 * (1.0 - np.cos(0.01 * i))])
+        point.time_from_start = Duration(sec=seconds, nanosec=nanoseconds)
+        message.points.append(point)
+    publisher = moving.node.create_publisher(JointTrajectory, f"/{CONTROLLER}/reference", 10)
+    moving.until(publisher.get_subscription_count, "the node to listen")
+    publisher.publish(message)
+    moving.until(lambda: applied(LetterSection.REFERENCE) > before, "the reference to be taken")
+    moving.until(lambda: moving.speeds[-1][1] > 1e-2, "motion")
+    assert int(watch.report[Report.ACCEPTED]) >= accepted + 2
+    assert int(watch.report[Report.REFUSED]) == 0
+    assert watch.phase is Phase.RUNNING
+    require_limits(moving, since)
 
 
 def test_deactivated_in_order_and_activated_again(moving):

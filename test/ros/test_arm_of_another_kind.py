@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+
+import numpy as np
 import pytest
 
 pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
@@ -93,3 +96,46 @@ def test_a_sensor_is_tared_out_of_contact(fleet: Fleet) -> None:
     fleet.until(lambda: fleet.change(FORCE, "activate"), "the force controller to start")
     assert "deactivate the controller" in tare().message
     fleet.node.destroy_timer(timer)
+
+
+def test_efforts_are_tared_while_a_controller_moves_the_arm_freely(fleet: Fleet) -> None:
+    """Masses 10 % wrong in a vertical plane: F₀ is what gravity has more to it, and the log has it.
+
+    Inactive it is refused, and so it is on a constraint.
+    """
+    free = {
+        "robot_description_arguments": ["plane:=vertical"],
+        "constraint.kind": "none",
+        "coordinates": ["joint_1", "joint_2", "joint_3"],
+        "simulation.coordinates": [],
+        "simulation.values": [],
+        "simulation.start": [-1.0, 0.5, 0.4],
+        "simulation.mass_factor": 1.1,
+        "disturbance.kind": "observer",
+        "disturbance.bandwidth": 2.0,
+        "reference.kind": "sine",
+        "reference.offset": [-1.0, 0.5, 0.4],
+        "reference.amplitude": [0.1],
+        "reference.frequency": [0.5],
+        "reference.phase": [0.0],
+    }
+    settings = {**SETTINGS, **free}
+    fleet.start(ARM, settings)
+    controller = fleet.start(MOTION, settings, autostart=False)
+    assert fleet.change(MOTION, "configure")
+    answer = fleet.trigger(f"{MOTION}/tare")
+    assert not answer.success
+    assert "activate a controller with constraint.kind none" in answer.message
+    fleet.until(lambda: fleet.change(MOTION, "activate"), "the controller to start")
+    answer = fleet.trigger(f"{MOTION}/tare")
+    assert answer.success, answer.message
+    assert "it is being tared already" in fleet.trigger(f"{MOTION}/tare").message
+    fleet.until(lambda: "tared: force.effort_tare is" in controller.log, "the tare")
+    (numbers,) = re.findall(r"force\.effort_tare is \[(.*?)\]", controller.log)
+    tare = [float(number) for number in numbers.split(",")]
+    # Three rods of 2.746 kg, 10 % of their weight, at (−1, −0.5, −0.1) rad from the horizontal.
+    angles, lengths = np.cumsum([-1.0, 0.5, 0.4]), (0.2, 0.4, 0.1)
+    across = [0.2746 * 9.81 * length * np.cos(a) for length, a in zip(lengths, angles, strict=True)]
+    weight = [0.5 * across[i] + sum(across[i] for _ in range(2 - i)) for i in range(3)]
+    expected = [sum(weight[i:]) for i in range(3)]
+    np.testing.assert_allclose(np.abs(tare), np.abs(expected), rtol=0.15, atol=0.02)

@@ -164,6 +164,27 @@ def test_wrong_values(running: Fleet, values: dict[str, Any], reason: str) -> No
     assert reason in running.refused(FORCE, values)
 
 
+def test_another_law_and_its_gains(running: Fleet) -> None:
+    """An impedance on the same node: it follows; bad matrices are refused, good ones come in."""
+    running.change(FORCE, "deactivate")
+    running.put(FORCE, {"law": "impedance", "impedance.stiffness": [400.0, 5.0]})
+    running.until(lambda: running.change(FORCE, "activate"), "an active impedance")
+    running.until_said(FORCE, "following", level=0)
+    for values, reason in (
+        ({"impedance.stiffness": [400.0, -5.0]}, "positive definite"),
+        ({"impedance.stiffness": [400.0, 1.0, 2.0, 5.0]}, "symmetric"),
+        ({"impedance.stiffness": [1.0, 2.0, 3.0]}, "got 3"),
+        ({"impedance.stiffness": [NAN]}, "must be finite"),
+        ({"impedance.stiffness": [1e6]}, "would diverge here"),
+    ):
+        assert reason in running.refused(FORCE, values)
+    running.commands.messages.clear()
+    running.put(FORCE, {"impedance.stiffness": [800.0, 20.0, 20.0, 8.0]})
+    later(running, 400)
+    assert largest_step(running) <= RATE * 1e-3 + 1e-9
+    running.until_said(FORCE, "following", level=0)
+
+
 def test_unstable_force_gains(running: Fleet) -> None:
     """Refused with the bound."""
     reason = running.refused(FORCE, {"force.proportional": 30.0})

@@ -36,6 +36,7 @@ SETTINGS = {
     "limits.velocity": [10.0],
     "reference.kind": "hold",
     "realtime.priority": 0,
+    "payload.link": "link_3",
 }
 
 
@@ -76,8 +77,7 @@ def test_it_follows_is_changed_and_ends(fleet: Fleet, stood_in) -> None:
     assert fleet.set(MOTION, {"gains.stiffness": [90.0]}).successful
     refused = fleet.set(MOTION, {"gains.damping": [9e3]})
     assert not refused.successful
-    payload = fleet.set(MOTION, {"payload.mass": 0.5})
-    assert not payload.successful
+    assert fleet.set(MOTION, {"payload.mass": 0.5}).successful
     assert fleet.set(MOTION, {"reference.kind": "sine", "reference.amplitude": [0.01]}).successful
     before = dict(zip(fleet.more(states, 1)[-1].name, states.messages[-1].position, strict=True))
 

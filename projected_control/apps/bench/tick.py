@@ -35,8 +35,9 @@ and guard, on the way to a set-point (what a planner adds comes on top). Beside 
 it, Pinocchio's computeAllTerms alone. The first takes at most {BOUND:g} times the second, on a
 computer that has nothing else to do. Where the native loop can be built, the same in C++: a tick
 takes at most {NATIVE_BOUNDS[3]:g} times Pinocchio's pass in C++ with 3 joints and 1 row, and
-{NATIVE_BOUNDS[7]:g} times with 7 joints and 3 rows. Then the closed mechanisms of `demo --task`, as
-they run there, each within {BOUND:g} times in either language.
+{NATIVE_BOUNDS[7]:g} times with 7 joints and 3 rows. Then the laws in task and joint space, and the
+closed mechanisms of `demo --task` as they run there, each within {BOUND:g} times in either
+language.
 """
 
 
@@ -57,7 +58,8 @@ def add_parser(subparsers: Subparsers) -> argparse.ArgumentParser:
         "--native-bound",
         type=float,
         metavar="B",
-        help="the same for a tick in C++ (default: 2 for 3 joints, 2.3 for 7, 5 for mechanisms)",
+        help="the same for a tick in C++ (default: 2 for 3 joints, 2.3 for 7; 5 for mechanisms and "
+        "for laws in task and joint space)",
     )
     parser.add_argument(
         "--engine",
@@ -101,7 +103,7 @@ def run(args: argparse.Namespace) -> int:
 def measure(engine: str, seconds: float, progress: Progress) -> tuple[list[Timing], str]:
     """Times of all cases, and why there are none in C++ (empty where there are)."""
     from projected_control.apps.bench.mechanism_cases import MECHANISMS
-    from projected_control.apps.bench.tick_cases import CASES, LARGE, Case
+    from projected_control.apps.bench.tick_cases import CASES, LARGE, TASK_LAWS, Case
     from projected_control.apps.bench.timing import time_native, time_ticks
     from projected_control.native.library import native_loop, reason_against
 
@@ -109,7 +111,7 @@ def measure(engine: str, seconds: float, progress: Progress) -> tuple[list[Timin
         native_loop()  # asked for by name: say why not, and end
     reason = "not asked for" if engine == "numba" else reason_against()
     timings = []
-    cases: tuple[Case, ...] = (*CASES, *MECHANISMS, LARGE)
+    cases: tuple[Case, ...] = (*CASES, *TASK_LAWS, *MECHANISMS, LARGE)
     for case in cases:
         if engine != "native" and case is not LARGE:
             timings.append(time_ticks(case, seconds, progress))
@@ -121,11 +123,13 @@ def measure(engine: str, seconds: float, progress: Progress) -> tuple[list[Timin
 def _bound(timing: Timing, bound: float, native: float | None) -> float | None:
     """What a case is held to; None for one that is only measured."""
     from projected_control.apps.bench.mechanism_cases import MechanismCase
+    from projected_control.apps.bench.tick_cases import TASK_LAWS
 
     mechanism = isinstance(timing.case, MechanismCase)
     if timing.engine != "native":
         return MECHANISM_SHARE * bound if mechanism else bound
-    promised = BOUND if mechanism else NATIVE_BOUNDS.get(timing.case.joints)
+    other = mechanism or timing.case in TASK_LAWS
+    promised = BOUND if other else NATIVE_BOUNDS.get(timing.case.joints)
     return promised if native is None or promised is None else native
 
 
@@ -148,12 +152,12 @@ def _is_missed(timing: Timing, bounds: Mapping[Timing, float | None]) -> bool:
 def _table(timings: list[Timing]) -> str:
     header = (
         f"{'robot':<13}{'joints':>6}  {'rows':>4}  "
-        f"{'law':<8}{'engine':<8}{'median':>9}  {'99 %':>9}  "
+        f"{'law':<19}{'engine':<8}{'median':>9}  {'99 %':>9}  "
         f"{'Pinocchio':>9}  {'ratio':>5}"
     )
     lines = [
         f"{t.case.robot:<13}{t.case.joints:>6}  {t.case.rows:>4}  "
-        f"{t.case.law:<8}{t.engine:<8}{t.p50_us:>6.1f} µs  "
+        f"{t.case.law:<19}{t.engine:<8}{t.p50_us:>6.1f} µs  "
         f"{t.p99_us:>6.1f} µs  {t.pinocchio_us:>6.1f} µs  {t.ratio:>5.2f}"
         for t in timings
     ]

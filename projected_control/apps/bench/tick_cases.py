@@ -1,4 +1,4 @@
-"""What is timed: three arms, two laws, each on its simulated arm."""
+"""What is timed: three arms, the laws, each on its simulated arm."""
 
 from __future__ import annotations
 
@@ -11,11 +11,16 @@ from numpy.typing import NDArray
 from scipy.linalg import qr
 
 from projected_control.control import (
+    ComputedTorqueController,
     Controller,
     ForceController,
     ForceGains,
+    Impedance,
+    ImpedanceController,
     MotionGains,
+    OperationalSpaceController,
     PassiveJointController,
+    SelectionController,
 )
 from projected_control.control.limits import Limits
 from projected_control.control.loop import ControlLoop
@@ -23,7 +28,7 @@ from projected_control.control.references import Constant
 from projected_control.model.arm import Arm
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.constraints import Constraint, PointAtPoint, PointOnLine, Stack
-from projected_control.model.coordinates import Coordinates
+from projected_control.model.coordinates import Coordinate, Coordinates
 from projected_control.ports import SimulatedArm
 from projected_control.resources import share_file
 from projected_control.simulation import Plant
@@ -36,6 +41,8 @@ DISTANCE = 0.05
 """From the start to the set-point, in every coordinate [rad]."""
 
 HYBRID, PASSIVE = "hybrid", "passive"
+OPERATIONAL_SPACE, IMPEDANCE = "operational_space", "impedance"
+SELECTION, COMPUTED_TORQUE = "selection", "computed_torque"
 
 
 @dataclass(frozen=True)
@@ -49,6 +56,7 @@ class Setup:
         followed: Joints that are coordinates: as many as there are free directions; those that are
             the most independent at the start where none are named.
         passive: Joints without a motor, as many as the constraint carries.
+        across: Axes of the tip that the constraint takes away.
     """
 
     load: Callable[[tuple[str, ...]], Arm]
@@ -56,11 +64,16 @@ class Setup:
     start: tuple[float, ...]
     followed: tuple[str, ...] = ()
     passive: tuple[str, ...] = ()
+    across: str = ""
 
-    def coordinates(self, arm: Arm, constraint: Constraint) -> Coordinates:
-        """What is followed."""
+    def coordinates(self, arm: Arm, constraint: Constraint | None, law: str) -> Coordinates:
+        """What is followed: what the constraint leaves; where the law does not know of it, all."""
+        if constraint is None:
+            return Coordinates.of_joints(arm.joint_names)
         if self.followed:
-            return Coordinates.of_joints(self.followed)
+            joints = [Coordinate.joint(name) for name in self.followed]
+            held = [Coordinate.position("tip", axis) for axis in self.across]
+            return Coordinates([*joints, *(held if law == SELECTION else [])])
         model = ConstrainedArm(arm, constraint).evaluate(np.array(self.start), np.zeros(arm.n))
         order = qr(model.P, mode="r", pivoting=True)[-1][: model.free_directions]
         return Coordinates.of_joints([arm.joint_names[i] for i in sorted(order)])
@@ -116,6 +129,7 @@ SETUPS = {
         (-3.0, 2.0, 1.0),
         ("joint_1", "joint_2"),
         ("joint_3",),
+        "y",
     ),
     7: Setup(
         spatial_arm,
@@ -123,6 +137,7 @@ SETUPS = {
         (0.8, 0.8, -0.5, 0.8, -0.7, -0.4, -0.2),
         ("joint_3", "joint_5", "joint_6", "joint_7"),
         ("joint_1", "joint_2", "joint_4"),
+        "xyz",
     ),
     30: Setup(
         lambda passive: Arm.from_urdf(spatial_urdf(30, 0.1, 0.2), passive=passive),
@@ -161,8 +176,8 @@ class TickCase:
 
     Attributes:
         joints: Which arm, by its number of joints.
-        rows: Rows of the constraint.
-        law: ``hybrid`` or ``passive``.
+        rows: Rows of the constraint; 0 for none.
+        law: ``hybrid``, ``passive``, or the name of a law in task or joint space.
     """
 
     joints: int
@@ -179,22 +194,44 @@ class TickCase:
         setup = SETUPS[self.joints]
         arm = setup.load(setup.passive if self.law == PASSIVE else ())
         q0 = np.array(setup.start)
-        constraint = setup.constraint(arm.update(q0, np.zeros(arm.n)))
-        model = ConstrainedArm(arm, constraint, setup.coordinates(arm.twin(), constraint))
-        reference = Constant(model.evaluate(q0, np.zeros(arm.n)).theta + DISTANCE)
-        gains = MotionGains.from_bandwidth(2.0)
-        controller: Controller
-        if self.law == PASSIVE:
-            controller = PassiveJointController(model, gains, period=PERIOD)
-        else:
-            controller = ForceController(model, gains, ForceGains(), period=PERIOD)
+        constraint = setup.constraint(arm.update(q0, np.zeros(arm.n))) if self.rows else None
+        followed = setup.coordinates(arm.twin(), constraint, self.law)
+        model = ConstrainedArm(arm, constraint, followed)
+        held = [name for name in followed.names if name.startswith("tip.")]
+        away = [0.0 if name in held else DISTANCE for name in followed.names]
+        reference = Constant(model.evaluate(q0, np.zeros(arm.n)).theta + np.array(away))
+        controller = self._controller(model, held)
         limits = Limits.of(arm, effort_rate=1e6)
         plant = Plant(ConstrainedArm(arm.twin(), constraint, tolerance=1e-6), PERIOD)
         return ControlLoop(controller, reference, limits=limits), SimulatedArm(plant, q0)
+
+    def _controller(self, model: ConstrainedArm, held: list[str]) -> Controller:
+        gains = MotionGains.from_bandwidth(2.0)
+        if self.law == PASSIVE:
+            return PassiveJointController(model, gains, period=PERIOD)
+        if self.law == OPERATIONAL_SPACE:
+            levels = [1 + (2 * i) // model.k for i in range(model.k)]
+            return OperationalSpaceController(model, gains, levels, ForceGains(), PERIOD)
+        if self.law == IMPEDANCE:
+            mobility = ImpedanceController(model, Impedance(1.0)).mobility
+            stiffness = (4.0 * np.pi) ** 2 * np.linalg.inv(mobility)  # 2 Hz in every mode
+            return ImpedanceController(model, Impedance(stiffness), ForceGains(), PERIOD)
+        if self.law == SELECTION:
+            return SelectionController(model, gains, ForceGains(), held, PERIOD)
+        if self.law == COMPUTED_TORQUE:
+            return ComputedTorqueController(model, gains, PERIOD)
+        return ForceController(model, gains, ForceGains(), period=PERIOD)
 
 
 CASES = tuple(
     TickCase(joints, rows, law) for joints, rows in ((3, 1), (7, 3)) for law in (HYBRID, PASSIVE)
 )
+TASK_LAWS = tuple(
+    TickCase(joints, 0 if law == COMPUTED_TORQUE else rows, law)
+    for joints, rows in ((3, 1), (7, 3))
+    for law in (OPERATIONAL_SPACE, IMPEDANCE, SELECTION, COMPUTED_TORQUE)
+)
+"""The laws beyond projected inverse dynamics."""
+
 LARGE = TickCase(30, 12, HYBRID)
 """Measured beside the others; no bound is promised for it."""

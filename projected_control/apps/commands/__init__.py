@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
 
 ORDER = (
-    *("demo", "reproduce", "check", "record", "replay", "report", "compare", "tune", "animate"),
-    *("fit", "identify", "doctor", "bench", "export", "plugin"),
+    *("demo", "view", "reproduce", "check", "ik", "record", "replay", "report", "compare", "tune"),
+    *("animate", "fit", "identify", "doctor", "bench", "export", "plugin"),
 )
 """As they stand in the help; others follow by name."""
 

@@ -21,6 +21,8 @@ examples:
       how many times real time a closed loop in process runs
   projected-control bench faults --repeats 3
       kills processes of the demonstration and times what follows
+  projected-control bench view
+      what the live page and its browsers cost a loop
 
 exit status: 1 where a documented bound was missed; --bound sets another one
 """

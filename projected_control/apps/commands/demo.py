@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 from contextlib import suppress
+from importlib.util import find_spec
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from projected_control.apps.commands import Subparsers
     from projected_control.apps.demo.case import DemoSettings
     from projected_control.apps.demo.monitor import Monitor
+    from projected_control.apps.view.process import PageProcess
 
 DEFAULT_FOLDER = Path("demo_output")
 START_SECONDS = 180.0
@@ -24,7 +26,8 @@ START_SECONDS = 180.0
 
 DESCRIPTION = """\
 Starts a simulated arm, its watchdog and a controller as ROS 2 processes, lets the arm follow the
-paper's trajectory, shows how it goes, and writes a report.
+paper's trajectory, shows how it goes, and writes a report. On a terminal it also serves the live
+page (projected-control view --control), opens it where there is a display, and stays until Enter.
 
   motion    projected inverse dynamics: the least torque for the motion
   force     the same, and the constraint force held at zero
@@ -101,6 +104,9 @@ def add_parser(subparsers: Subparsers) -> argparse.ArgumentParser:
         metavar="DIR",
         help="folder for report, logs and parameters (default: %(default)s)",
     )
+    parser.add_argument(
+        "--headless", action="store_true", help="without the live page: end when the time is over"
+    )
     parser.add_argument("--json", action="store_true", help="print the numbers as one JSON object")
     return parser
 
@@ -146,7 +152,10 @@ def run(args: argparse.Namespace) -> int:
         numbers_here = _in_process(settings.unrecorded, choice)
         judged = {name: numbers_here[name] for name in numbers_here if name != "in_process"}
         expected: dict[str, Any] | None = numbers_here["in_process"]
-        times, state, summary, interrupted = _run_nodes(settings, folder, path, args.json, say)
+        page = _wants_page(args)
+        times, state, summary, interrupted = _run_nodes(
+            settings, folder, path, args.json, page, say
+        )
         if not args.lockstep and interrupted:
             expected = None
         numbers = {
@@ -168,6 +177,13 @@ def run(args: argparse.Namespace) -> int:
     return 130 if interrupted else 0
 
 
+def _wants_page(args: argparse.Namespace) -> bool:
+    """Whether somebody is there to look at the page; not in a script, and not in lockstep."""
+    if args.headless or args.json or args.lockstep:
+        return False
+    return find_spec("aiohttp") is not None and sys.stdin.isatty() and sys.stderr.isatty()
+
+
 def _in_process(settings: DemoSettings, choice: str) -> dict[str, Any]:
     """What the numbers ought to be: those of a task, and as `in_process` what every run counts."""
     from projected_control.apps.demo.case import recorder, run_in_process
@@ -186,9 +202,12 @@ def _in_process(settings: DemoSettings, choice: str) -> dict[str, Any]:
 
 
 def _run_nodes(
-    settings: DemoSettings, folder: Path, parameters: Path, quiet: bool, say: Any
+    settings: DemoSettings, folder: Path, parameters: Path, quiet: bool, with_page: bool, say: Any
 ) -> tuple[Any, Any, dict[str, Any], bool]:
-    """Start the nodes, watch them to the end or to Ctrl-C, and stop them, whatever happens."""
+    """Start the nodes, watch them to the end or to Ctrl-C, and stop them, whatever happens.
+
+    With the page they go on after the time is over, until Enter: the report is of that time.
+    """
     from projected_control.apps.demo.display import live_display
     from projected_control.apps.demo.fleet import Fleet
     from projected_control.apps.demo.monitor import Monitor
@@ -205,6 +224,7 @@ def _run_nodes(
         os.environ.setdefault("ROS_LOG_DIR", str(folder))
     fleet, interrupted = Fleet(folder, environment), False
     monitor = Monitor(settings.case.node)
+    page = _open_page(folder) if with_page else None
     try:
         say("Waiting for the nodes to come up …")
         arguments = ["--params-file", str(parameters.resolve())]
@@ -215,22 +235,56 @@ def _run_nodes(
             monitor.spin(0.05)
             fleet.check()
         fleet.start(ARM, arguments)
+        if page is not None:
+            _tell_address(page, say)
         with live_display(sys.stderr, settings.case.title, quiet) as show:
             try:
-                _watch(settings, fleet, monitor, show)
+                _watch(settings, fleet, monitor, show, forgiving=page is not None)
             except KeyboardInterrupt:
                 interrupted = True
             summary = monitor.summary()
+        times, state = monitor.recording()
+        if page is not None and not interrupted:
+            say(
+                f"The {settings.seconds:g} s of the report are over; the page stays. Enter ends it."
+            )
+            with suppress(KeyboardInterrupt):
+                sys.stdin.readline()
     finally:
         with suppress(KeyboardInterrupt):
+            if page is not None:
+                page.close()
             fleet.stop()
         monitor.close()
-    times, state = monitor.recording()
     return times, state, summary, interrupted
 
 
-def _watch(settings: DemoSettings, fleet: Any, monitor: Monitor, show: Any) -> None:
-    """Until the simulated time is over."""
+def _open_page(folder: Path) -> PageProcess:
+    """The live page, which may send: the arm is simulated."""
+    from projected_control.apps.view.process import PageProcess
+
+    return PageProcess(folder, dict(os.environ), control=True, browser=True)
+
+
+def _tell_address(page: PageProcess, say: Any) -> None:
+    """Say where the page is; the demonstration goes on where there is none."""
+    from projected_control.apps.view.process import way_there
+    from projected_control.errors import ProjectedControlError
+
+    try:
+        address = page.address()
+    except ProjectedControlError as error:
+        say(f"Without the live page: {error}")
+        return
+    say(f"The arm in a browser, and its gains to change: {address}")
+    if hint := way_there(address):
+        say(hint)
+
+
+def _watch(
+    settings: DemoSettings, fleet: Any, monitor: Monitor, show: Any, forgiving: bool
+) -> None:
+    """Until the simulated time is over; or until the user has stopped it, where that may be."""
     from projected_control.errors import ProjectedControlError
 
     began = monotonic()
@@ -238,7 +292,10 @@ def _watch(settings: DemoSettings, fleet: Any, monitor: Monitor, show: Any) -> N
     while True:
         monitor.spin(0.1)
         fleet.check()
-        level, message, _ = monitor.diagnostics.get(settings.case.node, (0, "", {}))
+        level, message, values = monitor.diagnostics.get(settings.case.node, (0, "", {}))
+        stopped = values.get("state") == "inactive" and start is not None
+        if forgiving and (stopped or (level == 2 and start is not None)):
+            return
         if level == 2:
             raise ProjectedControlError(f"{settings.case.node}: {message}")
         if start is None:

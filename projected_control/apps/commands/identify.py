@@ -16,8 +16,9 @@ DEFAULT_FOLDER = Path("identify_output")
 
 DESCRIPTION = """\
 Finds Coulomb and viscous friction and rotor inertia of every joint, and the payload of a link, with
-bounds of 95 % confidence, by least squares over a recorded motion or one of the simulated arm. What
-the motion does not excite enough is said, and left out.
+bounds of 95 % confidence, by least squares over a recorded motion or one of the simulated arm.
+Where the motion is slow enough to show them, also static friction and Stribeck's velocity. What the
+motion does not excite enough is said, and left out.
 
 Writes identified.yaml, which controllers load after their own file, identified.png with measured
 and predicted efforts, and with --simulate the motion itself, motion.npz.
@@ -54,6 +55,11 @@ def add_parser(subparsers: Subparsers) -> argparse.ArgumentParser:
     source.add_argument("--record", type=Path, metavar="FILE", help="a recorded motion")
     source.add_argument(
         "--simulate", type=float, metavar="S", help="move the simulated arm freely for so long [s]"
+    )
+    parser.add_argument(
+        "--slow",
+        action="store_true",
+        help="with --simulate: move ten times as slowly, which shows static friction",
     )
     parser.add_argument(
         "--payload-link", default="", metavar="LINK", help="link whose payload is sought"
@@ -112,7 +118,11 @@ def run(args: argparse.Namespace) -> int:
             record = identification.recorded_motion(args.record, arm)
         else:
             record = identification.simulated_motion(
-                settings, args.simulate, args.seed, lambda done: progress("moving the arm", done)
+                settings,
+                args.simulate,
+                args.seed,
+                lambda done: progress("moving the arm", done),
+                args.slow,
             )
         constraint = build.build_constraint(settings) if args.held and args.record else None
         found = identify(

@@ -49,6 +49,10 @@ class Monitor:
             values = {pair.key: pair.value for pair in status.values}
             self.diagnostics[status.name] = (status.level[0], status.message, values)
 
+    def forget(self) -> None:
+        """Keep nothing but the newest state."""
+        del self._rows[:-1]
+
     def connected(self) -> bool:
         """Whether the controller's state would reach us."""
         return self._node.count_publishers(f"{self.controller}/state") > 0

@@ -90,7 +90,12 @@ EXPERIMENTS = {
     ),
     "wiping": Experiment(
         "wiping",
-        "a wiped table, beside a Cartesian impedance with an open-loop wrench",
+        "a wiped table, beside a selection matrix and an impedance with an open-loop wrench",
+        ("seconds",),
+    ),
+    "laws": Experiment(
+        "laws",
+        "the same task under every law (docs/laws.md)",
         ("seconds",),
     ),
 }

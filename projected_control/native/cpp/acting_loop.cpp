@@ -14,8 +14,6 @@ constexpr int64_t bad_size = PROJECTED_CONTROL_STATUS_SIZE;
 constexpr int64_t bad_value = PROJECTED_CONTROL_STATUS_VALUE;
 constexpr int64_t bad_joints = PROJECTED_CONTROL_STATUS_JOINTS;
 
-constexpr double agreement = 1e-9;   // of Pinocchio here with Pinocchio there, relative
-
 void copy(const double *from, double *to, int64_t count) {
   std::memcpy(to, from, static_cast<size_t>(count) * sizeof(double));
 }
@@ -24,15 +22,6 @@ bool finite(const double *numbers, int64_t count) {
   for (int64_t i = 0; i < count; ++i)
     if (!std::isfinite(numbers[i])) return false;
   return true;
-}
-
-bool agree(const double *ours, const double *theirs, int64_t count) {
-  double largest = 0.0, difference = 0.0;
-  for (int64_t i = 0; i < count; ++i) {
-    largest = std::fmax(largest, std::fabs(theirs[i]));
-    difference = std::fmax(difference, std::fabs(ours[i] - theirs[i]));
-  }
-  return difference <= agreement * largest;
 }
 
 int64_t place_of(const std::string &name, const std::vector<std::string> &names) {
@@ -71,12 +60,13 @@ Verdict ActingLoop::fill(const Message &begin, const Surroundings &surroundings)
   if (Verdict v = bind(begin); !v.accepted()) return v;
   if (Verdict v = check_contents(); !v.accepted()) return v;
   if (Verdict v = check_pinocchio(begin); !v.accepted()) return v;
+  if (Verdict v = letters_.begin(begin, tick_, sizes_, period_); !v.accepted()) return v;
 
   const int64_t n = sizes_.n;
   times_.assign(2 * instants, 0.0);
   times_aside_ = times_;
   last_v_.assign(static_cast<size_t>(n), 0.0);
-  int64_t mirrored = 3 * n + 6 + silence_.silence_shape[0] + tick_.taken_shape[0];
+  int64_t mirrored = 3 * n + 6 + silence_.silence_shape[0] + letters_.applied();
 #define PROJECTED_CONTROL_COUNT(id, field) mirrored += tick_.field##_shape[0];
   PROJECTED_CONTROL_MIRRORED_SECTIONS(PROJECTED_CONTROL_COUNT)
 #undef PROJECTED_CONTROL_COUNT
@@ -200,11 +190,13 @@ Verdict ActingLoop::bind(const Message &message) {
   tick_.wrench = memory.keep(nothing.data(), 6);
   tick_.q_shape[0] = tick_.v_shape[0] = n;
   tick_.wrench_shape[0] = 6;
-  mailbox_ = tick_.mailbox;
   loop_.arm = arm_;
   loop_.tick = &tick_;
   loop_.effort = projected_control_guard_terms_view(tick_.guard_work, n, k).sent;
-  loop_.needs_coriolis = tick_.choices[1] == PROJECTED_CONTROL_SOURCE_KIND_MOMENTUM;
+  const auto control = projected_control_control_terms_view(tick_.control_work, n, m, k, p);
+  const double observer = PROJECTED_CONTROL_DISTURBANCE_KIND_OBSERVER;
+  loop_.needs_coriolis = tick_.choices[1] == PROJECTED_CONTROL_SOURCE_KIND_MOMENTUM ||
+                         control.disturbance_kind[0] == observer;
   return {};
 }
 
@@ -221,7 +213,7 @@ Verdict ActingLoop::check_contents() {
   const double nothing = -1.0;
   if (Verdict v = check_letter(tick_.mailbox, &nothing, sizes_, period_); !v.accepted()) return v;
   if (Verdict v = check_limits(tick_.guard_work, n, k, period_); !v.accepted()) return v;
-  if (tick_.choices[0] < 0 || tick_.choices[0] > PROJECTED_CONTROL_LAW_PASSIVE_FORCE)
+  if (tick_.choices[0] < 0 || tick_.choices[0] > PROJECTED_CONTROL_LAW_GRAVITY)
     return refused(bad_value, "there is no law %" PRId64, tick_.choices[0]);
   if (tick_.choices[3] != 0)
     return refused(bad_value, "the gains are changed by Python: they cannot be followed here");
@@ -231,6 +223,17 @@ Verdict ActingLoop::check_contents() {
     const double joint = table.anchors[frame * (4 + n)];
     if (!(joint >= 0.0 && joint <= static_cast<double>(n)))
       return refused(bad_value, "a frame sits on joint %g", joint);
+  }
+  const auto control =
+      projected_control_control_terms_view(tick_.control_work, n, m, k, sizes_.p);
+  const auto task = projected_control_task_terms_view(control.task, n, k);
+  if (!(task.axes_joint[0] >= 0.0 && task.axes_joint[0] <= static_cast<double>(n)))
+    return refused(bad_value, "the task axes sit on joint %g", task.axes_joint[0]);
+  for (int64_t i = 0; i < k; ++i) {
+    if (!(task.level[i] >= 1.0 && task.level[i] <= static_cast<double>(k)))
+      return refused(bad_value, "a coordinate has the priority %g", task.level[i]);
+    if (task.triples[i] != 0.0 && i + 3 > k)
+      return refused(bad_value, "three coordinates of a vector begin at the last but one");
   }
   const auto source = projected_control_source_terms_view(tick_.source_work, n, m);
   if (!(source.joint[0] >= 0.0 && source.joint[0] <= static_cast<double>(n)))
@@ -253,13 +256,7 @@ Verdict ActingLoop::check_pinocchio(const Message &begin) {
   if (!(state_period_ > 0.0)) return refused(bad_value, "the time between states must be positive");
   const double *check = begin.section(PROJECTED_CONTROL_SECTION_CHECK).reals();
   if (!finite(check, 3 * n + n * n)) return refused(bad_value, "Pinocchio's check is not finite");
-  projected_control_arm_compute(arm_, check, check + n);
-  if (!agree(tick_.M, check + 2 * n, n * n) || !agree(tick_.h, check + 2 * n + n * n, n))
-    return refused(
-        PROJECTED_CONTROL_STATUS_PINOCCHIO,
-        "Pinocchio %s gives another M or h here than where the loop was made",
-        projected_control_pinocchio_version());
-  return {};
+  return check_pass(arm_, check, n);
 }
 
 void ActingLoop::take_over(const ActingLoop &former) {
@@ -328,6 +325,7 @@ int32_t ActingLoop::cycle(const Reading &reading, bool silent, double *commands)
   place_stamp(reading.time_ns);
   read_state(reading);
   read_wrench(reading.wrench);
+  letters_.take(silent, tick_, silence_, arm_);
   silence_.silent = silent;
   silence_.stamp = tick_.stamp;
   int32_t status = projected_control_answer_silence(&silence_);
@@ -339,21 +337,12 @@ int32_t ActingLoop::cycle(const Reading &reading, bool silent, double *commands)
   return status;
 }
 
-void ActingLoop::close_mailbox() { tick_.mailbox = tick_.taken; }
-
 void ActingLoop::release() {
   for (int64_t i = 0; i < sizes_.n; ++i) loop_.effort[i] = 0.0;
   tick_.action = PROJECTED_CONTROL_ACTION_ZERO;
 }
 
-Verdict ActingLoop::post(const Message &message) {
-  const int64_t count = tick_.taken_shape[0];
-  if (Verdict v = message.expect(PROJECTED_CONTROL_SECTION_MAILBOX, count); !v.accepted()) return v;
-  const double *letter = message.section(PROJECTED_CONTROL_SECTION_MAILBOX).reals();
-  if (Verdict v = check_letter(letter, mailbox_, sizes_, period_); !v.accepted()) return v;
-  publish_letter(letter, mailbox_, count, sizes_);
-  return {};
-}
+Verdict ActingLoop::post(const Message &message) { return letters_.post(message); }
 
 void ActingLoop::note_duration(int64_t nanoseconds) {
   if (timed_ < instants) {
@@ -394,7 +383,7 @@ void ActingLoop::put_aside() {
   put(tick_.wrench, 6);
   put(loop_.effort, n);
   put(silence_.silence, silence_.silence_shape[0]);
-  put(tick_.taken, applied());
+  put(tick_.taken, letters_.applied());
 #define PROJECTED_CONTROL_PUT(id, field) put(tick_.field, tick_.field##_shape[0]);
   PROJECTED_CONTROL_MIRRORED_SECTIONS(PROJECTED_CONTROL_PUT)
 #undef PROJECTED_CONTROL_PUT
@@ -403,12 +392,6 @@ void ActingLoop::put_aside() {
   times_aside_.swap(times_);
   timed_aside_ = timed_;
   timed_ = 0;
-}
-
-int64_t ActingLoop::applied() const {
-  const auto letter = projected_control_letter_terms_view(
-      tick_.taken, sizes_.n, sizes_.k, sizes_.motion, sizes_.force);
-  return letter.lengths - tick_.taken;
 }
 
 void ActingLoop::write_state(Writer &writer) const {
@@ -426,7 +409,7 @@ void ActingLoop::write_state(Writer &writer) const {
   next(PROJECTED_CONTROL_SECTION_EFFORT, n);
   const double *const silence = from;
   from += silence_.silence_shape[0];
-  next(PROJECTED_CONTROL_SECTION_APPLIED, applied());
+  next(PROJECTED_CONTROL_SECTION_APPLIED, letters_.applied());
   writer.reals(PROJECTED_CONTROL_SECTION_SILENCE, silence, silence_.silence_shape[0]);
 #define PROJECTED_CONTROL_PUT(id, field) next(id, tick_.field##_shape[0]);
   PROJECTED_CONTROL_MIRRORED_SECTIONS(PROJECTED_CONTROL_PUT)

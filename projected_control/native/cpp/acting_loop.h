@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "arm_message.h"
+#include "letters.h"
 #include "period_grid.h"
-#include "tables.h"
 
 namespace projected_control {
 
@@ -46,11 +46,9 @@ class ActingLoop {
    * what it knows of the disturbance. */
   void take_over(const ActingLoop &former);
 
-  /* One tick; the effort by Surroundings::commands. The status is zero, or all efforts are. */
+  /* One tick; the effort by Surroundings::commands. No letter is taken in silence. The status is
+   * zero, or all efforts are. */
   int32_t cycle(const Reading &reading, bool silent, double *commands);
-
-  /* No letter is taken any more. */
-  void close_mailbox();
 
   /* Nothing is sent any more. */
   void release();
@@ -96,7 +94,6 @@ class ActingLoop {
   void read_state(const Reading &reading);
   void read_wrench(const double *wrench);
   void remember(int64_t nanoseconds);
-  int64_t applied() const;
 
   Sizes sizes_;
   double period_ = 0.0, state_period_ = 0.0, patience_ = 0.0;
@@ -104,7 +101,7 @@ class ActingLoop {
   struct projected_control_tick tick_{};
   struct projected_control_answer_silence silence_{};
   projected_control_loop loop_{};
-  double *mailbox_ = nullptr; /* where letters are left, whether or not a tick still looks there */
+  Letters letters_;
   Kept memory_;
   std::vector<Joint> joints_;
   std::vector<int64_t> commanded_; /* of each command: which joint, or -1 */

@@ -8,6 +8,17 @@
 namespace projected_control {
 namespace {
 
+constexpr double agreement = 1e-9;  // of Pinocchio here with Pinocchio there, relative
+
+bool agree(const double *ours, const double *theirs, int64_t count) {
+  double largest = 0.0, difference = 0.0;
+  for (int64_t i = 0; i < count; ++i) {
+    largest = std::fmax(largest, std::fabs(theirs[i]));
+    difference = std::fmax(difference, std::fabs(ours[i] - theirs[i]));
+  }
+  return difference <= agreement * largest;
+}
+
 Verdict describe(const Message &message, int64_t n, projected_control_description &description) {
   description.joints = n;
   bool good = true;
@@ -38,6 +49,16 @@ projected_control_arm *arm_from(const Message &message, int64_t n, Verdict &verd
   projected_control_arm *arm = projected_control_arm_create(&description, reason, sizeof reason);
   if (!arm) verdict = refused(PROJECTED_CONTROL_STATUS_VALUE, "the arm is refused: %s", reason);
   return arm;
+}
+
+Verdict check_pass(projected_control_arm *arm, const double *check, int64_t n) {
+  projected_control_arm_compute(arm, check, check + n);
+  const projected_control_pass pass = projected_control_arm_pass(arm);
+  if (agree(pass.M, check + 2 * n, n * n) && agree(pass.h, check + 2 * n + n * n, n)) return {};
+  return refused(
+      PROJECTED_CONTROL_STATUS_PINOCCHIO,
+      "Pinocchio %s gives another M or h here than where the message was made",
+      projected_control_pinocchio_version());
 }
 
 std::vector<std::string> names_in(const Section &section) {

@@ -16,6 +16,9 @@ constexpr int64_t most_joints = 64; /* and rows, coordinates, frames: no arm tha
 /* The arm of a message, for so many joints, or NULL and why not. */
 projected_control_arm *arm_from(const Message &message, int64_t n, Verdict &verdict);
 
+/* Refused where Pinocchio does not give here what it gave where a message was made: q, v, M, h. */
+Verdict check_pass(projected_control_arm *arm, const double *check, int64_t n);
+
 /* Names with zeros between them. */
 std::vector<std::string> names_in(const Section &section);
 

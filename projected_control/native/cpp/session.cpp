@@ -205,7 +205,6 @@ void Session::cycle(const Reading &reading, int64_t now_ns, double *commands) {
   bool silent = term.phase.load() == PROJECTED_CONTROL_PHASE_SILENT;
   if (!silent && term.silent(now_ns)) {
     silent = true;
-    loop.close_mailbox();
     term.phase.store(PROJECTED_CONTROL_PHASE_SILENT);
   }
   if (loop.cycle(reading, silent, commands) != 0) failed_.fetch_add(1, std::memory_order_relaxed);

@@ -2,6 +2,7 @@
 
 #include "tables.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 
@@ -30,8 +31,8 @@ bool any_nan(const double *begin, const double *end) {
 
 // Where a sensor's numbers say which joint carries it.
 int64_t joint_in_sensor(const Sizes &s) {
-  double nowhere = 0.0;
-  const auto source = projected_control_source_terms_view(&nowhere, s.n, s.m);
+  std::vector<double> room(static_cast<size_t>(projected_control_source_terms_size(s.n, s.m)));
+  const auto source = projected_control_source_terms_view(room.data(), s.n, s.m);
   return source.joint - source.sensor;
 }
 
@@ -82,6 +83,24 @@ Verdict check_table(
   return {};
 }
 
+void move_table(const double *source, double *target) {
+  const auto whole = [](double number) { return static_cast<int64_t>(number); };
+  const int64_t size = whole(source[0]), pieces = whole(source[3]), sines = whole(source[4]);
+  const auto view = [size, whole](double *table) {
+    return projected_control_motion_terms_view(table, size, whole(table[1]), whole(table[2]));
+  };
+  const auto from = view(writable(source)), to = view(target);
+  const int64_t room = whole(source[1]);
+  const int64_t coefficients = room && size ? (from.waves - from.coefficients) / (room * size) : 0;
+  target[3] = source[3];
+  target[4] = source[4];
+  std::copy_n(from.begin, pieces, to.begin);
+  std::copy_n(from.first_sine, pieces + 1, to.first_sine);
+  std::copy_n(from.origin, pieces * size, to.origin);
+  std::copy_n(from.coefficients, pieces * size * coefficients, to.coefficients);
+  std::copy_n(from.waves, 4 * sines, to.waves);
+}
+
 Verdict check_limits(const double *limits, int64_t n, int64_t k, double period) {
   const auto g = projected_control_guard_terms_view(writable(limits), n, k);
   if (any_nan(g.limits, g.stamp)) return refused(bad_value, "a limit is not a number");
@@ -115,6 +134,13 @@ Verdict check_letter(const double *letter, const double *before, const Sizes &s,
     return refused(bad_value, "a gain, limit or number of the sensor is not a number");
   if (!all_finite(l.versions, l.gains_seconds) || !all_finite(l.force_gains, l.force_gains + 3))
     return refused(bad_value, "a gain is not finite");
+  if (!all_finite(l.impedance, l.limits)) return refused(bad_value, "an impedance is not finite");
+  for (int64_t which = 0; which < 3; ++which)
+    for (int64_t i = 0; i < s.k; ++i)
+      if (const double own = l.impedance[(which * s.k + i) * s.k + i]; own < 0.0)
+        return refused(bad_value, "stiffness, damping or inertia of an impedance is negative: %g", own);
+  if (l.impedance[3 * s.k * s.k] < 0.0 || l.impedance[3 * s.k * s.k + 1] < 0.0)
+    return refused(bad_value, "damping ratio or time of an impedance is negative");
   for (const double *number = l.friction; number < l.reference; ++number)
     if (*number < 0.0)
       return refused(bad_value, "a number of friction or disturbance is negative: %g", *number);

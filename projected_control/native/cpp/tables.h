@@ -16,6 +16,9 @@ struct Sizes {
 Verdict check_table(
     const char *name, const double *table, int64_t count, int64_t size, bool may_be_empty);
 
+/* Puts the motion of one table into another that has room for it. Allocates nothing. */
+void move_table(const double *source, double *target);
+
 /* Limits as a guard has them, for a loop of this period [s]. */
 Verdict check_limits(const double *limits, int64_t n, int64_t k, double period);
 

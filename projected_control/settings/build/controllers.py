@@ -9,17 +9,23 @@ from numpy.typing import NDArray
 
 from projected_control.control import (
     AntiWindup,
+    ComputedTorqueController,
     Controller,
     ForceController,
     ForceGains,
+    Impedance,
+    ImpedanceController,
     Law,
     MotionController,
     MotionGains,
+    OperationalSpaceController,
     PassiveJointController,
     Posture,
+    SelectionController,
 )
 from projected_control.control.compensation import FrictionCompensation
 from projected_control.control.disturbance import Disturbance
+from projected_control.control.law_kinds import LAWS
 from projected_control.control.stability import MotionLoop
 from projected_control.errors import InvalidValue
 from projected_control.model.constrained_arm import ConstrainedArm
@@ -66,15 +72,76 @@ def build_controller(node: str, settings: ControllerSettings) -> Controller:
 def motion_controller(
     settings: MotionControllerSettings, model: ConstrainedArm, gains: MotionGains
 ) -> Controller:
-    """PIDC, or IDC by parameter."""
-    return MotionController(model, gains, Law[settings.law.upper()], 1.0 / settings.rate)
+    """PIDC, or another law without a force loop by parameter."""
+    period, law = 1.0 / settings.rate, LAWS[settings.law].number
+    if law in (Law.COMPUTED_TORQUE, Law.GRAVITY):
+        return ComputedTorqueController(model, gains, period, gravity=law is Law.GRAVITY)
+    return task_controller(settings, model, gains, None) or MotionController(
+        model, gains, law, period
+    )
+
+
+def task_controller(
+    settings: MotionControllerSettings | ForceControllerSettings,
+    model: ConstrainedArm,
+    gains: MotionGains,
+    force: ForceGains | None,
+) -> Controller | None:
+    """The controller of a law that is offered with and without a force loop; None for others."""
+    period, law = 1.0 / settings.rate, LAWS[settings.law].number
+    if law is Law.OPERATIONAL_SPACE:
+        group = settings.operational_space
+        levels = _whole("operational_space.priority", group.priority)
+        return OperationalSpaceController(
+            model, gains, levels, force, period, singular_range=group.singular_range
+        )
+    if law is Law.IMPEDANCE:
+        projected = settings.impedance.projected
+        behaviour = build_impedance(settings, model.k)
+        if behaviour.shaped and settings.disturbance.kind != "observer":
+            raise InvalidValue(
+                "impedance.inertia needs to know the force of the surroundings: set "
+                "disturbance.kind to observer, or leave impedance.inertia empty"
+            )
+        return ImpedanceController(
+            model, behaviour, force, period, projected=projected, gains=gains
+        )
+    return None
+
+
+def _whole(name: str, numbers: Sequence[float]) -> list[int]:
+    if any(number != int(number) for number in numbers):
+        raise InvalidValue(f"{name} must be whole numbers, got {list(numbers)}")
+    return [int(number) for number in numbers]
+
+
+def build_impedance(settings: MovedArmSettings, k: int) -> Impedance:
+    """What the law impedance behaves like, on k coordinates."""
+    group = settings.impedance
+    behaviour = Impedance(
+        group.stiffness,
+        group.damping_ratio,
+        group.damping or None,
+        group.inertia or None,
+        group.frame,
+    )
+    try:
+        behaviour.array(k)
+    except InvalidValue as error:
+        raise InvalidValue(f"impedance.{error}") from None
+    return behaviour
 
 
 def force_controller(
     settings: ForceControllerSettings, model: ConstrainedArm, gains: MotionGains
 ) -> Controller:
-    """Hybrid control of motion and force."""
-    return ForceController(model, gains, build_force_gains(settings), 1.0 / settings.rate)
+    """Hybrid control of motion and force, or another law with a force loop."""
+    force, period = build_force_gains(settings), 1.0 / settings.rate
+    if LAWS[settings.law].number is Law.SELECTION:
+        chosen, frame = settings.selection.force, settings.selection.frame
+        return SelectionController(model, gains, force, chosen, period, frame=frame)
+    other = task_controller(settings, model, gains, force)
+    return other or ForceController(model, gains, force, period)
 
 
 def passive_joint_controller(
@@ -82,7 +149,12 @@ def passive_joint_controller(
 ) -> Controller:
     """(I + H) f∥, and the force where it is asked for."""
     force = build_force_gains(settings) if settings.force.enabled else None
-    return PassiveJointController(model, gains, force, 1.0 / settings.rate)
+    if not model.arm.passive:
+        raise InvalidValue(
+            "no joint is passive; use a motion or force controller, or name passive joints"
+        )
+    other = task_controller(settings, model, gains, force)
+    return other or PassiveJointController(model, gains, force, 1.0 / settings.rate)
 
 
 def build_gains(settings: MovedArmSettings, k: int) -> MotionGains:
@@ -130,6 +202,8 @@ def build_disturbance(settings: MovedArmSettings, k: int) -> Disturbance:
 
 def gain_warnings(settings: MovedArmSettings) -> list[str]:
     """What is doubtful about the gains though nothing is wrong with them."""
+    if getattr(settings, "law", "") in ("impedance", "gravity"):  # which do not use them
+        return []
     loops = _motion_loops(settings, len(settings.coordinates))
     return [text for loop, name in loops if (text := loop.warning(name))]
 

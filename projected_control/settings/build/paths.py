@@ -17,6 +17,7 @@ from projected_control.control.following import (
     square_of,
 )
 from projected_control.control.law import Law
+from projected_control.control.law_kinds import LAWS
 from projected_control.control.references import Reference, ReferencePoint, Waypoints
 from projected_control.control.timing import Timing, time_path
 from projected_control.errors import InvalidValue, UnknownName
@@ -135,10 +136,13 @@ def _limits(settings: MovedArmSettings, model: ConstrainedArm) -> WayLimits:
 
 
 def _law(settings: MovedArmSettings) -> Law:
+    """The law whose efforts a path is timed for; those in task space take what PIDC takes."""
     if isinstance(settings, PassiveJointControllerSettings):
         return Law.PASSIVE_FORCE if settings.force.enabled else Law.PASSIVE
     if isinstance(settings, MotionControllerSettings):
-        return Law[settings.law.upper()]
+        aware = settings.law == "operational_space"
+        aware = aware or (settings.law == "impedance" and settings.impedance.projected)
+        return Law.PIDC if aware else LAWS[settings.law].number
     return Law.HYBRID
 
 

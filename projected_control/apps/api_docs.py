@@ -1,0 +1,84 @@
+"""The pages of the Python interface: one per room, with what can be imported from the package.
+
+`make docs` puts them on the site, where the text of every name comes from its docstring.
+"""
+
+from __future__ import annotations
+
+import projected_control
+
+TITLES = {
+    "model": (
+        "Arms, constraints, coordinates",
+        "What an arm and its constraint are, without any controller: kinematics, dynamics and "
+        "projection of one state.",
+    ),
+    "control": (
+        "Controllers, loop, references",
+        "Laws, gains and limits, what the arm is to follow, and the loop that makes one tick of "
+        "all of them.",
+    ),
+    "simulation": (
+        "The plant",
+        "A constrained arm that moves: integration on the constraint, friction, sensors, and "
+        "finding a configuration to start from.",
+    ),
+    "ports": (
+        "Ports and the runner",
+        "The way to an arm, simulated or not, and the function that steps a loop on it.",
+    ),
+}
+"""Title and first sentence of each room's page; names of other modules go to `REST`."""
+
+REST = ("rest", "Errors and files", "What every room shares.")
+
+INDEX = """\
+# Python interface
+
+Everything here can be imported from the package itself:
+
+```python
+import projected_control as pc
+
+print(pc.__version__, pc.PointOnPlane)
+```
+
+| page | names |
+|---|---|
+{rows}
+
+Parameters and results are in SI units; arrays are NumPy's. What enters is checked, and refused with
+a [`ProjectedControlError`][projected_control.ProjectedControlError] that says what was expected.
+The [examples](../examples.md) are short programs that use it; what a module is for stands in its
+first lines, and [contributing](../contributing.md) has the map.
+"""
+
+DIRECTIVE = """\
+::: projected_control.{name}
+    options:
+      heading_level: 2
+"""
+
+
+def room_of(name: str) -> str:
+    """The page on which a name stands."""
+    room = projected_control._HOME[name].partition(".")[0]
+    return room if room in TITLES else REST[0]
+
+
+def names() -> list[str]:
+    """What can be imported from the package, in alphabetical order."""
+    return sorted(name for name in projected_control.__all__ if name in projected_control._HOME)
+
+
+def pages() -> dict[str, str]:
+    """The pages in Markdown, by file name."""
+    rooms = {**TITLES, REST[0]: REST[1:]}
+    rows, made = [], {}
+    for room, (title, sentence) in rooms.items():
+        here = [name for name in names() if room_of(name) == room]
+        links = ", ".join(f"[`{name}`][projected_control.{name}]" for name in here)
+        rows.append(f"| [{title}]({room}.md) | {links} |")
+        parts = [DIRECTIVE.format(name=name) for name in here]
+        made[f"{room}.md"] = "\n".join([f"# {title}\n\n{sentence}\n", *parts])
+    return {"index.md": INDEX.format(rows="\n".join(rows)), **made}

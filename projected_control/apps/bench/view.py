@@ -1,0 +1,142 @@
+"""``projected-control bench view``: what the live page and its browsers cost a loop."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from projected_control import validate
+from projected_control.apps import bench, extras
+from projected_control.errors import InvalidValue
+
+if TYPE_CHECKING:
+    from projected_control.apps.commands import Subparsers
+
+BOUND = 1.1
+"""Latency (p50) of a loop that is looked at against that of the same loop alone."""
+
+GROWTH = 20.0
+"""How much the page's memory may grow while a browser is connected [MB]."""
+
+DESCRIPTION = f"""\
+Runs the simulated arm, its watchdog and the hybrid controller at 1 kHz, by turns alone and with the
+live page and two clients that read all of it, one of which leaves in the middle. Compares the
+loop's latency and its missed deadlines, and looks at the page's memory. The latency (p50) may be
+{BOUND:g} times that of the loop alone, the deadlines missed no more than in the worst turn alone,
+and the page may grow by {GROWTH:g} MB. For a client that stays for ten minutes: --seconds 600
+--rounds 1.
+"""
+
+
+def add_parser(subparsers: Subparsers) -> argparse.ArgumentParser:
+    """Declare the measurement."""
+    parser = subparsers.add_parser(
+        "view", help="a loop with and without the live page", description=DESCRIPTION
+    )
+    parser.add_argument(
+        "--seconds", type=float, default=10.0, metavar="S", help="of a turn (default: %(default)g)"
+    )
+    parser.add_argument(
+        "--rounds", type=int, default=3, metavar="N", help="of two turns (default: %(default)s)"
+    )
+    bench.add_bound(parser, BOUND, "the latency with the page against that without")
+    bench.add_json(parser)
+    return parser
+
+
+def run(args: argparse.Namespace) -> int:
+    """Measure and report. The exit status is 1 where a bound is missed."""
+    bound = validate.positive("bound", args.bound)
+    if not 5.0 <= args.seconds <= 3600.0:
+        raise InvalidValue(f"seconds must be 5 to 3600, got {args.seconds:g}")
+    if not 1 <= args.rounds <= 100:
+        raise InvalidValue(f"rounds must be 1 to 100, got {args.rounds}")
+    extras.require("rclpy", "projected-control bench view")
+    extras.require("aiohttp", "projected-control bench view")
+    from projected_control.apps.bench.view_scene import Scene
+
+    def say(text: str) -> None:
+        print(text, file=sys.stderr, flush=True)
+
+    with tempfile.TemporaryDirectory() as folder, Scene(Path(folder)) as scene:
+        say("Waiting for the controller (it compiles its kernels the first time) …")
+        scene.start()
+        turns: list[dict[str, Any]] = []
+        for number in range(args.rounds):
+            say(f"round {number + 1} of {args.rounds}: alone")
+            turns.append(scene.alone(args.seconds))
+            say(f"round {number + 1} of {args.rounds}: with the page and two clients")
+            turns.append(scene.with_clients(args.seconds))
+    numbers = summary(turns)
+    late = missed(numbers, bound)
+    if args.json:
+        print(json.dumps({**numbers, "bound": bound, "within_bound": not late}, indent=2))
+    else:
+        print(table(numbers))
+    return bench.exit_status(late)
+
+
+def summary(turns: list[dict[str, Any]]) -> dict[str, Any]:
+    """All turns as a few numbers."""
+    alone = [turn for turn in turns if not turn["clients"]]
+    watched = [turn for turn in turns if turn["clients"]]
+    return {
+        "latency_p50_us": {"alone": _middle(alone, "p50"), "watched": _middle(watched, "p50")},
+        "latency_p99_us": {"alone": _middle(alone, "p99"), "watched": _middle(watched, "p99")},
+        "deadlines_missed": {
+            "alone": [turn["missed"] for turn in alone],
+            "watched": [turn["missed"] for turn in watched],
+        },
+        "pictures": sum(turn["pictures"] for turn in watched),
+        "page_memory_mb": [turn["memory"] for turn in watched],
+        "page_cpu_percent": [turn["cpu"] for turn in watched],
+        "seconds": turns[0]["seconds"],
+    }
+
+
+def _middle(turns: list[dict[str, Any]], key: str) -> float:
+    values = sorted(value for turn in turns for value in turn[key])
+    return values[len(values) // 2] if values else float("nan")
+
+
+def missed(numbers: dict[str, Any], bound: float) -> list[str]:
+    """The bounds that were missed, in words."""
+    sentences = []
+    alone, watched = numbers["latency_p50_us"]["alone"], numbers["latency_p50_us"]["watched"]
+    if not watched <= bound * alone:
+        sentences.append(
+            f"with the page the loop's latency (p50) was {watched:.1f} µs, alone {alone:.1f} µs; "
+            f"it may be {bound:g} times that"
+        )
+    deadlines = numbers["deadlines_missed"]
+    worst, middle = max(deadlines["alone"]), sorted(deadlines["watched"])
+    typical = middle[len(middle) // 2]
+    if typical > worst + 1:
+        sentences.append(
+            f"with the page the loop missed {typical} deadlines, alone at most {worst}"
+        )
+    for first, last in numbers["page_memory_mb"]:
+        if last - first > GROWTH:
+            sentences.append(f"the page grew from {first:.0f} to {last:.0f} MB")
+    if not numbers["pictures"]:
+        sentences.append("the clients saw no picture")
+    return sentences
+
+
+def table(numbers: dict[str, Any]) -> str:
+    """For people."""
+    lines = [f"{'':24}{'alone':>12}{'with the page':>16}"]
+    for key, name in (("latency_p50_us", "latency p50 (µs)"), ("latency_p99_us", "p99 (µs)")):
+        both = numbers[key]
+        lines.append(f"{name:24}{both['alone']:12.1f}{both['watched']:16.1f}")
+    both = numbers["deadlines_missed"]
+    words = [", ".join(map(str, both[key])) for key in ("alone", "watched")]
+    lines.append(f"{'deadlines missed':24}{words[0]:>12}{words[1]:>16}")
+    grown = ", ".join(f"{a:.0f} → {b:.0f}" for a, b in numbers["page_memory_mb"])
+    lines.append(f"the page's memory (MB): {grown}; pictures drawn for: {numbers['pictures']}")
+    busy = ", ".join(f"{share:.0f}" for share in numbers["page_cpu_percent"])
+    return "\n".join([*lines, f"the page's share of a core (%): {busy}"])

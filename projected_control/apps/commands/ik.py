@@ -1,0 +1,298 @@
+"""``projected-control ik``: poses, what of a reference is within reach, and maps of what is."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from projected_control.apps.commands import Subparsers
+    from projected_control.model.inverse_kinematics import KinematicSolution, Reach
+    from projected_control.settings.kinematics import Case, Course
+
+DESCRIPTION = """\
+Inverse kinematics of the arm of some parameter files, on its constraint and within its joint
+limits. Nothing moves; no ROS is needed.
+
+Finds joint positions for tasks (--task, the first is met first; a lower one never costs a higher
+one anything), or for where the files have the simulated arm start. Says what each task misses and
+why, how well the coordinates can be moved from there, and which joint is closest to its limit.
+--along looks along the whole reference instead, --map at all that is reached of two coordinates.
+The exit status is 1 where something is missed.
+"""
+
+EPILOG = """\
+examples:
+  projected-control ik my_arm.yaml                       a start on the constraint
+  projected-control ik my_arm.yaml --task tool.x:=0.5 tool.y:=0.1 --task turn:=0 --out start.yaml
+  projected-control ik my_arm.yaml --along --picture along.png
+  projected-control ik my_arm.yaml --map tool.x tool.y --free turn --picture reach.png
+"""
+
+
+def add_parser(subparsers: Subparsers) -> argparse.ArgumentParser:
+    """Declare the subcommand."""
+    parser = subparsers.add_parser(
+        "ik",
+        help="inverse kinematics: a pose, the reference's reach, a map of the workspace",
+        description=DESCRIPTION,
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="later ones win")
+    parser.add_argument(
+        "--node",
+        metavar="NODE",
+        help="whose settings count (default: the controller that a file has a section for, else "
+        "force_controller)",
+    )
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="NAME:=VALUE",
+        help="a parameter that counts before all files; may be repeated",
+    )
+    parser.add_argument(
+        "--task",
+        nargs="+",
+        action="append",
+        default=[],
+        metavar="COORDINATE:=VALUE",
+        help="coordinates and their values [m or rad], all of one priority; may be repeated, the "
+        "highest first (default: simulation.coordinates and .values of the files)",
+    )
+    parser.add_argument("--q", nargs="+", type=float, help="guess: joint positions [rad or m]")
+    parser.add_argument(
+        "--posture",
+        nargs="+",
+        type=float,
+        help="joint positions that what is left free is drawn to (default: the guess)",
+    )
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--along", action="store_true", help="look along the whole reference")
+    what.add_argument(
+        "--map", nargs=2, metavar=("A", "B"), help="map what is reached of two coordinates"
+    )
+    parser.add_argument(
+        "--free",
+        nargs="+",
+        default=[],
+        metavar="NAME",
+        help="coordinates that a map leaves free (default: all others are held)",
+    )
+    parser.add_argument("--spacing", type=float, metavar="S", help="size of a map's cells")
+    parser.add_argument(
+        "--picture", type=Path, metavar="FILE", help="draw --along or --map: a .png or .svg file"
+    )
+    parser.add_argument("--out", type=Path, metavar="FILE", help="write the pose as YAML")
+    parser.add_argument("--json", action="store_true", help="print the numbers as one JSON object")
+    return parser
+
+
+def run(args: argparse.Namespace) -> int:
+    """Solve, print, draw."""
+    from projected_control.apps.commands.check import controller_named_in
+    from projected_control.errors import InvalidValue
+    from projected_control.settings.files import from_command_line
+    from projected_control.settings.kinematics import Case
+    from projected_control.settings.layers import Layers
+
+    if args.picture is not None:
+        if not (args.along or args.map):
+            raise InvalidValue("--picture draws --along or --map: give one of them")
+        if args.picture.suffix not in (".png", ".svg"):
+            raise InvalidValue(f"--picture must end in .png or .svg, got {args.picture}")
+    layers = Layers.read(args.files, "", from_command_line(args.set, "--set"))
+    case = Case.of(layers, args.node or controller_named_in(layers), args.q)
+    if args.along:
+        return _along(case, args)
+    if args.map:
+        return _map(case, args)
+    return _pose(case, args)
+
+
+def _pose(case: Case, args: argparse.Namespace) -> int:
+    import numpy as np
+    import yaml
+
+    from projected_control.apps.experiments.outcome import as_json
+
+    given = [_values(items) for items in args.task]
+    wanted = given or ([case.wanted] if case.wanted else [])
+    found = case.pose(wanted, args.posture)
+    ellipsoid = case.ellipsoid(found.q)
+    if args.out is not None and found.met:
+        start = [float(f"{x:.12g}") for x in found.q]
+        block = {"/**": {"ros__parameters": {"simulation": {"start": start}}}}
+        text = yaml.safe_dump(block, sort_keys=False, default_flow_style=None)
+        args.out.write_text(text, encoding="utf-8")
+    if args.json:
+        numbers: dict[str, Any] = {
+            "met": found.met,
+            "joints": list(case.arm.joint_names),
+            "q": found.q.tolist(),
+            "tasks": [
+                {
+                    "name": outcome.name,
+                    "met": outcome.met,
+                    "error": outcome.error,
+                    "residual": dict(zip(outcome.rows, outcome.residual.tolist(), strict=True)),
+                    "reason": outcome.reason,
+                }
+                for outcome in found.outcomes
+            ],
+            "stopped": found.stopped.value,
+            "iterations": found.iterations,
+            "starts": found.starts,
+            "nearest_limit": found.nearest._asdict() if found.nearest else None,
+            "manipulability": ellipsoid.measure if ellipsoid else None,
+            "isotropy": ellipsoid.isotropy if ellipsoid else None,
+        }
+        print(as_json(numbers))
+        return 0 if found.met else 1
+    for line in _pose_lines(case, found):
+        print(line)
+    if ellipsoid is not None:
+        axis = np.abs(ellipsoid.directions[:, -1])
+        name = case.settings.coordinates[int(np.argmax(axis))]
+        print(
+            f"manipulability {ellipsoid.measure:.3g}; least along {name}, "
+            f"{ellipsoid.axes[-1]:.3g} of {ellipsoid.axes[0]:.3g} per rad"
+        )
+    print(
+        f"{found.stopped.value} ({found.iterations} steps from {found.starts} "
+        f"start{'s' * (found.starts > 1)})"
+    )
+    return 0 if found.met else 1
+
+
+def _pose_lines(case: Case, found: KinematicSolution) -> list[str]:
+    names = case.arm.joint_names
+    width = max(map(len, names))
+    lines = []
+    for j, name in enumerate(names):
+        low, high = case.lower[j], case.upper[j]
+        lines.append(f"{name:{width}}  {found.q[j]:9.5f}   between {low:.4g} and {high:.4g}")
+    lines += [outcome.phrase for outcome in found.outcomes]
+    if found.nearest is not None:
+        lines.append(found.nearest.phrase)
+    return lines
+
+
+def _values(items: list[str]) -> dict[str, float]:
+    """Coordinates and values of one --task."""
+    from projected_control.errors import InvalidValue
+
+    values: dict[str, float] = {}
+    for item in items:
+        name, separator, text = item.partition(":=")
+        try:
+            if not separator or name in values:
+                raise ValueError
+            values[name] = float(text)
+        except ValueError:
+            raise InvalidValue(
+                f"--task takes coordinates and numbers as name:=value, each name once, got {item!r}"
+            ) from None
+    return values
+
+
+def _along(case: Case, args: argparse.Namespace) -> int:
+    import numpy as np
+
+    from projected_control.apps.experiments.outcome import as_json
+
+    course = case.course()
+    if args.picture is not None:
+        _draw(args.picture, lambda pictures: pictures.course_picture(course))
+    reached = course.missed == 0.0
+    least = int(np.argmin(course.margin))
+    worst = int(np.argmin(course.manipulability))
+    if args.json:
+        numbers = {
+            "within_reach": course.within_reach,
+            "share_reached": float(reached.mean()),
+            "largest_miss": float(course.missed.max()),
+            "trouble": course.trouble,
+            "smallest_manipulability": float(course.manipulability.min()),
+            "smallest_isotropy": float(course.isotropy.min()),
+            "smallest_joint_margin": float(course.margin.min()),
+            "places": len(course.places),
+        }
+        print(as_json(numbers))
+        return 0 if course.within_reach else 1
+    print(
+        f"{len(course.places)} places along the reference, {course.places[-1]:.3g} {course.unit}: "
+        f"{100.0 * reached.mean():.0f} % within reach"
+    )
+    for what, i, value in (
+        ("manipulability", worst, f"{course.manipulability[worst]:.3g}"),
+        ("room to the joint limits", least, f"{100.0 * course.margin[least]:.0f} %"),
+    ):
+        print(f"least {what}: {value} at {_place(course, i)}")
+    if course.trouble:
+        print(f"MISSED {course.trouble}")
+    return 0 if course.within_reach else 1
+
+
+def _place(course: Course, i: int) -> str:
+    pairs = zip(course.names, course.wanted[i], strict=True)
+    values = ", ".join(f"{name} {value:.3g}" for name, value in pairs)
+    return f"{course.places[i]:.3g} {course.unit} ({values})"
+
+
+def _map(case: Case, args: argparse.Namespace) -> int:
+    from projected_control.apps.experiments.outcome import as_json
+    from projected_control.errors import ProjectedControlError
+
+    reach = case.reach(args.map, args.free, args.spacing)
+    if args.picture is not None:
+        try:
+            course: Course | None = case.course()
+        except ProjectedControlError:  # a map needs no reference
+            course = None
+        _draw(args.picture, lambda pictures: pictures.reach_picture(reach, course))
+    low, high = reach.extent
+    if args.json:
+        numbers = {
+            "coordinates": list(reach.names),
+            "area": reach.area,
+            "lowest": low.tolist(),
+            "highest": high.tolist(),
+            "spacing": reach.spacing.tolist(),
+            "cells": len(reach.values),
+            "whole": reach.whole,
+            "best_manipulability": float(reach.manipulability.max()),
+        }
+        print(as_json(numbers))
+        return 0
+    for line in _map_lines(reach):
+        print(line)
+    return 0
+
+
+def _map_lines(reach: Reach) -> list[str]:
+    low, high = reach.extent
+    unit = "·".join(reach.units).replace("m·m", "m²").replace("rad·rad", "rad²")
+    lines = [f"reached: {reach.area:.3g} {unit} in {len(reach.values)} cells"]
+    for a in range(2):
+        lines.append(f"  {reach.names[a]} from {low[a]:.3g} to {high[a]:.3g} {reach.units[a]}")
+    best = int(reach.manipulability.argmax())
+    at = ", ".join(f"{n} {v:.3g}" for n, v in zip(reach.names, reach.values[best], strict=True))
+    lines.append(f"best manipulability: {reach.manipulability[best]:.3g} at {at}")
+    if not reach.whole:
+        lines.append("WARNING: the map was cut at its largest size; give a larger --spacing")
+    return lines
+
+
+def _draw(file: Path, make: Any) -> None:
+    from projected_control.apps import extras
+
+    extras.require("matplotlib", "projected-control ik --picture")
+    from projected_control.apps import reach_pictures
+    from projected_control.apps.experiments.style import render
+
+    picture = render(lambda: make(reach_pictures))
+    file.write_bytes(picture.png if file.suffix == ".png" else picture.svg)

@@ -1,0 +1,85 @@
+"""Pictures of inverse kinematics: a map of what an arm reaches, and the arm along its reference."""
+
+from __future__ import annotations
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from projected_control.apps.experiments.style import BLUE, GREEN, GREY, VERMILION, canvas
+from projected_control.model.inverse_kinematics import Reach
+from projected_control.settings.kinematics import Course
+
+Array = NDArray[np.float64]
+
+
+def reach_picture(reach: Reach, course: Course | None = None) -> Figure:
+    """How well the two coordinates move wherever they can be, and how much room the joints have."""
+    figure, axes = canvas(1, 2, height=3.1, sharey=True)
+    unit = "·".join(reach.units).replace("m·m", "m²").replace("rad·rad", "rad²")
+    panels = (
+        (reach.manipulability, f"manipulability; {reach.area:.3g} {unit} reached", "viridis", None),
+        (reach.margin, "room to the joint limits", "cividis", 1.0),
+    )
+    for ax, (values, title, colours, top) in zip(axes, panels, strict=True):
+        _cells(figure, ax, reach, values, colours, top)
+        ax.set_title(title)
+        ax.set_xlabel(f"{reach.names[0]} [{reach.units[0]}]")
+        if course is not None and set(reach.names) <= set(course.names):
+            _path(ax, reach, course)
+    axes[0].set_ylabel(f"{reach.names[1]} [{reach.units[1]}]")
+    return figure
+
+
+def _cells(
+    figure: Figure, ax: Axes, reach: Reach, values: Array, colours: str, top: float | None
+) -> None:
+    low, high = reach.extent
+    shape = np.rint((high - low) / reach.spacing).astype(int)
+    image = np.full(shape, np.nan)
+    at = np.floor((reach.values - low) / reach.spacing).astype(int)
+    image[at[:, 0], at[:, 1]] = values
+    shown = ax.imshow(
+        image.T,
+        origin="lower",
+        extent=(low[0], high[0], low[1], high[1]),
+        cmap=colours,
+        vmin=0.0,
+        vmax=top,
+        interpolation="nearest",
+        aspect="equal" if reach.units[0] == reach.units[1] else "auto",
+    )
+    ax.grid(False)
+    figure.colorbar(shown, ax=ax, shrink=0.85)
+
+
+def _path(ax: Axes, reach: Reach, course: Course) -> None:
+    columns = [course.names.index(name) for name in reach.names]
+    x, y = course.wanted[:, columns].T
+    ax.plot(x, y, color="white", linewidth=2.4)
+    ax.plot(x, y, color="black", linewidth=1.0)
+    beyond = course.missed > 0.0
+    ax.plot(x[beyond], y[beyond], ".", color=VERMILION, markersize=4.0)
+
+
+def course_picture(course: Course) -> Figure:
+    """Manipulability, room to the joint limits and what is missed, along the reference."""
+    series = [
+        (course.manipulability, "manipulability", BLUE),
+        (course.margin, "room to the\njoint limits", GREEN),
+    ]
+    if not course.within_reach:
+        series.append((course.missed, "missed\n[m or rad]", VERMILION))
+    figure, axes = canvas(len(series), 1, height=1.8 * len(series), sharex=True)
+    for ax, (values, name, colour) in zip(axes, series, strict=True):
+        ax.plot(course.places, values, color=colour)
+        ax.set_ylabel(name)
+        ax.set_ylim(bottom=min(0.0, float(values.min())))
+        for i in np.flatnonzero(course.missed > 0.0):
+            ax.axvline(course.places[i], color=GREY, linewidth=0.4, alpha=0.5, zorder=0)
+    reached = course.missed == 0.0
+    axes[0].set_title(f"{100.0 * reached.mean():.0f} % of the reference within reach")
+    what = "time [s]" if course.unit == "s" else f"way along the path [{course.unit}]"
+    axes[-1].set_xlabel(what)
+    return figure

@@ -1,0 +1,128 @@
+"""What `make docs` does beside MkDocs itself: hooks, called by their names (see mkdocs.yml).
+
+- Pages that are made from code or stand outside of docs/ are added: the command line, the Python
+  interface, the examples, CONTRIBUTING and CHANGELOG.
+- Links to files outside of docs/, which work in the repository, are turned to those pages.
+- The navigation of mkdocs.yml may name pages that are not there yet, which are left out, and may
+  end in ``*`` for all pages of a folder. A page of docs/ that it does not name is a warning, and
+  so an error.
+- Marks for the tests of blocks (``<!-- not run: … -->``) are left out.
+"""
+
+from __future__ import annotations
+
+import ast
+import posixpath
+import re
+from pathlib import Path
+from typing import Any
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+from projected_control.apps import api_docs, cli_docs
+
+ROOT = Path(__file__).parents[2]
+GENERATED = {
+    "CONTRIBUTING.md": "contributing.md",
+    "CHANGELOG.md": "changelog.md",
+    "examples": "examples.md",
+    "README.md": "index.md",
+}
+"""Which page shows what stands outside of docs/."""
+
+HIDDEN = {"index.md": "navigation", "parameters.md": "toc"}
+"""What stands beside a page and is left out: there is nothing, or its tables need the room."""
+
+MARKS = re.compile(r"^ *<!-- *(not run|long|ros2|status|output|file)\b.*?-->\n", re.MULTILINE)
+LINK = re.compile(r"(?<=\]\()([^)#\s:]+)(#[^)\s]*)?(?=\))")
+
+EXAMPLES = """\
+# Examples
+
+Short programs, each of which runs as it stands (`python examples/01_slider.py`) and is run by a
+test. They need neither ROS nor an arm.
+"""
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Leave out of the navigation what is not there."""
+    folder = Path(config.docs_dir)
+    made = {*GENERATED.values(), "cli.md", *(f"api/{name}" for name in api_docs.pages())}
+    config.nav = _present(config.nav or [], folder, made)
+    return config
+
+
+def _present(items: list[Any], folder: Path, made: set[str]) -> list[Any]:
+    """The entries of a navigation whose pages are there."""
+    found: list[Any] = []
+    for item in items:
+        if isinstance(item, dict):
+            ((title, inner),) = item.items()
+            if isinstance(inner, list):
+                if kept := _present(inner, folder, made):
+                    found.append({title: kept})
+            elif inner in made or (folder / inner).is_file():
+                found.append(item)
+        elif item.endswith("*"):
+            found += sorted(p.relative_to(folder).as_posix() for p in folder.glob(f"{item}.md"))
+        elif item in made or (folder / item).is_file():
+            found.append(item)
+    return found
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the pages that are made here."""
+    pages = {
+        "cli.md": cli_docs.page(),
+        "examples.md": examples(),
+        "contributing.md": (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"),
+        "changelog.md": (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"),
+        **{f"api/{name}": text for name, text in api_docs.pages().items()},
+    }
+    for name, text in pages.items():
+        files.append(File.generated(config, name, content=text))
+    return files
+
+
+def examples() -> str:
+    """The page of the examples: their first sentence, and they themselves."""
+    parts = [EXAMPLES]
+    for path in sorted((ROOT / "examples").glob("*.py")):
+        text = path.read_text(encoding="utf-8")
+        title = (ast.get_docstring(ast.parse(text)) or path.stem).partition("\n")[0]
+        body = text.partition('"""\n')[2].strip("\n")
+        parts.append(f"## {path.name}\n\n{title}\n\n```python\n{body}\n```\n")
+    return "\n".join(parts)
+
+
+def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
+    """Turn links out of docs/ to pages, and leave out the marks of the tests."""
+    here = page.file.src_uri
+    if here in HIDDEN:
+        page.meta["hide"] = [HIDDEN[here]]
+    outside = {shown: source for source, shown in GENERATED.items() if source != "README.md"}
+    # Where the text really stands, from the top of the package.
+    source = outside.get(here, f"docs/{here}")
+
+    def turned(match: re.Match[str]) -> str:
+        target = posixpath.normpath(posixpath.join(posixpath.dirname(source), match[1]))
+        if target.startswith("docs/"):
+            target = target.removeprefix("docs/")
+        else:
+            target = _shown(target) or match[1]
+            if target == match[1]:
+                return match[0]
+        relative = posixpath.relpath(target, posixpath.dirname(here) or ".")
+        return relative + (match[2] or "")
+
+    return LINK.sub(turned, MARKS.sub("", markdown))
+
+
+def _shown(path: str) -> str:
+    """The page that shows a file outside of docs/; empty where none does."""
+    for source, shown in GENERATED.items():
+        if path == source or path.startswith(f"{source}/"):
+            return shown
+    return ""

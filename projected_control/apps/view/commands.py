@@ -1,0 +1,376 @@
+"""What a browser may ask for: whether it may, the asking, and undoing it.
+
+Nothing is sent unless the page was started with ``--control``, and nothing to an arm that is not
+certainly a simulated one before the user has agreed to just that. Stopping is the exception: it is
+never asked about.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import isfinite
+from time import monotonic
+from typing import Any
+
+from lifecycle_msgs.srv import ChangeState
+from std_srvs.srv import SetBool, Trigger
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+
+from projected_control.apps.view import presets
+from projected_control.apps.view.mirror import Member, Mirror
+from projected_control.apps.view.parameters import blend_seconds
+from projected_control.apps.view.watch import Watch
+from projected_control.errors import InvalidValue, ProjectedControlError, UnknownName
+
+TRANSITIONS = ("configure", "activate", "deactivate", "cleanup")
+TRANSITION_SECONDS = 120.0
+"""How long a transition may take [s]: the first time, a controller compiles its kernels."""
+
+STOP_SECONDS = 3.0
+"""How long a controller may take to stop before the user is told that it did not [s]."""
+
+ARM_ACTIONS = ("reset", "pause", "go", "step")
+MOST_CHANGES = 50
+"""Changes that can be undone."""
+
+READ_ONLY = "the page only shows: start it with projected-control view --control to send"
+
+logger = logging.getLogger(__name__)
+
+
+class Malformed(InvalidValue):
+    """What no page of ours sends."""
+
+
+class MustConfirm(ProjectedControlError):
+    """What is sent only when the user has agreed."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """Something that was done and can be undone.
+
+    Attributes:
+        number: Counted from one.
+        controller: Full name.
+        text: What, in words.
+        node: Whose parameters changed; empty for a set-point.
+        before: The values they had; or where the reference was.
+        resume: Whether the reference was one of the parameters', which is then followed again.
+    """
+
+    number: int
+    controller: str
+    text: str
+    node: str
+    before: Mapping[str, Any] = field(default_factory=dict)
+    resume: bool = False
+
+
+class Commands:
+    """Does what browsers ask for.
+
+    Args:
+        watch: What is known of the controllers.
+        control: Whether anything may be sent.
+
+    Attributes:
+        changes: Those that can be undone, the oldest first.
+        count: How many there ever were.
+    """
+
+    def __init__(self, watch: Watch, control: bool) -> None:
+        self._watch, self.control = watch, control
+        self.changes: deque[Change] = deque(maxlen=MOST_CHANGES)
+        self.count = 0
+        self._given: set[str] = set()  # controllers that follow a set-point of ours
+        self._doing = {
+            "set": self._set,
+            "preset": self._preset,
+            "save": self._save,
+            "transition": self._transition,
+            "setpoint": self._setpoint,
+            "resume": self._resume,
+            "undo": self._undo,
+            "stop": self._stop,
+            "arm": self._arm,
+            "tare": self._tare,
+        }
+
+    async def do(self, message: Mapping[str, Any]) -> dict[str, Any]:
+        """Do what a browser asks for; the answer: whether it was done, and why not.
+
+        Raises:
+            Malformed: Where it is nothing that a page of ours sends.
+        """
+        doing = self._doing.get(_text(message, "ask"))
+        if doing is None:
+            raise UnknownAsk(_text(message, "ask"), self._doing)
+        if not self.control:
+            return {"ok": False, "reason": READ_ONLY}
+        try:
+            return {"ok": True, **await doing(message)}
+        except MustConfirm as question:
+            return {"ok": False, "confirm": str(question)}
+        except Malformed:
+            raise
+        except (ProjectedControlError, OSError) as error:
+            return {"ok": False, "reason": str(error)}
+
+    # One method per thing that can be asked for
+
+    async def _set(self, message: Mapping[str, Any]) -> dict[str, Any]:
+        mirror, member = self._member(message)
+        values = message.get("values")
+        if not isinstance(values, dict) or not values:
+            raise Malformed("values must be parameters by name")
+        for name in values:
+            if name not in member.controls:
+                raise UnknownName(f"parameter of {member.node}", str(name), member.controls)
+        wanted = {name: member.controls[name].convert(v) for name, v in values.items()}
+        text = ", ".join(f"{name} = {_shown(value)}" for name, value in wanted.items())
+        self._agree(mirror, message, f"set {text}")
+        return await self._put(mirror, member, wanted, text)
+
+    async def _put(
+        self, mirror: Mirror, member: Member, wanted: dict[str, Any], text: str
+    ) -> dict[str, Any]:
+        """Set parameters and remember how to undo it; raises where they are refused."""
+        before = {name: member.values.get(name) for name in wanted}
+        if reason := await self._watch.link.set_parameters(member.node, wanted):
+            raise InvalidValue(reason)
+        member.change(wanted)
+        if any(name.startswith("reference.") for name in wanted):
+            self._given.discard(mirror.name)
+        self._remember(mirror, text, member.node, before)
+        names = list(wanted)
+        active = member is mirror.controller
+        return {"blend": blend_seconds(names, member.values) if active else 0.0, "names": names}
+
+    async def _preset(self, message: Mapping[str, Any]) -> dict[str, Any]:
+        mirror, name = self._mirror(message), _text(message, "name")
+        member = mirror.controller
+        given = presets.load(name, member.controls)
+        wanted = {
+            key: member.controls[key].convert(_listed(member, key, v)) for key, v in given.items()
+        }
+        self._agree(mirror, message, f"load the preset {name}")
+        return await self._put(mirror, member, wanted, f"preset {name}")
+
+    async def _save(self, message: Mapping[str, Any]) -> dict[str, Any]:
+        mirror, name = self._mirror(message), _text(message, "name")
+        live = {
+            key: value
+            for key, value in mirror.controller.values.items()
+            if key in mirror.controller.controls and mirror.controller.controls[key].live
+        }
+        return {"path": str(presets.save(name, live))}
+
+    async def _transition(self, message: Mapping[str, Any]) -> dict[str, Any]:
+        mirror, label = self._mirror(message), _text(message, "label")
+        if label not in TRANSITIONS:
+            raise Malformed(f"there is no transition {label!r}")
+        if label != "deactivate":
+            self._agree(mirror, message, label)
+        await self._change_state(mirror, label, TRANSITION_SECONDS)
+        return {}
+
+    async def _change_state(self, mirror: Mirror, label: str, seconds: float) -> None:
+        request = ChangeState.Request()
+        request.transition.label = label
+        service = f"{mirror.name}/change_state"
+        answer = await self._watch.link.call(ChangeState, service, request, seconds)
+        logger.info("%s: %s %s", mirror.name, label, "done" if answer.success else "refused")
+        if not answer.success:
+            await asyncio.sleep(0.6)  # it says why with its next diagnostics
+            light = self._watch.lights.by_name.get(mirror.name.lstrip("/"))
+            why = light.message if light is not None else ""
+            raise ProjectedControlError(f"{mirror.name} refused to {label}: {why}")
+
+    async def _setpoint(self, message: Mapping[str, Any]) -> dict[str, Any]:
+        mirror, values = self._mirror(message), message.get("values")
+        known = [name for name, _ in mirror.scene.coordinates] if mirror.scene else []
+        if not isinstance(values, dict) or not values:
+            raise Malformed("values must be coordinates by name")
+        for name, value in values.items():
+            if name not in known:
+                raise UnknownName("coordinate", str(name), known)
+            if isinstance(value, bool) or not isinstance(value, (int, float)):
+                raise Malformed(f"{name} must be a number")
+            if not isfinite(value):
+                raise Malformed(f"{name} must be finite")
+        text = ", ".join(f"{name} → {_shown(float(value))}" for name, value in values.items())
+        self._agree(mirror, message, f"go to {text}")
+        newest = mirror.history.newest
+        before = {name: newest[f"{name}/desired"] for name in values if f"{name}/desired" in newest}
+        await self._go(mirror, values)
+        self._remember(mirror, text, "", before, resume=mirror.name not in self._given)
+        self._given.add(mirror.name)
+        return {}
+
+    async def _go(self, mirror: Mirror, values: Mapping[str, Any]) -> None:
+        trajectory = JointTrajectory(joint_names=list(values))
+        point = JointTrajectoryPoint(positions=[float(v) for v in values.values()])
+        trajectory.points = [point]
+        topic = f"{mirror.name}/reference"
+        await self._watch.link.publish(JointTrajectory, topic, trajectory)
+
+    async def _resume(self, message: Mapping[str, Any]) -> dict[str, Any]:
+        mirror = self._mirror(message)
+        self._agree(mirror, message, "follow the reference of its parameters again")
+        await self._follow_parameters(mirror)
+        return {}
+
+    async def _follow_parameters(self, mirror: Mirror) -> None:
+        """Change the reference and change it back: a value that stays the same changes nothing."""
+        kind = mirror.controller.values.get("reference.kind", "hold")
+        other = "hold" if kind != "hold" else "sine"
+        for each in (other, kind):
+            if reason := await self._watch.link.set_parameters(
+                mirror.name, {"reference.kind": each}
+            ):
+                raise InvalidValue(reason)
+        self._given.discard(mirror.name)
+
+    async def _undo(self, message: Mapping[str, Any]) -> dict[str, Any]:
+        if not self.changes:
+            raise InvalidValue("there is nothing to undo")
+        change = self.changes[-1]
+        mirror = self._watch.mirrors.get(change.controller)
+        if mirror is None:
+            self.changes.pop()
+            raise InvalidValue(f"{change.controller} is gone")
+        self._agree(mirror, message, f"undo {change.text}")
+        if not change.node:
+            await (
+                self._follow_parameters(mirror)
+                if change.resume
+                else self._go(mirror, change.before)
+            )
+            blend = 0.0
+        else:
+            values = dict(change.before)
+            if reason := await self._watch.link.set_parameters(change.node, values):
+                raise InvalidValue(reason)
+            member = mirror.member(change.node)
+            if member is not None:
+                member.change(values)
+            blend = blend_seconds(list(values), mirror.controller.values)
+        self.changes.pop()
+        self.count += 1
+        logger.info("undone: %s", change.text)
+        return {"text": change.text, "blend": blend, "names": list(change.before)}
+
+    async def _stop(self, message: Mapping[str, Any]) -> dict[str, Any]:
+        """Deactivate every controller that is active, all at once."""
+        now = monotonic()
+        active = [
+            mirror
+            for mirror in self._watch.mirrors.values()
+            if self._state(mirror) in ("active", "activating") or mirror.running(now)
+        ]
+        logger.warning("stop: %s", ", ".join(m.name for m in active) or "nothing is active")
+        outcomes = await asyncio.gather(
+            *(self._change_state(m, "deactivate", STOP_SECONDS) for m in active),
+            return_exceptions=True,
+        )
+        failed = [str(o) for o in outcomes if isinstance(o, BaseException)]
+        if failed:
+            raise ProjectedControlError("; ".join(failed))
+        return {"stopped": [m.name for m in active]}
+
+    def _state(self, mirror: Mirror) -> str:
+        light = self._watch.lights.by_name.get(mirror.name.lstrip("/"))
+        return light.values.get("state", "") if light is not None else ""
+
+    async def _arm(self, message: Mapping[str, Any]) -> dict[str, Any]:
+        mirror, action = self._mirror(message), _text(message, "action")
+        if action not in ARM_ACTIONS:
+            raise Malformed(f"a simulated arm does not {action!r}")
+        if mirror.plant is None:
+            raise InvalidValue(f"the arm of {mirror.name} is not a simulated one")
+        node, call = mirror.plant.node, self._watch.link.call
+        if action in ("pause", "go"):
+            request = SetBool.Request(data=action == "pause")
+            answer = await call(SetBool, f"{node}/pause", request)
+        else:
+            answer = await call(Trigger, f"{node}/{action}", Trigger.Request())
+        if not answer.success:
+            raise InvalidValue(answer.message)
+        return {"text": answer.message}
+
+    async def _tare(self, message: Mapping[str, Any]) -> dict[str, Any]:
+        mirror = self._mirror(message)
+        self._agree(mirror, message, "measure what its force sensor shows, and subtract it")
+        answer = await self._watch.link.call(
+            Trigger, f"{mirror.name}/tare", Trigger.Request(), 30.0
+        )
+        if not answer.success:
+            raise InvalidValue(answer.message)
+        return {"text": answer.message}
+
+    # Checks
+
+    def _mirror(self, message: Mapping[str, Any]) -> Mirror:
+        name = _text(message, "controller")
+        mirror = self._watch.mirrors.get(name)
+        if mirror is None:
+            raise UnknownName("controller", name, self._watch.mirrors)
+        return mirror
+
+    def _member(self, message: Mapping[str, Any]) -> tuple[Mirror, Member]:
+        mirror, node = self._mirror(message), _text(message, "node")
+        member = mirror.member(node)
+        if member is None:
+            raise UnknownName("node", node, [m.node for m in mirror.members])
+        return mirror, member
+
+    def _agree(self, mirror: Mirror, message: Mapping[str, Any], what: str) -> None:
+        """Raise unless the arm is simulated, this very moment, or the user has agreed."""
+        if message.get("confirmed") is True or self._watch.arm_now(mirror).simulated:
+            return
+        raise MustConfirm(
+            f"{mirror.name} may move a real arm: nothing says that it is simulated. "
+            f"Shall it {what}?"
+        )
+
+    def _remember(
+        self,
+        mirror: Mirror,
+        text: str,
+        node: str,
+        before: Mapping[str, Any],
+        resume: bool = False,
+    ) -> None:
+        self.count += 1
+        self.changes.append(Change(self.count, mirror.name, text, node, dict(before), resume))
+        logger.info("%s: %s", node or mirror.name, text)
+
+
+class UnknownAsk(Malformed):
+    """Something nobody can ask for."""
+
+    def __init__(self, ask: str, known: Mapping[str, Any]) -> None:
+        super().__init__(f"unknown request {ask[:40]!r}; there are: {', '.join(known)}")
+
+
+def _text(message: Mapping[str, Any], key: str) -> str:
+    text = message.get(key)
+    if not isinstance(text, str) or len(text) > 200:
+        raise Malformed(f"{key} must be a short text")
+    return text
+
+
+def _listed(member: Member, name: str, value: Any) -> Any:
+    """A number where the parameter is a list, as parameter files may have it."""
+    return [value] if member.controls[name].is_list and not isinstance(value, list) else value
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, list):
+        return f"[{', '.join(_shown(item) for item in value)}]"
+    return f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,120 @@
+"""The page as a process of somebody else's: of the demonstration, of a measurement."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from time import monotonic, sleep
+from types import TracebackType
+from urllib.parse import urlsplit
+
+from projected_control.apps.demo.fleet import END_WITH_PARENT
+from projected_control.errors import ProjectedControlError
+
+START_SECONDS = 60.0
+"""How long the page may take to be served [s]."""
+
+END_SECONDS = 5.0
+"""How long it may take to end [s]."""
+
+
+def has_display() -> bool:
+    """Whether a browser could show itself here."""
+    if sys.platform == "darwin":
+        return not os.environ.get("SSH_CONNECTION")
+    return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+
+
+def way_there(address: str) -> str:
+    """How to reach a page of this computer from where the user sits; empty where that is here."""
+    if not os.environ.get("SSH_CONNECTION"):
+        return ""
+    port = urlsplit(address).port
+    return f"From where you sit: ssh -L {port}:localhost:{port} {socket.gethostname()}"
+
+
+class PageProcess:
+    """``projected-control view`` as a process, which ends with this object.
+
+    Args:
+        folder: For its address and its log.
+        environment: Complete.
+        control: Whether it may send.
+        browser: Whether it opens itself in one.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        environment: Mapping[str, str],
+        control: bool = False,
+        browser: bool = False,
+    ) -> None:
+        self._address, self._log = folder / "view.address", folder / "view.log"
+        self._address.unlink(missing_ok=True)
+        command = [sys.executable, "-m", "projected_control.apps.cli", "view"]
+        command += ["--address-file", str(self._address.resolve())]
+        command += ["--control"] if control else []
+        command += [] if browser else ["--no-browser"]
+        self._log.unlink(missing_ok=True)
+        self._log.touch(mode=0o600)  # it holds the token
+        with self._log.open("wb") as log:
+            self._process = subprocess.Popen(
+                command,
+                env={**environment, END_WITH_PARENT: "1"},
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,  # Ctrl-C reaches us alone
+            )
+
+    def __enter__(self) -> PageProcess:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def address(self, seconds: float = START_SECONDS) -> str:
+        """Its address with its token; waits until it is served."""
+        give_up = monotonic() + seconds
+        while True:
+            text = self._address.read_text(encoding="utf-8") if self._address.exists() else ""
+            if text.endswith("\n"):
+                return text.strip()
+            if self._process.poll() is not None or monotonic() > give_up:
+                words = self._log.read_text(encoding="utf-8", errors="replace").strip()
+                last = words.splitlines()[-1:] or ["none"]
+                raise ProjectedControlError(f"the page is not served; its last words: {last[0]}")
+            sleep(0.05)
+
+    def memory(self) -> float:
+        """What it holds in memory [MB]."""
+        status = Path(f"/proc/{self._process.pid}/status").read_text(encoding="utf-8")
+        (line,) = [line for line in status.splitlines() if line.startswith("VmRSS:")]
+        return float(line.split()[1]) / 1024.0
+
+    def cpu_seconds(self) -> float:
+        """Processor time that it has used [s]."""
+        fields = Path(f"/proc/{self._process.pid}/stat").read_text(encoding="utf-8")
+        user, system = fields.rpartition(")")[2].split()[11:13]
+        return (int(user) + int(system)) / float(os.sysconf("SC_CLK_TCK"))
+
+    def close(self) -> None:
+        """End it."""
+        if self._process.poll() is None:
+            self._process.terminate()
+            try:
+                self._process.wait(END_SECONDS)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+        self._process.wait()
+        self._address.unlink(missing_ok=True)  # its token is worth nothing any more

@@ -1,0 +1,302 @@
+"""Impedance: a spring and a damper between the coordinates and their reference.
+
+Coordinates may be joints (joint impedance) or the place and orientation of a frame (Cartesian);
+F_ext is the force of the surroundings in their directions, e = θ_d − θ. With the inertia that the
+arm has there (natural), or with another one (shaped):
+
+    natural:  Λ (θ̈ − θ̈_d)   = K e + D ė + F_ext,      Λ = (J Φ Jᵀ)⁺,   Φ = M_c⁻¹ P
+              f∥ = P (h + M u_p + Jᵀ (K e + D ė)),      J u_p = θ̈_d − J̇ q̇
+    shaped:   Λ_d (θ̈ − θ̈_d) = K e + D ė + F_ext
+              f∥ = P (h − τ_ext + M u_p),    J u_p = θ̈_d + Λ_d⁻¹ (K e + D ė + F_ext) − J̇ q̇
+
+Under a constraint the projector leaves the spring along it only, and across it the force loop goes
+on (Lin and others 2018, Xin and others 2019); coordinates that the constraint holds still do no
+harm. Without the projector (P = I) the law knows of no constraint, and a force on it is what
+controllers for ROS 2 offer: f = … + Aᵀλ_d, open-loop. The null space is that of
+`operational_space`: N M (u_p − w) = 0.
+
+**Damping by ratio.** D = 2ζ Λ # K, with the geometric mean of the two matrices,
+
+    Λ # K = L (Lᵀ Λ⁻¹ L)^-½ Lᵀ,    K = L Lᵀ,
+
+the one matrix with which every mode of Λ, K has the damping ratio ζ, wherever the arm is (double
+diagonalisation, Albu-Schäffer and others 2003). It needs Λ⁻¹ only, which the constraint may make
+singular.
+
+**Shaping needs τ_ext**, which the disturbance observer estimates (`disturbance.kind: observer`);
+it holds below that one's bandwidth. All of h is cancelled: at the port (F_ext, θ̇) the shaped law
+stores ½ ėᵀΛ_d ė + ½ eᵀKe and never gives more energy away than that; the natural one stores
+½ ėᵀΛė + ½ eᵀKe and does not as long as D ≥ ½ Λ̇, that is unless it moves very fast.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from projected_control import validate
+from projected_control.compiled import compiled
+from projected_control.control.compensation import compensate_friction
+from projected_control.control.disturbance import take_disturbance
+from projected_control.control.law_kinds import FORCE, LAWS, MOTION, PASSIVE, Law, LawKind
+from projected_control.control.motion import (
+    INDEPENDENCE_TOLERANCE,
+    brake,
+    find_effort,
+    keep_all,
+    tracking_error,
+)
+from projected_control.control.operational_space import follow_levels
+from projected_control.control.passive import press
+from projected_control.control.task_axes import into_coordinates
+from projected_control.control.task_terms import TaskTerms, unpack_task
+from projected_control.control.terms import ControlTerms
+from projected_control.errors import InvalidValue
+from projected_control.model.constrained_arm import Terms
+from projected_control.model.linalg import (
+    axpy,
+    cholesky,
+    copy,
+    dot,
+    fill,
+    matmul,
+    matvec,
+    matvec_add,
+    matvec_transposed,
+    matvec_transposed_add,
+    solve_columns,
+    svd,
+)
+from projected_control.model.projection import pseudo_inverse, unpack_svd
+
+Array = NDArray[np.float64]
+
+IMMOBILE = 1e-9
+"""Share of the largest below which a mode's ω² counts as held by the constraint."""
+
+
+@dataclass(frozen=True)
+class Impedance:
+    """The behaviour asked for, in the axes of a frame; k coordinates.
+
+    Each of stiffness, damping and inertia is one number for all coordinates, one each, or a
+    symmetric positive definite matrix: k × k, or its k² numbers row by row.
+
+    Attributes:
+        stiffness: K [N/m, N·m/rad, and N/rad between the two].
+        damping_ratio: ζ of every mode, where no damping is given.
+        damping: D [N·s/m, N·m·s/rad]; None for damping by ratio. May be semi-definite.
+        inertia: Λ_d [kg, kg·m²]; None for what the arm has.
+        frame: In whose axes these matrices are; empty for the coordinates' own.
+    """
+
+    stiffness: ArrayLike
+    damping_ratio: float = 1.0
+    damping: ArrayLike | None = None
+    inertia: ArrayLike | None = None
+    frame: str = ""
+
+    def __post_init__(self) -> None:
+        validate.not_negative("damping ratio", self.damping_ratio)
+        for name in ("stiffness", "damping", "inertia"):
+            if getattr(self, name) is not None and np.ndim(getattr(self, name)) > 2:
+                raise InvalidValue(f"{name} must be a number, a list or a matrix")
+
+    @property
+    def shaped(self) -> bool:
+        """Whether the inertia is another one than the arm's."""
+        return self.inertia is not None
+
+    def matrices(self, k: int) -> tuple[Array, Array, Array | None]:
+        """K, D (zero where it follows from the ratio and the arm's inertia) and Λ_d.
+
+        Raises:
+            InvalidValue: Where one is not finite, of the wrong size, not symmetric or not positive.
+        """
+        K = definite_matrix("stiffness", self.stiffness, k)
+        inertia = None if self.inertia is None else definite_matrix("inertia", self.inertia, k)
+        if self.damping is not None:
+            return K, definite_matrix("damping", self.damping, k, semi=True), inertia
+        if inertia is None:
+            return K, np.zeros((k, k)), None
+        return K, 2.0 * self.damping_ratio * geometric_mean(inertia, K), inertia
+
+    def array(self, k: int) -> Array:
+        """`ControlTerms.impedance`: K, D, Λ_d⁻¹ row by row, and ζ where the tick finds D."""
+        K, D, inertia = self.matrices(k)
+        compliance = np.zeros((k, k)) if inertia is None else np.linalg.inv(inertia)
+        ratio = self.damping_ratio if self.damping is None and inertia is None else 0.0
+        return np.concatenate([K.reshape(-1), D.reshape(-1), compliance.reshape(-1), [ratio]])
+
+
+def definite_matrix(name: str, value: ArrayLike, k: int, *, semi: bool = False) -> Array:
+    """A symmetric positive definite k × k matrix of one number, k numbers or k² numbers.
+
+    Args:
+        name: What it is called in the error.
+        value: The numbers.
+        k: How many coordinates.
+        semi: Whether zero is positive enough.
+    """
+    numbers = np.asarray(value, dtype=np.float64)
+    if not np.isfinite(numbers).all():
+        raise InvalidValue(f"{name} must be finite, got {numbers.tolist()}")
+    if numbers.shape == (k, k) or numbers.size == k * k:
+        matrix = numbers.reshape(k, k)
+    elif numbers.size in (1, k) and numbers.ndim < 2:
+        matrix = np.diag(np.broadcast_to(numbers.reshape(-1), (k,)))
+    else:
+        raise InvalidValue(
+            f"{name} must be one number, {k} numbers, one per coordinate, or a matrix of {k} × {k} "
+            f"= {k * k} numbers, got {numbers.size}"
+        )
+    if np.abs(matrix - matrix.T).max() > 1e-9 * max(np.abs(matrix).max(), 1e-300):
+        raise InvalidValue(f"{name} must be symmetric, got {matrix.tolist()}")
+    matrix = 0.5 * (matrix + matrix.T)
+    lowest, highest = np.linalg.eigvalsh(matrix)[[0, -1]]
+    least = -1e-12 * abs(highest) if semi else 1e-12 * abs(highest)
+    if not (lowest >= least if semi else lowest > least):
+        asked = "must not be negative" if semi else "must be positive definite"
+        raise InvalidValue(f"{name} {asked}, but has the eigenvalue {lowest:.4g}")
+    return matrix
+
+
+def geometric_mean(A: Array, B: Array) -> Array:
+    """A # B = A^½ (A^-½ B A^-½)^½ A^½ of two positive definite matrices."""
+    L = np.linalg.cholesky(B)
+    sizes, axes = np.linalg.eigh(L.T @ np.linalg.solve(A, L))
+    mean = L @ (axes / np.sqrt(sizes)) @ axes.T @ L.T
+    return np.asarray(0.5 * (mean + mean.T))
+
+
+@compiled
+def find_mobility(t: Terms, c: ControlTerms, s: TaskTerms) -> None:
+    """answer = Φ Jᵀ and mobility = J Φ Jᵀ; Φ = M_c⁻¹ P, or M⁻¹ where the law is not projected."""
+    n, projected = t.v.size, s.projected[0] != 0.0
+    if projected:
+        matmul(t.P, t.M, c.PM)
+    for i in range(n):
+        for j in range(n):
+            c.M_c[i, j] = t.M[i, j]
+            if projected:
+                c.M_c[i, j] += c.PM[i, j] - c.PM[j, i]
+        for r in range(t.theta.size):
+            s.answer[i, r] = dot(t.P[i], t.J_theta[r]) if projected else t.J_theta[r, i]
+    solve_columns(c.M_c, s.answer)
+    matmul(t.J_theta, s.answer, s.mobility)
+
+
+@compiled
+def damp_by_ratio(ratio: float, rate: Array, s: TaskTerms) -> None:
+    """force += 2ζ (Λ # K) ė; modes that the constraint holds need none."""
+    k = rate.size
+    cholesky(s.K, s.L)
+    matmul(s.mobility, s.L, s.buffer)
+    for i in range(k):
+        for j in range(k):
+            s.D[i, j] = 0.0
+            for r in range(k):
+                s.D[i, j] += s.L[r, i] * s.buffer[r, j]
+    d = unpack_svd(s.scratch, k, k)
+    svd(s.D, d.U, d.sigma, d.V)
+    largest = 0.0
+    for r in range(k):
+        largest = max(largest, d.sigma[r])
+    matvec_transposed(s.L, rate, s.share)
+    fill(s.missing, 0.0)
+    for r in range(k):
+        if d.sigma[r] > IMMOBILE * largest:
+            along = 2.0 * ratio * dot(d.V[r], s.share) / np.sqrt(d.sigma[r])
+            axpy(along, d.V[r], s.missing)
+    matvec_add(s.L, s.missing, s.force)
+
+
+@compiled
+def spring_force(t: Terms, c: ControlTerms, s: TaskTerms) -> None:
+    """force = K e + D ė."""
+    k = t.theta.size
+    into_coordinates(c.impedance[: k * k], s, s.K)
+    matvec(s.K, c.error[0], s.force)
+    ratio = c.impedance[3 * k * k]
+    if ratio > 0.0:
+        find_mobility(t, c, s)
+        damp_by_ratio(ratio, c.error[1], s)
+    into_coordinates(c.impedance[k * k : 2 * k * k], s, s.D)
+    matvec_add(s.D, c.error[1], s.force)
+
+
+@compiled
+def shape_inertia(t: Terms, c: ControlTerms, s: TaskTerms) -> None:
+    """a ← a + Λ_d⁻¹ (force + F_ext), F_ext = (J Φ Jᵀ)⁺ J Φ τ_ext."""
+    k = t.theta.size
+    find_mobility(t, c, s)
+    for r in range(k):
+        s.share[r] = 0.0
+        for i in range(t.v.size):
+            s.share[r] += s.answer[i, r] * s.external[i]
+    pseudo_inverse(s.mobility, INDEPENDENCE_TOLERANCE, s.buffer, s.scratch)
+    matvec_add(s.buffer, s.share, s.force)
+    into_coordinates(c.impedance[2 * k * k : 3 * k * k], s, s.D)
+    matvec_add(s.D, s.force, c.a)
+
+
+@compiled
+def impedance_effort(t: Terms, c: ControlTerms, s: TaskTerms) -> None:
+    """u_p, full and tangent: see the top of this file."""
+    spring_force(t, c, s)
+    for i in range(c.a.size):
+        c.a[i] = c.feedforward[i] - t.theta_bias[i]
+    if s.shaped[0] != 0.0:
+        shape_inertia(t, c, s)
+    follow_levels(t, c, s)
+    find_effort(t, c)
+    if s.shaped[0] == 0.0:
+        matvec_transposed_add(t.J_theta, s.force, c.full)
+        matvec(t.P, c.full, c.tangent)
+
+
+@compiled
+def take_external(stop: bool, t: Terms, c: ControlTerms, s: TaskTerms) -> None:
+    """h ← h − τ_ext and τ_ext itself, as the observer has it, which waits in a stop alone."""
+    fill(s.external, 0.0)
+    if s.shaped[0] == 0.0:
+        return
+    copy(c.h, s.external)
+    take_disturbance(t, c)
+    axpy(-1.0, c.h, s.external)
+    c.waits[0] = 1.0 if stop or c.limited[0] != 0.0 else 0.0
+
+
+@compiled
+def impedance_law(stop: bool, passive: NDArray[np.int64], t: Terms, c: ControlTerms) -> None:
+    """Spring and damper along the constraint and a force across it; or all of it, open-loop."""
+    s = unpack_task(c.task, t.v.size, t.theta.size)
+    tracking_error(t, c)
+    matmul(t.J_theta, t.P, c.J_free)
+    c.margins[0] = pseudo_inverse(c.J_free, INDEPENDENCE_TOLERANCE, c.J_free_pinv, t.scratch)
+    compensate_friction(stop, t, c)
+    take_external(stop, t, c, s)
+    fill(c.integral, 0.0)
+    if stop:
+        brake(t, c)
+    else:
+        impedance_effort(t, c, s)
+    if stop or s.projected[0] != 0.0:
+        press(stop, passive, t, c)
+        return
+    keep_all(t, c)
+    for j in range(c.u_lambda.size):
+        c.u_lambda[j] = c.controlled[j] * c.lambda_desired[j]
+    matvec_transposed_add(t.A, c.u_lambda, c.normal)
+
+
+LAWS.add(
+    LawKind(
+        "impedance",
+        "a spring and a damper between the coordinates and their reference (impedance.*)",
+        Law.IMPEDANCE,
+        (MOTION, FORCE, PASSIVE),
+    )
+)

@@ -1,0 +1,165 @@
+"""Operational space control under a constraint: tasks by priority, dynamically consistent.
+
+Level i asks for θ̈_i = J_i q̈ + J̇_i q̇. Constraint and levels before it leave the motions R(N_i₋₁),
+N₀ = P; of these the level takes what it needs, and hands on the rest:
+
+    u_p ← A⁺b
+    u_p ← u_p + (J_i N)⁺ (a_i − J_i u_p),    N ← N − V_i V_iᵀ,    V_i = R((J_i N)ᵀ)     i = 1, 2, …
+    u_p ← u_p + Φ_N M (w − u_p),    Φ_N = M_c⁻¹ N,    M_c = M + N M − (N M)ᵀ
+    f∥  = P (h + M u_p)
+
+The last step makes it operational space control. What the levels leave free gets the motion w asks
+for (damping, and a posture), and of all accelerations that serve the levels u_p is then the one for
+which no effort is spent within R(N): N M (u_p − w) = 0. With N_i₋₁ and Φ_i₋₁ of the levels before,
+that is what Khatib's formulas say, written with partial dynamically consistent inverses,
+
+    J̄_i = Φ_i₋₁ J_iᵀ Λ_i,    Λ_i = (J_i Φ_i₋₁ J_iᵀ)⁺,    Φ_i = (I − J̄_i J_i) Φ_i₋₁,    Φ₀ = M_c⁻¹ P,
+
+under Moura's equivalence of constraint and task (V): a task is a constraint that the motors
+enforce. The projected form needs one decomposition per level and one solution in the end, and
+neither M⁻¹ nor Λ, so that it holds with rows that repeat each other, in the constraint, within a
+task or between tasks, where Moura's (28), (29) do not.
+
+**Near a singular pose** of a level, 1/σ is replaced by σ/(σ² + δ²), δ² = ¼ (ε² − σ²) for σ < ε:
+accelerations then stay below a_i/ε, and higher levels do not notice, as u_p changes within R(N).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from projected_control.compiled import compiled
+from projected_control.control.law_kinds import FORCE, LAWS, MOTION, PASSIVE, Law, LawKind
+from projected_control.control.motion import (
+    INDEPENDENCE_TOLERANCE,
+    asked_acceleration,
+    brake,
+    find_effort,
+    posture_motion,
+    prepare_motion,
+)
+from projected_control.control.passive import press
+from projected_control.control.task_terms import TaskTerms, unpack_task
+from projected_control.control.terms import ControlTerms
+from projected_control.model.constrained_arm import Terms
+from projected_control.model.dynamics import acceleration_kernel
+from projected_control.model.linalg import axpy, copy, dot, fill, matmul, matvec, matvec_add, svd
+from projected_control.model.projection import unpack_svd
+
+Array = NDArray[np.float64]
+
+SINGULAR_RANGE = 0.01
+"""Singular values of J_i N from which on a level is damped [m or rad, per rad or m]."""
+
+
+@compiled
+def begin_levels(t: Terms, c: ControlTerms, s: TaskTerms) -> None:
+    """N = P and u_p = A⁺b; N = I and u_p = 0 for a law that does not know of the constraint."""
+    fill(c.u_p, 0.0)
+    if s.projected[0] != 0.0:
+        matvec(t.A_pinv, t.b, c.u_p)
+    for i in range(t.v.size):
+        if s.projected[0] != 0.0:
+            copy(t.P[i], s.N[i])
+        else:
+            fill(s.N[i], 0.0)
+            s.N[i, i] = 1.0
+
+
+@compiled
+def damped_inverse(sigma: float, epsilon: float) -> float:
+    """1/σ, and σ/(σ² + δ²) with δ² = ¼ (ε² − σ²) below ε; zero for what counts as zero."""
+    if sigma <= INDEPENDENCE_TOLERANCE:
+        return 0.0
+    if sigma >= epsilon:
+        return 1.0 / sigma
+    return sigma / (sigma * sigma + 0.25 * (epsilon * epsilon - sigma * sigma))
+
+
+@compiled
+def follow_level(rows: int, t: Terms, c: ControlTerms, s: TaskTerms) -> None:
+    """u_p ← u_p + (J_i N)⁺ missing, N ← N − V Vᵀ; J_i and missing are in their first rows.
+
+    The decomposition U Σ V of J_i N is left in the model's scratch.
+    """
+    n = t.v.size
+    G = s.G[:rows]
+    matmul(s.J_level[:rows], s.N, G)
+    d = unpack_svd(t.scratch, rows, n)
+    svd(G, d.U, d.sigma, d.V)
+    for r in range(rows):
+        if d.sigma[r] <= INDEPENDENCE_TOLERANCE:
+            continue
+        matvec(s.N, d.V[r], s.wanted)  # what rounding left outside R(N) would move higher levels
+        size = np.sqrt(dot(s.wanted, s.wanted))
+        share = 0.0
+        for j in range(rows):
+            share += d.U[j, r] * s.missing[j]
+        for i in range(n):
+            d.V[r, i] = s.wanted[i] / size
+        axpy(damped_inverse(d.sigma[r], s.singular_range[0]) * share, d.V[r], c.u_p)
+    for r in range(rows):
+        if d.sigma[r] > INDEPENDENCE_TOLERANCE:
+            for i in range(n):
+                axpy(-d.V[r, i], d.V[r], s.N[i])
+
+
+@compiled
+def follow_levels(t: Terms, c: ControlTerms, s: TaskTerms) -> None:
+    """u_p for a, level by level, and what is left for the posture."""
+    begin_levels(t, c, s)
+    last = 0.0
+    for i in range(c.a.size):
+        last = max(last, s.level[i])
+    for level in range(1, int(last) + 1):
+        rows = 0
+        for i in range(c.a.size):
+            if int(s.level[i]) == level:
+                copy(t.J_theta[i], s.J_level[rows])
+                s.missing[rows] = c.a[i] - dot(t.J_theta[i], c.u_p)
+                rows += 1
+        follow_level(rows, t, c, s)
+    share_the_rest(t, c, s)
+
+
+@compiled
+def share_the_rest(t: Terms, c: ControlTerms, s: TaskTerms) -> None:
+    """u_p ← u_p + Φ_N M (w − u_p); nothing where the levels leave nothing."""
+    left = 0.0
+    for i in range(t.v.size):
+        left += s.N[i, i]
+    if left < 0.5:  # the trace of a projector is its rank
+        return
+    posture_motion(c.gains[2, 0], t, c, s.wanted)
+    axpy(-1.0, c.u_p, s.wanted)
+    matvec(t.M, s.wanted, c.load)
+    matvec(s.N, c.load, c.net)
+    fill(c.normal_acceleration, 0.0)
+    acceleration_kernel(t.M, s.N, c.net, c.normal_acceleration, c.acceleration, c.PM, c.M_c)
+    matvec_add(s.N, c.acceleration, c.u_p)
+
+
+@compiled
+def operational_space_law(
+    stop: bool, passive: NDArray[np.int64], t: Terms, c: ControlTerms
+) -> None:
+    """f∥ = P (h + M u_p), u_p by levels; f⊥ as force loop and passive joints ask for it."""
+    prepare_motion(stop, t, c)
+    if stop:
+        brake(t, c)
+    else:
+        asked_acceleration(t, c)
+        follow_levels(t, c, unpack_task(c.task, t.v.size, t.theta.size))
+        find_effort(t, c)
+    press(stop, passive, t, c)
+
+
+LAWS.add(
+    LawKind(
+        "operational_space",
+        "tasks by priority under the constraint, dynamically consistent",
+        Law.OPERATIONAL_SPACE,
+        (MOTION, FORCE, PASSIVE),
+    )
+)

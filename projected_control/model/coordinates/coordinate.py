@@ -1,0 +1,146 @@
+"""One coordinate of an arm: its name, its unit and the scalar function that computes it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from projected_control import validate
+from projected_control.errors import InvalidValue
+from projected_control.model.constraints import plane_axes
+from projected_control.model.function_kinds import (
+    AngleAbout,
+    AxisCosine,
+    CentreOfMassAlong,
+    HeadingInPlane,
+    JointPosition,
+    OrientationAbout,
+    PositionAlong,
+    ScalarFunction,
+)
+
+CENTRE_OF_MASS = "centre_of_mass"
+
+
+@dataclass(frozen=True)
+class Coordinate:
+    """One coordinate: its name, its unit, the scalar function that computes it.
+
+    Attributes:
+        name: By which references call it.
+        unit: ``m`` or ``rad``.
+        function: See `scalar_functions`.
+        periodic: Whether values that differ by 2π are the same.
+    """
+
+    name: str
+    unit: str
+    function: ScalarFunction
+    periodic: bool = False
+
+    @classmethod
+    def position(cls, frame: str, axis: str | ArrayLike, name: str | None = None) -> Coordinate:
+        """A component of a frame's position: along ``"x"``, ``"y"``, ``"z"`` or any direction."""
+        if isinstance(axis, str):
+            letter = validate.one_of("axis", axis, ("x", "y", "z"))
+            direction = np.eye(3)["xyz".index(letter)]
+            name = name or f"{frame}.{letter}"
+        else:
+            direction = validate.direction("direction of the coordinate", axis)
+            name = name or f"{frame}.along"
+        return cls(name, "m", PositionAlong(frame, direction))
+
+    @classmethod
+    def heading(cls, frame: str, plane_normal: ArrayLike, name: str | None = None) -> Coordinate:
+        """The angle of a frame's x axis in a plane, from the world's x axis about the normal."""
+        e1, e2 = plane_axes(plane_normal)
+        function = HeadingInPlane(frame, np.array([1.0, 0.0, 0.0]), e1, e2)
+        return cls(name or f"{frame}.angle", "rad", function, periodic=True)
+
+    @classmethod
+    def along(
+        cls, frame: str, direction: ArrayLike, other: str | None = None, name: str | None = None
+    ) -> Coordinate:
+        """A frame's position along a direction, from another frame's origin and in its axes."""
+        along = validate.direction("direction of the coordinate", direction)
+        return cls(name or f"{frame}.along", "m", PositionAlong(frame, along, 0.0, other, other))
+
+    @classmethod
+    def about(
+        cls,
+        frame: str,
+        direction: ArrayLike,
+        axis: ArrayLike = (1.0, 0.0, 0.0),
+        name: str | None = None,
+    ) -> Coordinate:
+        """The angle of an axis of a frame about a direction, from the world's x axis on."""
+        e1, e2 = plane_axes(direction)
+        function = HeadingInPlane(frame, validate.direction("axis", axis), e1, e2)
+        return cls(name or f"{frame}.about", "rad", function, periodic=True)
+
+    @classmethod
+    def tilt(
+        cls, frame: str, axis: ArrayLike, direction: ArrayLike, name: str | None = None
+    ) -> Coordinate:
+        """How far an axis of a frame leans towards a direction: the sine of the angle [rad].
+
+        Two of these, towards two directions at right angles to a normal, keep a tool square to it.
+        """
+        function = AxisCosine(
+            frame,
+            validate.direction("axis", axis),
+            validate.direction("direction of the tilt", direction),
+        )
+        return cls(name or f"{frame}.tilt", "rad", function)
+
+    @classmethod
+    def round(
+        cls, frame: str, point: ArrayLike, direction: ArrayLike, name: str | None = None
+    ) -> Coordinate:
+        """How far a frame's origin has gone round an axis; turns are counted."""
+        e1, e2 = plane_axes(direction)
+        place = validate.finite_array("point of the axis", point, (3,))
+        return cls(name or f"{frame}.round", "rad", AngleAbout(frame, place, e1, e2))
+
+    @classmethod
+    def centre_of_mass(cls, axis: str | ArrayLike, name: str | None = None) -> Coordinate:
+        """The arm's centre of mass along ``"x"``, ``"y"``, ``"z"`` or any direction."""
+        if isinstance(axis, str):
+            letter = validate.one_of("axis", axis, ("x", "y", "z"))
+            direction = np.eye(3)["xyz".index(letter)]
+            name = name or f"{CENTRE_OF_MASS}.{letter}"
+        else:
+            direction = validate.direction("direction of the coordinate", axis)
+        return cls(name or f"{CENTRE_OF_MASS}.along", "m", CentreOfMassAlong(direction))
+
+    @classmethod
+    def orientation(
+        cls, frame: str, zero: ArrayLike | None = None, name: str | None = None
+    ) -> tuple[Coordinate, Coordinate, Coordinate]:
+        """A frame's orientation on SO(3): three coordinates, which belong together in this order.
+
+        Their values are a rotation vector [rad], and so is their reference: the turn from the
+        orientation `zero` on, a rotation matrix, say where the arm starts; unless given, the
+        world's axes. Errors are log(R_d Rᵀ), rates angular velocities in the world.
+        """
+        first, second, third = (
+            cls(f"{name or frame}.r{axis}", "rad", OrientationAbout(frame, i, _rotation(zero)))
+            for i, axis in enumerate("xyz")
+        )
+        return first, second, third
+
+    @classmethod
+    def joint(cls, joint: str, name: str | None = None, unit: str = "rad") -> Coordinate:
+        """A joint's own position; the unit is ``m`` for one that slides."""
+        return cls(name or joint, unit, JointPosition(joint))
+
+
+def _rotation(matrix: ArrayLike | None) -> tuple[float, ...] | None:
+    if matrix is None:
+        return None
+    R = validate.finite_array("zero of the orientation", matrix, (3, 3))
+    if np.abs(R @ R.T - np.eye(3)).max() > 1e-6 or np.linalg.det(R) < 0.0:
+        raise InvalidValue(f"zero of the orientation must be a rotation matrix, got {R.tolist()}")
+    return tuple(R.reshape(-1).tolist())

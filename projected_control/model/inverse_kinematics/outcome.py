@@ -1,0 +1,133 @@
+"""What inverse kinematics found: joint positions, what each task misses and why, what is near."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from projected_control import validate
+
+Array = NDArray[np.float64]
+
+
+class Stop(Enum):
+    """Why the search ended."""
+
+    MET = "all tasks are met"
+    NO_BETTER = "no step from any start makes a task better without making one above it worse"
+    ITERATIONS = "the iterations were used up"
+
+
+class TaskOutcome(NamedTuple):
+    """One task, or the constraint, at the joint positions found.
+
+    Attributes:
+        name: Its name; ``constraint`` for what holds the arm.
+        residual: θ − θ_d, or Φ − x [m or rad].
+        error: ‖residual‖.
+        met: Whether that is within its tolerance.
+        rows: What the numbers of the residual are called.
+        units: Their units.
+        reason: Why it is not met, in words; empty where it is.
+    """
+
+    name: str
+    residual: Array
+    error: float
+    met: bool
+    rows: tuple[str, ...]
+    units: tuple[str, ...]
+    reason: str = ""
+
+    @property
+    def phrase(self) -> str:
+        """In words, by how much it is missed, and why."""
+        if self.met:
+            return f"{self.name} is met to {self.error:.1e}"
+        worst = int(np.argmax(np.abs(self.residual)))
+        unit = self.units[worst]
+        text = f"{self.name} is missed by {self.error:.3g}"
+        if len(self.rows) > 1:
+            text += f", most of all {self.rows[worst]}, by {self.residual[worst]:+.3g} {unit}"
+        else:
+            text += f" {unit}"
+        return f"{text}: {self.reason}" if self.reason else text
+
+
+class NearestLimit(NamedTuple):
+    """The joint that is closest to an end of its range.
+
+    Attributes:
+        joint: Its name.
+        position: Where it is [rad or m].
+        limit: The end it is near.
+        margin: Distance from there, in halves of its range: one in the middle, zero at the end.
+    """
+
+    joint: str
+    position: float
+    limit: float
+    margin: float
+
+    @property
+    def phrase(self) -> str:
+        """In words."""
+        return (
+            f"{self.joint} is closest to its limit: {self.position:.4g} of {self.limit:.4g}, "
+            f"{100.0 * self.margin:.0f} % left"
+        )
+
+
+class KinematicSolution(NamedTuple):
+    """Joint positions and how they fit what was asked.
+
+    Attributes:
+        q: Joint positions, n [rad or m].
+        outcomes: The constraint, if there is one, and the tasks, in order of priority.
+        iterations: Steps taken, over all starts.
+        starts: From how many configurations it was tried.
+        stopped: Why the search ended.
+        nearest: The joint closest to its limit; None where no joint has a range.
+    """
+
+    q: Array
+    outcomes: tuple[TaskOutcome, ...]
+    iterations: int
+    starts: int
+    stopped: Stop
+    nearest: NearestLimit | None
+
+    @property
+    def met(self) -> bool:
+        """Whether the constraint and all tasks are."""
+        return all(outcome.met for outcome in self.outcomes)
+
+    @property
+    def phrase(self) -> str:
+        """In words: every task that is missed, by how much and why; else that all are met."""
+        missed = [outcome.phrase for outcome in self.outcomes if not outcome.met]
+        return "; ".join(missed) if missed else Stop.MET.value
+
+    def task(self, name: str) -> TaskOutcome:
+        """The outcome of a task, by its name; ``constraint`` for what holds the arm."""
+        known = {outcome.name: outcome for outcome in self.outcomes}
+        return known[validate.one_of("task", name, list(known))]
+
+
+def nearest_limit(
+    q: Array, lower: Array, upper: Array, names: Sequence[str]
+) -> NearestLimit | None:
+    """The joint closest to an end of its range; None where no joint has two ends."""
+    ranged = np.isfinite(lower) & np.isfinite(upper)
+    if not ranged.any():
+        return None
+    margin = np.full(q.size, np.inf)
+    left = np.minimum(q - lower, upper - q)[ranged]
+    margin[ranged] = left / (0.5 * (upper - lower)[ranged])
+    j = int(np.argmin(margin))
+    end = lower[j] if q[j] - lower[j] < upper[j] - q[j] else upper[j]
+    return NearestLimit(names[j], float(q[j]), float(end), float(margin[j]))

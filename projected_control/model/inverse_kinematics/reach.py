@@ -1,0 +1,233 @@
+"""Which values of two coordinates an arm reaches: a map, and how well it moves there.
+
+The map is a grid of cells that grows from what is known to be reached: from every cell its
+neighbours are tried with the joint positions found there, until none is left. So it finds what can
+be reached by moving. Then it grows on from configurations drawn at random, so that it also finds
+what hangs on another branch (elbow up, elbow down). What is left free stays near the start's
+posture.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from projected_control import validate
+from projected_control.errors import InvalidValue
+from projected_control.model.arm import Arm
+from projected_control.model.constrained_arm import ConstrainedArm
+from projected_control.model.constraints import Constraint
+from projected_control.model.coordinates import Coordinates
+from projected_control.model.inverse_kinematics.ellipsoid import manipulability
+from projected_control.model.inverse_kinematics.outcome import nearest_limit
+from projected_control.model.inverse_kinematics.solver import InverseKinematics
+from projected_control.model.inverse_kinematics.tasks import Task
+
+Array = NDArray[np.float64]
+
+ACROSS = 40
+"""Cells across the wider side of a map, unless their size is given."""
+
+SEEDS = 40
+"""Configurations drawn at random from which a map begins beside the start."""
+
+MOST_CELLS = 6000
+
+PRECISION = 1e-6
+"""Error up to which a cell counts as reached [m and rad]."""
+
+NEIGHBOURS = ((1, 0), (-1, 0), (0, 1), (0, -1))
+TRIES = 3
+"""From how many neighbours a cell is tried."""
+
+
+class Reach(NamedTuple):
+    """What an arm reaches of two coordinates, as N cells of a grid.
+
+    Attributes:
+        names: Of the two coordinates.
+        units: Theirs.
+        spacing: Size of a cell, 2 [m or rad].
+        values: Centres of the cells, N × 2.
+        q: Joint positions there, N × n.
+        manipulability: √det(J P Jᵀ) of the two coordinates there, N.
+        isotropy: Shortest axis of their ellipsoid as a share of the longest, N.
+        margin: Of the joint closest to its limit: one in the middle of its range, zero at its end.
+        whole: Whether the map is complete; False where it was cut at `MOST_CELLS`.
+    """
+
+    names: tuple[str, str]
+    units: tuple[str, str]
+    spacing: Array
+    values: Array
+    q: Array
+    manipulability: Array
+    isotropy: Array
+    margin: Array
+    whole: bool
+
+    @property
+    def area(self) -> float:
+        """Of all cells together, in the product of the units."""
+        return float(len(self.values) * np.prod(self.spacing))
+
+    @property
+    def extent(self) -> Array:
+        """Smallest and largest value of both, 2 × 2, to the edges of the cells."""
+        half = 0.5 * self.spacing
+        return np.array([self.values.min(axis=0) - half, self.values.max(axis=0) + half])
+
+    def holds(self, values: ArrayLike) -> NDArray[np.bool_]:
+        """Whether each of some pairs of values lies in a cell, M."""
+        known = set(map(tuple, self._cells(self.values)))
+        places = np.atleast_2d(np.asarray(values, dtype=np.float64))
+        return np.array([tuple(cell) in known for cell in self._cells(places)])
+
+    def _cells(self, values: Array) -> list[list[int]]:
+        cells: list[list[int]] = (
+            np.rint((values - self.values[0]) / self.spacing).astype(np.int64).tolist()
+        )
+        return cells
+
+
+def map_reach(
+    arm: Arm,
+    constraint: Constraint | None,
+    plane: Coordinates,
+    start: ArrayLike,
+    *,
+    held: Task | None = None,
+    spacing: ArrayLike | None = None,
+    lower: ArrayLike | None = None,
+    upper: ArrayLike | None = None,
+    seed: int = 0,
+    progress: Callable[[int], None] = lambda cells: None,
+) -> Reach:
+    """Map what an arm reaches of two coordinates, under a constraint and within its joint limits.
+
+    Args:
+        arm: The arm.
+        constraint: What holds it; None for nothing.
+        plane: The two coordinates.
+        start: Joint positions to begin from, on the constraint and with the held coordinates, n.
+        held: Other coordinates and the values they keep; None for no others.
+        spacing: Size of a cell, one number or two [m or rad]; a fortieth of the wider side of
+            what is reached unless given.
+        lower, upper: Limits of the joints; the description's unless given.
+        seed: Of the configurations that are drawn.
+        progress: Told how many cells were found so far.
+
+    Raises:
+        Unreachable: Where not even the start is within reach.
+    """
+    if plane.size != 2:
+        raise InvalidValue(f"a map is of two coordinates, got {list(plane.names)}")
+    others = [] if held is None else [held]
+    onto = InverseKinematics(
+        arm, constraint, others, lower=lower, upper=upper, tolerance=PRECISION, seed=seed
+    )
+    begin = onto.solve(start).q
+    members = [*plane.members, *(held.coordinates.members if held is not None else ())]
+    coordinates = Coordinates(members)
+    model = ConstrainedArm(arm.twin(), constraint, coordinates)
+
+    def seen(q: Array) -> Array:
+        model.evaluate(q, np.zeros(model.n))
+        return model.theta[:2].copy()
+
+    seeds = _seeds(onto, begin, seed)
+    places = np.array([seen(q) for q in seeds])
+    size = _spacing(plane, spacing, places)
+    fixed = np.empty(0) if held is None else np.asarray(held.values, dtype=np.float64)
+    task = Task(coordinates, np.concatenate([places[0], fixed]), "map", PRECISION)
+    ik = InverseKinematics(arm, constraint, [task], tolerance=PRECISION, lower=lower, upper=upper)
+    origin = places[0]
+    found: dict[tuple[int, int], Array] = {}
+    tried: dict[tuple[int, int], int] = {}
+    turns = [(2.0 * np.pi / size[a]) if plane.periodic[a] else np.inf for a in range(2)]
+    whole = True
+    for begin_at, place in zip(seeds, places, strict=True):  # the start first, and all about it
+        i, j = np.rint((place - origin) / size).astype(np.int64).tolist()
+        queue = deque([((i, j), begin_at)])
+        while queue and len(found) < MOST_CELLS:
+            cell, q = queue.popleft()
+            if cell in found or tried.get(cell, 0) >= TRIES:
+                continue
+            tried[cell] = tried.get(cell, 0) + 1
+            reached = ik.follow(q, [np.concatenate([origin + np.array(cell) * size, fixed])])
+            if reached is None:
+                continue
+            found[cell] = reached
+            if len(found) % 50 == 0:
+                progress(len(found))
+            for di, dj in NEIGHBOURS:
+                near = (cell[0] + di, cell[1] + dj)
+                # An angle comes back to where it was after one turn.
+                if all(abs(near[a]) <= 0.5 * turns[a] for a in range(2)) and near not in found:
+                    queue.append((near, reached))
+        tried.clear()  # what failed from here may be reached from elsewhere
+        whole = whole and not queue
+    if not found:
+        raise InvalidValue(
+            f"no cell of the map is reached: cells of {size.tolist()} are larger than what is "
+            "within reach; give a smaller spacing"
+        )
+    return _measured(ik, model, plane, size, origin, found, whole)
+
+
+def _measured(
+    ik: InverseKinematics,
+    model: ConstrainedArm,
+    plane: Coordinates,
+    size: Array,
+    origin: Array,
+    found: dict[tuple[int, int], Array],
+    whole: bool,
+) -> Reach:
+    measure, isotropy, margin = [], [], []
+    for q in found.values():
+        at = manipulability(model, q, (0, 1))
+        near = nearest_limit(q, ik.lower, ik.upper, model.arm.joint_names)
+        measure.append(at.measure)
+        isotropy.append(at.isotropy)
+        margin.append(1.0 if near is None else near.margin)
+    first, second = plane.members
+    return Reach(
+        (first.name, second.name),
+        (first.unit, second.unit),
+        size,
+        origin + np.array(list(found)) * size,
+        np.array(list(found.values())),
+        np.array(measure),
+        np.array(isotropy),
+        np.array(margin),
+        whole,
+    )
+
+
+def _seeds(ik: InverseKinematics, begin: Array, seed: int) -> list[Array]:
+    """The start, and random configurations brought on the constraint and the held coordinates."""
+    random, seeds = np.random.default_rng(seed), [begin]
+    ranged = np.isfinite(ik.lower) & np.isfinite(ik.upper) & (ik.upper - ik.lower < 1e2)
+    low = np.where(ranged, ik.lower, begin - np.pi)
+    high = np.where(ranged, ik.upper, begin + np.pi)
+    for _ in range(SEEDS):
+        q = ik.follow(random.uniform(low, high), [task.values for task in ik.tasks])
+        if q is not None:
+            seeds.append(q)
+    return seeds
+
+
+def _spacing(plane: Coordinates, given: ArrayLike | None, places: Array) -> Array:
+    if given is not None:
+        numbers = np.broadcast_to(np.asarray(given, dtype=np.float64), (2,))
+        return np.array([validate.positive("spacing of the map", x) for x in numbers])
+    width = np.ptp(places, axis=0)
+    units = [member.unit for member in plane.members]
+    if units[0] == units[1]:
+        width[:] = width.max()
+    return np.maximum(width / ACROSS, 1e-3)

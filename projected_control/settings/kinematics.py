@@ -1,0 +1,307 @@
+"""From parameter files to inverse kinematics: a pose, a whole reference, a map of what is reached.
+
+The flight check (`flight_check`) says what a controller would do from where the arm stands; here
+the question is what the arm could do at all, within its joint limits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from projected_control.control.following import Square, normal_of, square_of
+from projected_control.control.references import ReferencePoint
+from projected_control.errors import InvalidValue
+from projected_control.model.arm import Arm
+from projected_control.model.constrained_arm import ConstrainedArm
+from projected_control.model.constraints import Constraint, with_mimics
+from projected_control.model.coordinates import Coordinates
+from projected_control.model.inverse_kinematics import (
+    InverseKinematics,
+    KinematicSolution,
+    Manipulability,
+    Reach,
+    Task,
+    manipulability,
+    map_reach,
+)
+from projected_control.model.inverse_kinematics.outcome import nearest_limit
+from projected_control.settings import build
+from projected_control.settings.build.paths import moved_columns
+from projected_control.settings.layers import Layers
+from projected_control.settings.nodes import ControllerSettings
+from projected_control.settings.references import REFERENCES
+
+Array = NDArray[np.float64]
+
+PERIODIC_SECONDS = 10.0
+"""How much of a reference without an end is looked at [s]."""
+
+RESTARTS = 5
+"""From how many other configurations the first place is looked for that is missed."""
+
+INSTANTS = 200
+"""At how many places a reference is looked at that is no path."""
+
+NORMALS = 8
+"""How often a tool is turned anew at most until it is square to a surface that bends."""
+
+Wanted = Mapping[str, float]
+"""Values of coordinates by their names, all of one priority."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """An arm of parameter files, as inverse kinematics needs it.
+
+    Attributes:
+        settings: Of the controller, which has limits, coordinates and the reference.
+        arm: The arm.
+        constraint: What holds it; None for nothing.
+        lower, upper: Limits of the joints that count, n.
+        guess: Where to look first, n.
+        wanted: Where the files have the simulated arm start; empty where they do not say.
+    """
+
+    settings: ControllerSettings
+    arm: Arm
+    constraint: Constraint | None
+    lower: Array
+    upper: Array
+    guess: Array
+    wanted: dict[str, float]
+
+    @classmethod
+    def of(cls, layers: Layers, node: str, q: Sequence[float] | None = None) -> Case:
+        """The arm of some files; without a constraint where these name none.
+
+        Args:
+            layers: The files.
+            node: Controller whose settings count.
+            q: Guess; where the simulated arm of the files starts unless given.
+        """
+        settings, simulated = layers.controller(node), layers.arm().simulation
+        arm = build.build_arm(settings)
+        limits = build.build_limits(settings, arm)
+        held = settings.constraint.kind or settings.constraints
+        names, values = simulated.coordinates, simulated.values
+        if len(names) != len(values):
+            raise InvalidValue(
+                f"simulation.values must have {len(names)} numbers, one per name in "
+                f"simulation.coordinates, got {len(values)}"
+            )
+        return cls(
+            settings,
+            arm,
+            with_mimics(arm, build.build_constraint(settings) if held else None),
+            limits.lower,
+            limits.upper,
+            build.start_guess(arm, q if q is not None else simulated.start),
+            dict(zip(names, values, strict=True)),
+        )
+
+    def task(self, wanted: Wanted) -> Task:
+        """Coordinates by name, and the values they are to have."""
+        names = list(wanted)
+        coordinates = build.build_coordinates(names, self.arm, self.settings)
+        return Task(coordinates, list(wanted.values()))
+
+    def solver(self, tasks: Sequence[Task], posture: Array | None = None) -> InverseKinematics:
+        """Inverse kinematics of this arm."""
+        return InverseKinematics(
+            self.arm,
+            self.constraint,
+            tasks,
+            posture=posture,
+            lower=self.lower,
+            upper=self.upper,
+        )
+
+    def pose(
+        self, tasks: Sequence[Wanted], posture: Sequence[float] | None = None
+    ) -> KinematicSolution:
+        """Joint positions for tasks in order of priority, as well as they can be met."""
+        goal = None if posture is None else np.array(posture, dtype=np.float64)
+        return self.solver([self.task(w) for w in tasks], goal).solve(self.guess, strict=False)
+
+    def start(self) -> Array:
+        """Joint positions at which the files have the arm start.
+
+        Raises:
+            Unreachable: Where there are none within the joint limits.
+        """
+        tasks = [self.task(self.wanted)] if self.wanted else []
+        return self.solver(tasks).solve(self.guess).q
+
+    def model(self) -> ConstrainedArm:
+        """The arm with its constraint and the controller's coordinates."""
+        names = self.settings.coordinates
+        if not names:
+            raise InvalidValue("coordinates must be given: what is moved of the arm")
+        coordinates = build.build_coordinates(names, self.arm, self.settings)
+        return ConstrainedArm(self.arm.twin(), self.constraint, coordinates)
+
+    def ellipsoid(self, q: Array) -> Manipulability | None:
+        """How well the controller's coordinates move at q; None where there are none."""
+        return manipulability(self.model(), q) if self.settings.coordinates else None
+
+    def reach(
+        self,
+        names: Sequence[str],
+        free: Sequence[str] = (),
+        spacing: float | None = None,
+        progress: Callable[[int], None] = lambda cells: None,
+    ) -> Reach:
+        """What is reached of two coordinates, the controller's others held where the arm starts.
+
+        Args:
+            names: The two.
+            free: Those of the others that are not held.
+            spacing: Size of a cell [m or rad].
+            progress: Told how many cells were found.
+        """
+        plane = build.build_coordinates(names, self.arm, self.settings)
+        q, held = self.start(), None
+        others = [n for n in self.settings.coordinates if n not in (*names, *free)]
+        if others:
+            coordinates = build.build_coordinates(others, self.arm, self.settings)
+            still = np.zeros(self.arm.n)
+            held = Task(coordinates, coordinates.value(self.arm.twin().update(q, still)))
+        return map_reach(
+            self.arm,
+            self.constraint,
+            plane,
+            q,
+            held=held,
+            spacing=spacing,
+            lower=self.lower,
+            upper=self.upper,
+            progress=progress,
+        )
+
+    def course(self) -> Course:
+        """The arm along its whole reference, each place reached from the one before."""
+        model, q = self.model(), self.start()
+        assert model.coordinates is not None
+        model.evaluate(q, np.zeros(model.n))
+        places, wanted = self._reference(model, q)
+        square = square_of(model, q) if self.settings.reference.square else None
+        solver = self.solver([Task(model.coordinates, wanted[0], "reference")])
+        found: list[Array] = []
+        missed, measure, isotropy, margin = (np.zeros(len(places)) for _ in range(4))
+        first = ""
+        for i, values in enumerate(wanted):
+            # What lies beyond the first place that is missed is looked at from there only.
+            solver.restarts = 0 if i > 0 and missed[i - 1] > 0.0 else RESTARTS
+            q, error, phrase = _reached(solver, model, q, values, square)
+            found.append(q)
+            missed[i] = error
+            if phrase and not first:
+                first = f"at {places[i]:.3g}: {phrase}"
+            at = manipulability(model, q)
+            near = nearest_limit(q, self.lower, self.upper, self.arm.joint_names)
+            measure[i], isotropy[i] = at.measure, at.isotropy
+            margin[i] = 1.0 if near is None else near.margin
+        return Course(
+            model.coordinates.names,
+            self._unit(model.coordinates),
+            places,
+            wanted,
+            np.array(found),
+            missed,
+            measure,
+            isotropy,
+            margin,
+            first,
+        )
+
+    def _unit(self, coordinates: Coordinates) -> str:
+        """Of the places along the reference."""
+        group = self.settings.reference
+        if REFERENCES[group.kind].strokes is None:
+            return "s"
+        columns = moved_columns(group, coordinates.names)
+        units = {coordinates.members[i].unit for i in columns}
+        return units.pop() if len(units) == 1 else "m or rad"
+
+    def _reference(self, model: ConstrainedArm, q: Array) -> tuple[Array, Array]:
+        """Places along the reference and the coordinates there: ways of a path, else times."""
+        group, coordinates = self.settings.reference, model.coordinates
+        assert coordinates is not None
+        here = model.theta.copy()
+        make = REFERENCES[group.kind].strokes
+        if make is None:
+            start = ReferencePoint(here, *np.zeros((2, model.k)))
+            reference = build.build_reference(self.settings, start, 0.0, q)
+            end = reference.end if np.isfinite(reference.end) else PERIODIC_SECONDS
+            times = np.linspace(0.0, max(end, 1e-3), INSTANTS + 1)
+            return times, np.array([reference.at(t).value for t in times])
+        columns = moved_columns(group, coordinates.names)
+        ways, rows, begin = [], [], 0.0
+        for stroke in make(group, here[columns]):
+            s = np.linspace(0.0, stroke.length, max(INSTANTS // 3, 2))
+            values = np.tile(here, (s.size, 1))
+            values[:, columns] = stroke.at(s)
+            ways.append(begin + s)
+            rows.append(values)
+            begin += stroke.length
+        return np.concatenate(ways), np.concatenate(rows)
+
+
+class Course(NamedTuple):
+    """An arm along its reference, N places.
+
+    Attributes:
+        names: Of the coordinates.
+        unit: Of the places: seconds, or the way along a path.
+        places: Times, or ways from the beginning of a path on, N.
+        wanted: Coordinates as the reference has them, N × k.
+        q: Joint positions, N × n.
+        missed: ‖θ − θ_d‖ and what is missed of the constraint; zero where it is reached, N.
+        manipulability, isotropy: Of the coordinates, N.
+        margin: Of the joint closest to its limit: one in the middle of its range, zero at its end.
+        trouble: In words, where and why it is missed first; empty where it is not.
+    """
+
+    names: tuple[str, ...]
+    unit: str
+    places: Array
+    wanted: Array
+    q: Array
+    missed: Array
+    manipulability: Array
+    isotropy: Array
+    margin: Array
+    trouble: str
+
+    @property
+    def within_reach(self) -> bool:
+        """Whether all of it is."""
+        return not self.trouble
+
+
+def _reached(
+    solver: InverseKinematics, model: ConstrainedArm, q: Array, values: Array, square: Square | None
+) -> tuple[Array, float, str]:
+    """Joint positions for values of the coordinates, what they miss, and why."""
+    for _ in range(NORMALS if square is not None else 1):
+        wanted = values
+        if square is not None:
+            model.evaluate(q, np.zeros(model.n))
+            wanted = values.copy()
+            wanted[list(square.columns)] = square.directions @ (square.sign * normal_of(model))
+        found = solver.follow(q, [wanted])
+        if found is None:
+            best = solver.solve(q, strict=False)
+            if not best.met:
+                return best.q, max(outcome.error for outcome in best.outcomes), best.phrase
+            found = best.q
+        moved = float(np.abs(found - q).max())
+        q = found
+        if moved < 1e-9:
+            break
+    return q, 0.0, ""
