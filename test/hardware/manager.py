@@ -133,8 +133,8 @@ class Manager:
 
     def open(self) -> None:
         """Wait until the controller is there."""
-        self.until(lambda: self.controller_state() == "inactive", "the controller", 60.0)
-        self.until(lambda: self.updates.get_subscription_count() > 0, "the plugin to listen")
+        self.until(lambda: self.controller_state() == "inactive", "the controller", 240.0)
+        self.until(lambda: self.updates.get_subscription_count() > 0, "the plugin to listen", 60.0)
 
     def _listen(self) -> None:
         self.updates = self.node.create_publisher(
