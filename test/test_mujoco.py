@@ -183,7 +183,7 @@ def test_accelerations_and_forces_at_rest_are_mujocos(kind):
     twin = Twin()
     constraint = kind(twin)
     soft, hard = (difference_at_rest(twin, constraint, d) for d in (0.999, HARDEST))
-    assert (hard < 3e-3).all()
+    assert (hard < 6e-3).all()
     np.testing.assert_array_less(hard, 0.13 * soft)
 
 

@@ -201,5 +201,5 @@ def test_efforts_that_were_limited_are_not_tared():
     for k in range(100):
         state = RawState(START, np.zeros(7), 0.001 * k)
         tare.ticked(Tick(state, limited, loop.controller, np.empty(0)))
-    with pytest.raises(ProjectedControlError, match="in 74 of 74 ticks the guard limited"):
+    with pytest.raises(ProjectedControlError, match=r"in (\d+) of \1 ticks the guard limited"):
         _ = tare.efforts

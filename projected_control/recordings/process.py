@@ -32,6 +32,9 @@ WAIT_SECONDS = 0.02
 FLUSH_SECONDS = 0.5
 """How often all that was written is handed to the disk: a crash loses no more than that [s]."""
 
+FLUSH_BYTES = 1 << 20
+"""Likewise how much, before compression: a run in process writes a minute in a second."""
+
 MOST_ROWS = 512
 """Rows that are taken at a time."""
 
@@ -47,7 +50,7 @@ class RecordingFile:
     """
 
     def __init__(self, file: BinaryIO, head: Head) -> None:
-        self._file, self._head = file, head
+        self._file, self._head, self.pending = file, head, 0
         self._writer = Writer(file, chunk_size=1 << 22, compression=CompressionType.ZSTD)
         self._writer.start(profile="ros2", library=LIBRARY)
         self._writer.add_metadata(METADATA, dict(head.metadata))
@@ -86,6 +89,7 @@ class RecordingFile:
         channel = self._channel(message.channel)
         time = message.time_ns
         self._writer.add_message(channel, time, message.data, time, message.sequence)
+        self.pending += len(message.data)
 
     def add_rows(self, first: int, rows: Any) -> None:
         """Write what rows amount to."""
@@ -106,6 +110,7 @@ class RecordingFile:
         """Hand all to the disk, so that only a broken disk loses it."""
         self._writer.flush()
         os.fsync(self._file.fileno())
+        self.pending = 0
 
     def finish(self, ticks: int, lost: int, reason: str) -> None:
         """Complete the file."""
@@ -142,7 +147,7 @@ def serve(ring: Ring, pipe: Connection, file: BinaryIO, stop: list[int]) -> None
             if ended or stop:
                 break
             sleep(WAIT_SECONDS)
-        if monotonic() - flushed > FLUSH_SECONDS:
+        if monotonic() - flushed > FLUSH_SECONDS or recording.pending > FLUSH_BYTES:
             recording.flush()
             flushed = monotonic()
     recording.finish(int(ring.counters[DONE]), int(ring.counters[LOST]), reason)
