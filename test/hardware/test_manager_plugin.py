@@ -142,16 +142,17 @@ def test_a_payload_and_a_longer_reference(tmp_path: Path) -> None:
             loop.controller.model.arm.set_payload("link_3", 0.5, (0.05, 0.0, 0.0))
             loop.set_reference(Waypoints(times, values, order=3))
 
+    Waypoints([0.0, 1.0], [[0.0], [1.0]])  # what makes curves takes a while to load
     loop, hardware = opened("hybrid")
-    with managed(tmp_path, loop, hardware, record=4000) as manager:
-        assert manager.begin(loop).status is Status.ACCEPTED
+    with managed(tmp_path, loop, hardware, record=20_000) as manager:
+        assert manager.begin(loop, patience=20.0).status is Status.ACCEPTED
         assert manager.switch(on=True)
         manager.until(lambda: _report(manager, Report.CYCLES) > 500, "some cycles")
         letters, at = Letters(loop), float(manager.states[-1].sections[Section.NOW][0])
         change(loop, at)
         answer = manager.send(Update.LETTER, letters.sections())
         assert answer.status is Status.ACCEPTED, answer.reason
-        manager.until(lambda: _report(manager, Report.CYCLES) > 2500, "more cycles")
+        manager.spin(2.0)
         assert manager.switch(on=False)
         record = Recorded(manager.record(), loop.controller.model.n)
     own, _ = opened("hybrid")
@@ -214,8 +215,10 @@ def test_who_may_command_and_what_silence_brings(tmp_path: Path) -> None:
         assert manager.acknowledgements[900_000].status is Status.SESSION
         for i in range(200):
             manager.publish(os.urandom(64 + 8 * i))
-            manager.spin()
-        manager.until(lambda: _report(manager, Report.REFUSED) >= 201, "all refusals")
+            if i % 10 == 9:  # the plugin's queue holds 32
+                manager.until(
+                    lambda sent=i + 2: _report(manager, Report.REFUSED) >= sent, "all refusals"
+                )
         assert _phase(manager) is Phase.RUNNING
         manager.until(
             lambda: any(
