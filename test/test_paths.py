@@ -223,7 +223,9 @@ def test_a_loop_follows_a_path_without_python():
 
 
 def test_a_path_out_of_reach_is_refused():
-    with pytest.raises(Unreachable, match=r"the arm cannot follow the path to tool\.x.* is out of reach"):
+    with pytest.raises(
+        Unreachable, match=r"the arm cannot follow the path to tool\.x.* is out of reach"
+    ):
         planned(centre=[0.0, 1.2])
 
 
