@@ -18,7 +18,7 @@ from projected_control.errors import ProjectedControlError
 from projected_control.ros.transport import avoid_shared_memory
 from projected_control.settings.nodes import ARM, WATCHDOG
 
-START_SECONDS = 180.0
+START_SECONDS = 600.0
 """How long the controller may take to move its arm [s]."""
 
 SETTLE_SECONDS = 4.0

@@ -21,7 +21,7 @@ from projected_control.ros.wait_set import Inbox
 if TYPE_CHECKING:
     from projected_control.apps.demo.monitor import Monitor
 
-PATIENCE = 180.0
+PATIENCE = 600.0
 """How long to wait for a controller to move its arm; the first time it compiles its kernels [s]."""
 
 PRIORITY = 45

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from projected_control.apps.view.process import PageProcess
 
 DEFAULT_FOLDER = Path("demo_output")
-START_SECONDS = 180.0
+START_SECONDS = 1200.0
 """How long the nodes may take to come up; the first time they compile their kernels [s]."""
 
 DESCRIPTION = """\

@@ -138,7 +138,8 @@ def follow_joints(law: str, reference: Waypoints, path: Array, seconds: float) -
     own = {**ROUGH, "law": law, "coordinates": [*names], "reference.kind": "hold"}
     settings = layers.on_top(own, "the experiment").controller(MOTION)
     plant, loop = build.build_plant(layers.arm()), build.build_loop(MOTION, settings)
-    loop.set_reference(reference)
+    if law != "gravity":  # that one follows nothing: it stays with where the arm is
+        loop.set_reference(reference)
     probe = plant.plant.model.arm.twin()
     rows: list[Any] = []
 
