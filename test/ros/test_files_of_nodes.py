@@ -87,7 +87,7 @@ def test_a_name_that_nobody_has_is_an_error_with_its_place(fleet: Fleet, tmp_pat
 def test_what_belongs_to_others_of_ours_may_stand_in_a_file_for_all(
     fleet: Fleet, tmp_path: Path
 ) -> None:
-    file = write(tmp_path / "all.yaml", {**THREE_LINK, "law": "idc", "timeout": 0.5})
+    file = write(tmp_path / "all.yaml", {**THREE_LINK, "fault": "none", "timeout": 0.5})
     start(fleet, tmp_path, FORCE, "--params-file", file)
     assert fleet.get(FORCE, ["coordinates"]) == [["tip.x", "tip.angle"]]
 
