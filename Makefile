@@ -37,10 +37,8 @@ test: lint
 	@$(BIN)/python test/prepare.py
 	@echo "==> tests of the library, $(WORKERS) at a time"
 	@$(BIN)/python -m pytest -m 'library and not long' -n $(WORKERS) --dist worksteal
-	@echo "==> tests of the nodes, $(WORKERS) files at a time"
-	@$(BIN)/python -m pytest -m 'not library and not quiet and not long' -n $(WORKERS) --dist loadfile
-	@echo "==> tests of times, one by one"
-	@$(BIN)/python -m pytest -m 'quiet and not long'
+	@echo "==> tests of nodes and of times, one by one"
+	@$(BIN)/python -m pytest -m 'not library and not long'
 
 # Nothing is tried again: a round that fails ends the run and says which it was.
 test-long: lint
