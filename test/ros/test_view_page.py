@@ -24,7 +24,7 @@ SETTINGS = {**THREE_LINK, **STEADY, "limits.lost_time": 3.0, "state_rate": 100.0
 NODE = f"/{FORCE}"
 STIFFNESS = '[data-parameter="gains.stiffness"]'
 UNSTEADY = pytest.mark.long
-"""Fails now and then, depending on when the browser draws: to be mended before `make test` has it."""
+"""Fails now and then, by when the browser draws: to be mended before `make test` has it."""
 STEADY_FOR = (
     "(() => {{ const r = page.charts.rows.slice(-{rows}), i = page.charts.index.get('{name}'), "
     "v = r.map(x => x[i]); "
