@@ -23,10 +23,10 @@ BOUND = 5.0
 MECHANISM_SHARE = 1.2
 """From Python, mechanisms may take so much more: `four_bar_3d` has five rows for three joints."""
 
-LAW_SHARES = {"impedance": 1.2, "selection": 1.6}
+LAW_SHARES = {"impedance": 1.4, "selection": 2.0}
 """And so may laws that decompose once more what the tasks move."""
 
-NATIVE_LAW_SHARES = {"selection": 1.2}
+NATIVE_LAW_SHARES = {"selection": 1.3}
 """The same in C++."""
 
 NATIVE_BOUNDS = {3: 2.0, 7: 2.3}
