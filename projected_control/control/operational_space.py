@@ -21,7 +21,8 @@ neither M⁻¹ nor Λ, so that it holds with rows that repeat each other, in the
 task or between tasks, where Moura's (28), (29) do not.
 
 **Near a singular pose** of a level, 1/σ is replaced by σ/(σ² + δ²), δ² = ¼ (ε² − σ²) for σ < ε:
-accelerations then stay below a_i/ε, and higher levels do not notice, as u_p changes within R(N).
+accelerations then stay below 1.16 a_i/ε (2/√3, at σ = ε/√3), and higher levels do not notice, as
+u_p changes within R(N).
 """
 
 from __future__ import annotations
