@@ -46,7 +46,7 @@ def follow(fleet: Fleet, **more: Any) -> Any:
     fleet.start(ARM, SETTINGS)
     fleet.start(FORCE, SETTINGS, **more)
     fleet.until_said(FORCE, "following", level=0)
-    fleet.until(lambda: any(commands.messages[-1].data), "torque")
+    fleet.until(lambda: commands.messages and any(commands.messages[-1].data), "torque")
     return commands
 
 
