@@ -25,6 +25,8 @@ try:
     if os.environ.get("PROJECTED_CONTROL_COMPILE", "1") == "0":
         raise ImportError("switched off by PROJECTED_CONTROL_COMPILE=0")
     import numba
+
+    from projected_control import kernel_parts
 except ImportError:
     numba = None
 
@@ -42,8 +44,8 @@ def kernel_sources() -> list[Path]:
 
 
 def kernel_digest() -> str:
-    """A digest of all that is compiled, as hexadecimal digits."""
-    digest = hashlib.sha256()
+    """A digest of all that is compiled and of how, as hexadecimal digits."""
+    digest = hashlib.sha256(Path(__file__).with_name("kernel_parts.py").read_bytes())
     for path in kernel_sources():
         digest.update(path.read_bytes())
     return digest.hexdigest()
@@ -89,7 +91,7 @@ def _compile(function: Function, keep: bool) -> Function:
     previous = numba.config.CACHE_DIR
     numba.config.CACHE_DIR = _CACHE or previous
     try:
-        kernel = numba.njit(cache=keep, error_model="numpy", _nrt=False)(function)
+        kernel = kernel_parts.kernel(function, keep=keep)
     finally:
         numba.config.CACHE_DIR = previous
     return cast(Function, kernel)

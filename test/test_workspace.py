@@ -195,7 +195,8 @@ import numpy as np
 from projected_control.model import projection
 from projected_control.model.projection import Projection
 Projection.of(np.array([[3.0, 4.0]]))
-print(sum(projection.project.stats.cache_hits.values()), len(projection.unpack_svd.signatures))
+unpack = getattr(projection.unpack_svd, "part", projection.unpack_svd)  # what kernels see of it
+print(sum(projection.project.stats.cache_hits.values()), len(unpack.signatures))
 """
 
 

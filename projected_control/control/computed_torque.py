@@ -39,7 +39,7 @@ def joint_acceleration(t: Terms, c: ControlTerms) -> None:
 @compiled
 def computed_torque_law(gravity: bool, stop: bool, t: Terms, c: ControlTerms) -> None:
     """f = h + M u_p, with u_p = −d q̇ for gravity compensation."""
-    prepare_motion(stop, t, c)
+    prepare_motion(stop, True, t, c)
     if stop:
         brake(t, c)
         fill(c.normal, 0.0)

@@ -45,6 +45,7 @@ from projected_control.control.motion import (
     INDEPENDENCE_TOLERANCE,
     brake,
     find_effort,
+    invert_motion,
     keep_all,
     tracking_error,
 )
@@ -274,8 +275,7 @@ def impedance_law(stop: bool, passive: NDArray[np.int64], t: Terms, c: ControlTe
     """Spring and damper along the constraint and a force across it; or all of it, open-loop."""
     s = unpack_task(c.task, t.v.size, t.theta.size)
     tracking_error(t, c)
-    matmul(t.J_theta, t.P, c.J_free)
-    c.margins[0] = pseudo_inverse(c.J_free, INDEPENDENCE_TOLERANCE, c.J_free_pinv, t.scratch)
+    invert_motion(s.projected[0] != 0.0, t, c)
     compensate_friction(stop, t, c)
     take_external(stop, t, c, s)
     fill(c.integral, 0.0)

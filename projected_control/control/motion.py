@@ -86,17 +86,31 @@ def free_motion(d: float, stop: bool, t: Terms, c: ControlTerms) -> None:
 
 
 @compiled
-def prepare_motion(stop: bool, t: Terms, c: ControlTerms) -> None:
-    """What every law begins with: errors, (J_θ P)⁺, and h with all that is known to act beside it.
+def invert_motion(projected: bool, t: Terms, c: ControlTerms) -> None:
+    """(J_θ P)⁺, or J_θ⁺ for a law that does not know of the constraint.
+
+    Its decomposition is left in the model's scratch, for `operational_space.follow_levels`.
+    """
+    if projected:
+        matmul(t.J_theta, t.P, c.J_free)
+    else:
+        for i in range(t.theta.size):
+            copy(t.J_theta[i], c.J_free[i])
+    c.margins[0] = pseudo_inverse(c.J_free, INDEPENDENCE_TOLERANCE, c.J_free_pinv, t.scratch)
+
+
+@compiled
+def prepare_motion(stop: bool, projected: bool, t: Terms, c: ControlTerms) -> None:
+    """What a law begins with: errors, (J_θ P)⁺, and h with all that is known to act beside it.
 
     Args:
         stop: Leave the reference aside.
+        projected: Whether the law knows of the constraint.
         t: The evaluated model.
         c: Reference and gains, and what is computed.
     """
     tracking_error(t, c)
-    matmul(t.J_theta, t.P, c.J_free)
-    c.margins[0] = pseudo_inverse(c.J_free, INDEPENDENCE_TOLERANCE, c.J_free_pinv, t.scratch)
+    invert_motion(projected, t, c)
     compensate_friction(stop, t, c)
     if c.disturbance_kind[0] == 0.0:
         fill(c.integral, 0.0)
@@ -156,7 +170,7 @@ def motion_effort(stop: bool, stiff: bool, t: Terms, c: ControlTerms) -> None:
         t: The evaluated model.
         c: Reference and gains, and what is computed.
     """
-    prepare_motion(stop, t, c)
+    prepare_motion(stop, True, t, c)
     if stop:
         brake(t, c)
         return

@@ -79,16 +79,19 @@ def damped_inverse(sigma: float, epsilon: float) -> float:
 
 
 @compiled
-def follow_level(rows: int, t: Terms, c: ControlTerms, s: TaskTerms) -> None:
-    """u_p ← u_p + (J_i N)⁺ missing, N ← N − V Vᵀ; J_i and missing are in their first rows.
-
-    The decomposition U Σ V of J_i N is left in the model's scratch.
-    """
-    n = t.v.size
+def decompose_level(rows: int, t: Terms, s: TaskTerms) -> None:
+    """J_i N = U Σ V, left in the model's scratch; J_i is in the first rows of J_level."""
     G = s.G[:rows]
     matmul(s.J_level[:rows], s.N, G)
-    d = unpack_svd(t.scratch, rows, n)
+    d = unpack_svd(t.scratch, rows, t.v.size)
     svd(G, d.U, d.sigma, d.V)
+
+
+@compiled
+def follow_level(rows: int, t: Terms, c: ControlTerms, s: TaskTerms) -> None:
+    """u_p ← u_p + (J_i N)⁺ missing, N ← N − V Vᵀ; U Σ V is in the model's scratch."""
+    n = t.v.size
+    d = unpack_svd(t.scratch, rows, n)
     for r in range(rows):
         if d.sigma[r] <= INDEPENDENCE_TOLERANCE:
             continue
@@ -108,11 +111,21 @@ def follow_level(rows: int, t: Terms, c: ControlTerms, s: TaskTerms) -> None:
 
 @compiled
 def follow_levels(t: Terms, c: ControlTerms, s: TaskTerms) -> None:
-    """u_p for a, level by level, and what is left for the posture."""
+    """u_p for a, level by level, and what is left for the posture.
+
+    A level that is the only one was decomposed by `motion.invert_motion`, and nothing since has
+    written to the model's scratch.
+    """
     begin_levels(t, c, s)
     last = 0.0
     for i in range(c.a.size):
         last = max(last, s.level[i])
+    if last == 1.0:
+        for i in range(c.a.size):
+            s.missing[i] = c.a[i] - dot(t.J_theta[i], c.u_p)
+        follow_level(c.a.size, t, c, s)
+        share_the_rest(t, c, s)
+        return
     for level in range(1, int(last) + 1):
         rows = 0
         for i in range(c.a.size):
@@ -120,6 +133,7 @@ def follow_levels(t: Terms, c: ControlTerms, s: TaskTerms) -> None:
                 copy(t.J_theta[i], s.J_level[rows])
                 s.missing[rows] = c.a[i] - dot(t.J_theta[i], c.u_p)
                 rows += 1
+        decompose_level(rows, t, s)
         follow_level(rows, t, c, s)
     share_the_rest(t, c, s)
 
@@ -146,7 +160,7 @@ def operational_space_law(
     stop: bool, passive: NDArray[np.int64], t: Terms, c: ControlTerms
 ) -> None:
     """f∥ = P (h + M u_p), u_p by levels; f⊥ as force loop and passive joints ask for it."""
-    prepare_motion(stop, t, c)
+    prepare_motion(stop, True, t, c)
     if stop:
         brake(t, c)
     else:

@@ -21,13 +21,7 @@ from numpy.typing import NDArray
 from projected_control.compiled import compiled
 from projected_control.control.force import force_feedback
 from projected_control.control.law_kinds import FORCE, LAWS, Law, LawKind
-from projected_control.control.motion import (
-    INDEPENDENCE_TOLERANCE,
-    brake,
-    find_effort,
-    keep_all,
-    prepare_motion,
-)
+from projected_control.control.motion import brake, find_effort, keep_all, prepare_motion
 from projected_control.control.operational_space import follow_levels
 from projected_control.control.task_terms import TaskTerms, unpack_task
 from projected_control.control.terms import ControlTerms
@@ -39,7 +33,6 @@ from projected_control.model.linalg import (
     matvec_transposed,
     matvec_transposed_add,
 )
-from projected_control.model.projection import pseudo_inverse
 
 Array = NDArray[np.float64]
 
@@ -69,7 +62,6 @@ def select_motion(t: Terms, c: ControlTerms, s: TaskTerms) -> None:
 def select_force(t: Terms, c: ControlTerms, s: TaskTerms) -> None:
     """force = (I − S) F_u, with F_u = J⁺ᵀ Aᵀ u_λ."""
     matvec_transposed(t.A, c.u_lambda, c.load)
-    pseudo_inverse(t.J_theta, INDEPENDENCE_TOLERANCE, c.J_free_pinv, t.scratch)
     matvec_transposed(c.J_free_pinv, c.load, s.force)
     matvec(s.S, s.force, s.share)
     axpy(-1.0, s.share, s.force)
@@ -78,7 +70,7 @@ def select_force(t: Terms, c: ControlTerms, s: TaskTerms) -> None:
 @compiled
 def selection_law(stop: bool, t: Terms, c: ControlTerms) -> None:
     """f = h + M u_p + Jᵀ (I − S) F_u, J u_p = S a − J̇ q̇."""
-    prepare_motion(stop, t, c)
+    prepare_motion(stop, False, t, c)
     force_feedback(stop, t, c)
     if stop:
         brake(t, c)

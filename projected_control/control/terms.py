@@ -105,8 +105,8 @@ class ControlTerms(NamedTuple):
     margins: Annotated[
         Array, Part("2", "Independence of the coordinates, controllability of passive joints.")
     ]
-    J_free: Annotated[Array, Part("k, n", "J_θ P.")]
-    J_free_pinv: Annotated[Array, Part("n, k", "(J_θ P)⁺.")]
+    J_free: Annotated[Array, Part("k, n", "J_θ P, or J_θ.")]
+    J_free_pinv: Annotated[Array, Part("n, k", "(J_θ P)⁺, or J_θ⁺.")]
     b_desired: Annotated[Array, Part("m", "b, with feedback on Φ where the law has one.")]
     a: Annotated[Array, Part("k", "θ̈ that is still missing in u_p.")]
     u_p: Annotated[Array, Part("n", "The acceleration asked for.")]

@@ -33,7 +33,7 @@ from projected_control.model.constraints import PointOnLine
 from projected_control.model.coordinates import Coordinates
 from projected_control.native.frames import INTEGER, Frame, frame_of
 from projected_control.native.header import AnyLayout, Enumeration
-from projected_control.native.toolchain import LLVMLITE, NUMBA, PROCESSOR
+from projected_control.native.toolchain import PROCESSOR
 from projected_control.simulation.plant import Plant
 from projected_control.simulation.plant_kernels import (
     Step,
@@ -42,6 +42,7 @@ from projected_control.simulation.plant_kernels import (
     observe_plant,
 )
 from projected_control.simulation.plant_sensing import drive_motors, sense_force, sense_joints
+from projected_control.tested_versions import LLVMLITE, NUMBA
 from projected_control.workspace import Layout
 
 VERSION = __version__

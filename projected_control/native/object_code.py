@@ -1,10 +1,10 @@
 """Kernels as an object file without Python, numba or LLVM in it.
 
-This is the one module that knows numba's insides (see `toolchain` for the versions). A kernel is
+This module knows numba's insides, as `kernel_parts` does (see `tested_versions`). A kernel is
 compiled for the types of its frame. Around its native function, ``int32 f(result*, exception**,
 arguments…)``, goes a function that takes a frame: it loads pointers, shapes and numbers, makes the
 arrays as numba has them, calls, and stores the results. Everything else becomes internal, what is
-dead is dropped, and the rest is optimised once more as one piece.
+dead is dropped, and the rest is optimised as one piece.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from numba.core.types.containers import BaseTuple
 from numba.np import arrayobj
 
 from projected_control.errors import InvalidValue
+from projected_control.kernel_parts import part_of
 from projected_control.native.frames import (
     BYTES_PER_FIELD,
     DENSE,
@@ -74,9 +75,7 @@ def object_code(frames: Sequence[Frame], constants: Mapping[str, Any]) -> bytes:
 def _kernel_modules(frame: Frame) -> list[Any]:
     """The compiled kernel, and the function that takes a frame and calls it."""
     signature = tuple(numba_type(tree) for tree in frame.arguments)
-    kernel: Any = frame.kernel
-    kernel.compile(signature)
-    compiled = kernel.overloads[signature]
+    compiled = part_of(frame.kernel, signature)
     around = _around(frame, compiled)
     return [
         llvm.parse_bitcode(compiled.library._final_module.as_bitcode()),

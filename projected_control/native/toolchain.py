@@ -1,4 +1,4 @@
-"""What the export stands on: one place for versions, processor and compiler.
+"""What the export stands on: versions, processor and compiler.
 
 The export reaches into numba (its modules, its calling convention), so it names the versions that
 it was tested with, bit for bit. Where others are installed, it works in an environment of its own.
@@ -14,9 +14,7 @@ from importlib import metadata
 from pathlib import Path
 
 from projected_control.errors import ProjectedControlError
-
-NUMBA, LLVMLITE = "0.68.1", "0.50.0"
-"""The versions whose internals the export uses."""
+from projected_control.tested_versions import LLVMLITE, NUMBA
 
 PROCESSOR = "x86-64"
 """Baseline: every 64-bit processor of Intel and AMD. For matrices of this size it is also faster
