@@ -23,12 +23,6 @@ BOUND = 5.0
 MECHANISM_SHARE = 1.2
 """From Python, mechanisms may take so much more: `four_bar_3d` has five rows for three joints."""
 
-LAW_SHARES = {"impedance": 1.4, "selection": 2.0}
-"""And so may laws that decompose once more what the tasks move."""
-
-NATIVE_LAW_SHARES = {"selection": 1.3}
-"""The same in C++."""
-
 NATIVE_BOUNDS = {3: 2.0, 7: 2.3}
 """And in C++, against Pinocchio in C++: by the arm's number of joints; mechanisms have `BOUND`."""
 
@@ -42,8 +36,7 @@ it, Pinocchio's computeAllTerms alone. The first takes at most {BOUND:g} times t
 computer that has nothing else to do. Where the native loop can be built, the same in C++: a tick
 takes at most {NATIVE_BOUNDS[3]:g} times Pinocchio's pass in C++ with 3 joints and 1 row, and
 {NATIVE_BOUNDS[7]:g} times with 7 joints and 3 rows. Then the laws in task and joint space, and the
-closed mechanisms of `demo --task` as they run there, each within {BOUND:g} times in C++; the
-selection matrix takes more, {BOUND * NATIVE_LAW_SHARES["selection"]:g} times.
+closed mechanisms of `demo --task` as they run there, each within {BOUND:g} times in C++.
 """
 
 
@@ -133,10 +126,9 @@ def _bound(timing: Timing, bound: float, native: float | None) -> float | None:
 
     mechanism = isinstance(timing.case, MechanismCase)
     if timing.engine != "native":
-        return (MECHANISM_SHARE if mechanism else LAW_SHARES.get(timing.case.law, 1.0)) * bound
+        return (MECHANISM_SHARE if mechanism else 1.0) * bound
     other = mechanism or timing.case in TASK_LAWS
-    share = NATIVE_LAW_SHARES.get(timing.case.law, 1.0)
-    promised = share * BOUND if other else NATIVE_BOUNDS.get(timing.case.joints)
+    promised = BOUND if other else NATIVE_BOUNDS.get(timing.case.joints)
     return promised if native is None or promised is None else native
 
 
