@@ -3,6 +3,9 @@
 import ctypes
 import re
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
+from time import monotonic, sleep
 
 import numpy as np
 import pytest
@@ -56,7 +59,14 @@ from projected_control.native.frames import Call, frame_of
 from projected_control.native.header import header, library_sizes
 from projected_control.native.simulation import NativeLoop, NativeSimulation
 from projected_control.ports import Runner, SimulatedArm
-from projected_control.simulation import Encoders, ForceSensor, JointFriction, Motors, Plant
+from projected_control.simulation import (
+    Encoders,
+    ForceSensor,
+    JointFriction,
+    Motors,
+    Plant,
+    assemble,
+)
 
 REASON = library.reason_against() if COMPILED else "the kernels are not compiled"
 native = pytest.mark.skipif(bool(REASON), reason=f"no native loop: {REASON}")
@@ -269,6 +279,42 @@ def test_an_arm_that_sticks_is_the_same_in_a_native_run():
     Runner(loop, hardware).open()
     c = NativeSimulation(loop, hardware).run(500).columns
     np.testing.assert_array_equal(np.hstack([c.effort, c.q, c.measured_q]), rows)
+
+
+@native
+@pytest.mark.parametrize(
+    ("kind", "frame"),
+    [("circle in a plane", None), ("line in a plane", "link_2"), ("distance from a point", None)],
+)
+def test_a_wrench_that_changes_with_the_configuration_is_the_same_in_a_native_run(kind, frame):
+    """A circle, a sensor on another link, a rod: wrenches and efforts bit for bit."""
+    load, tip, other = ARMS["3R"]
+
+    def build():
+        arm, constraint = load(), KINDS[kind](tip, other)
+        q = assemble(arm, constraint, [0.4, 0.9, 0.7])
+        model = ConstrainedArm(arm, constraint, Coordinates.of_joints(arm.joint_names[:1]))
+        plant = Plant(ConstrainedArm(arm.twin(), constraint), T)
+        sensor = ForceSensor(noise=0.1, delay=2, seed=3)
+        hardware = SimulatedArm(plant, q, period=T, sensor=sensor, frame=frame)
+        assert plant.terms.varies[0] == 1.0
+        return loop_of(Law.PIDC, model), hardware
+
+    loop, hardware = build()
+    runner = Runner(loop, hardware)
+    runner.open()
+    rows = []
+    for _ in range(200):
+        tick = runner.step()
+        rows.append(np.concatenate([tick.report.effort, tick.state.wrench]))
+    hardware.read()
+    model = hardware.plant.model
+    by_hand = model.constraint.wrench_basis(model.arm, hardware.frame)
+    np.testing.assert_allclose(hardware.plant.terms.basis, by_hand, atol=1e-12)
+    loop, hardware = build()
+    Runner(loop, hardware).open()
+    c = NativeSimulation(loop, hardware).run(200).columns
+    np.testing.assert_array_equal(np.hstack([c.effort, c.wrench]), rows)
 
 
 @native
@@ -530,6 +576,33 @@ def test_without_a_compiler_everything_runs_on_numba(monkeypatch, tmp_path, caps
             use_engine(loop, NATIVE)
     finally:
         library.kernels.cache_clear()
+
+
+def test_of_two_that_need_it_one_builds_it(tmp_path):
+    """The other waits, and takes what the first has made."""
+    built = []
+
+    def make(folder):
+        built.append(folder)
+        asked.wait()
+        folder.mkdir()
+
+    asked, target = Event(), tmp_path / "made"
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(build.made, target, make, "it is built", print)
+        wait_until(lambda: built)
+        second = pool.submit(build.made, target, make, "it is built", print)
+        asked.set()
+        assert first.result(60.0) == second.result(60.0) == target
+    assert len(built) == 1
+    assert target.is_dir()
+
+
+def wait_until(condition):
+    give_up = monotonic() + 60.0
+    while not condition():
+        assert monotonic() < give_up
+        sleep(0.01)
 
 
 def test_an_engine_that_nobody_has():

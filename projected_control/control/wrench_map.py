@@ -159,6 +159,28 @@ def bend_directions(placements: Array, functions: Array, w: WrenchTerms) -> None
 
 
 @compiled
+def fill_basis(placements: Array, w: WrenchTerms, basis: Array) -> None:
+    """Fill W, 6 × m, the moment about the sensor's frame; for what a simulated sensor shows.
+
+    Args:
+        placements: Where the joints are (see `Arm.placements`).
+        w: How the force is measured.
+        basis: Result.
+    """
+    sensor = origin_of(w.origins[0], placements)
+    for j in range(basis.shape[1]):
+        for i in range(6):
+            basis[i, j] = 0.0
+        for end in range(2):
+            sign = w.ends[j, end, _SIGN]
+            if sign != 0.0:
+                force, moment = felt_wrench(w.ends[j, end], placements, sensor)
+                for i in range(3):
+                    basis[i, j] += sign * force[i]
+                    basis[3 + i, j] += sign * moment[i]
+
+
+@compiled
 def update_map(placements: Array, w: WrenchTerms, to_lambda: Array) -> None:
     """Fill W⁺, m × 6; NaN at a state that is not finite.
 

@@ -1,12 +1,13 @@
 """Builds what a run needs, on demand, into the cache: the library of kernels and the native loop.
 
 One folder per state of the sources, of Pinocchio and of the compiler: nothing stale is ever loaded.
-A folder appears under its name only when all in it is complete, so that processes that build at the
-same time do not meet.
+A folder appears under its name only when all in it is complete. Of processes that need it at one
+time one builds it, and the others wait.
 """
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import platform
@@ -173,18 +174,19 @@ def made(
     target: Path, make: Callable[[Path], None], what: str, say: Callable[[str], None] | None
 ) -> Path:
     """The folder, made by `make` where it is not there yet."""
-    if not target.exists():
-        compiler()
+    if target.exists():
+        return target
+    compiler()
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with open(target.with_suffix(".lock"), "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # let go of by the kernel when its holder dies
+        if target.exists():
+            return target
         (say or _tell)(f"{what} ({target})")
-        target.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
             fresh = Path(scratch) / "made"
             make(fresh)
-            try:
-                fresh.rename(target)
-            except OSError:  # somebody else was faster
-                if not target.exists():
-                    raise
+            fresh.rename(target)
     return target
 
 

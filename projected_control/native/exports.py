@@ -106,6 +106,7 @@ def exported_frames() -> tuple[Frame, ...]:
     references = (told.reference, told.force_reference)
     answer = silence_array(model.m, model.k, SilenceAnswer.STOP, 1.0, 1.0)
     silence = (0, 0.0, told.sizes, told.choices, *references, answer)
+    sense = (*work, places[1], arguments.state, arguments.sizes, arguments.functions)
     begin = (True, *work, *places, arguments.state, arguments.sizes, arguments.work)
     return (
         frame_of(
@@ -116,7 +117,7 @@ def exported_frames() -> tuple[Frame, ...]:
         ),
         frame_of("answer_silence", answer_silence, silence, results={"phase": INTEGER}),
         frame_of("observe_plant", observe_plant, (*work, *arguments)),
-        frame_of("sense_force", sense_force, (*work, arguments.state, arguments.sizes)),
+        frame_of("sense_force", sense_force, sense),
         frame_of("sense_joints", sense_joints, (*work, arguments.state, arguments.sizes)),
         frame_of("drive_motors", drive_motors, (*work, loop.guard.sent, arguments.sizes)),
         frame_of("begin_step", begin_step, begin, results=stepped),

@@ -23,8 +23,7 @@ def plant_sections(hardware: SimulatedArm) -> dict[Section, Content]:
     plant, sensor = hardware.plant, hardware.sensor
     plant.make_room(delay=sensor.delay if sensor is not None else 0)
     hardware.reset()
-    if hardware.basis is not None:
-        plant.terms.basis[:] = hardware.basis
+    hardware.tell_sensor()
     model, numbers = plant.model, arm_numbers(plant.model.arm)
     arguments = model.arguments
     return {

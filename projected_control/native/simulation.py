@@ -158,8 +158,7 @@ class NativeSimulation:
         self.arm = NativeArm(plant.model.arm)
         self._measures = hardware.measures
         plant.make_room(delay=hardware.sensor.delay if hardware.sensor is not None else 0)
-        if hardware.basis is not None:
-            plant.terms.basis[:] = hardware.basis
+        hardware.tell_sensor()
         self.struct = _Simulation()
         self.address = ctypes.addressof(self.struct)
         self._connect()
@@ -178,7 +177,10 @@ class NativeSimulation:
         places = (arguments.spatial_jacobian, arguments.placements)
         self._calls = {
             "observe": Call(_frame("observe_plant"), (*work, *arguments)),
-            "sense": Call(_frame("sense_force"), (*work, state, sizes)),
+            "sense": Call(
+                _frame("sense_force"),
+                (*work, arguments.placements, state, sizes, arguments.functions),
+            ),
             "encode": Call(_frame("sense_joints"), (*work, state, sizes)),
             "drive": Call(_frame("drive_motors"), (*work, self.loop.loop.guard.sent, sizes)),
             "begin": Call(
@@ -256,8 +258,8 @@ def refuse_hardware(hardware: SimulatedArm) -> None:
         found.append("its constraint is computed in Python: make it of scalar functions")
     if model.target_by_hand:
         found.append("its constraint's motion is a function: give a reference, such as Sines")
-    if hardware.measures and hardware.basis is None:
-        found.append("its wrench changes with the configuration and is computed in Python")
+    if hardware.measures and hardware.by_hand:
+        found.append("its wrench is computed in Python: make its constraint of scalar functions")
     if found:
         raise InvalidValue(
             f"this arm cannot be simulated without Python: {'; '.join(found)}; or use the engine "

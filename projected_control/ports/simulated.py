@@ -7,11 +7,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from projected_control import validate
 from projected_control.control.state import RawState
+from projected_control.control.wrench_map import WRENCH, write_map
 from projected_control.errors import InvalidValue
-from projected_control.model.linalg import matvec
 from projected_control.ports.port import Port
 from projected_control.simulation.plant import Plant, PlantState
-from projected_control.simulation.plant_sensing import drive_motors, sense_joints
+from projected_control.simulation.plant_sensing import drive_motors, sense_joints, sense_wrench
 from projected_control.simulation.sensors import Encoders, ForceSensor, Motors
 
 Array = NDArray[np.float64]
@@ -32,7 +32,7 @@ class SimulatedArm(Port):
         motors: What gives the efforts; ideal ones unless given.
 
     Attributes:
-        basis: W at the sensor, 6 × m, where it is the same for every q; else None.
+        by_hand: Whether Python works out how the wrench follows from λ, in every reading.
         truth: The plant's state at the last reading, with what no sensor shows.
     """
 
@@ -53,10 +53,8 @@ class SimulatedArm(Port):
         self.sensor = (sensor or ForceSensor()) if measures_force else None
         constraint = plant.model.constraint
         self.frame = frame or (None if constraint is None else constraint.frame)
-        self.basis: Array | None = None
-        if constraint is not None and self.frame and constraint.basis_is_constant(self.frame):
-            basis = constraint.wrench_basis(plant.model.arm, self.frame)
-            self.basis = np.ascontiguousarray(basis)
+        self.by_hand = False
+        self.tell_sensor()
         self._start = (q0, v0)
         steps = validate.positive("period", period or plant.step_size) / plant.step_size
         self.substeps = round(steps)
@@ -70,6 +68,23 @@ class SimulatedArm(Port):
         self.encoders = encoders or Encoders()
         self.truth: PlantState = plant.reset(*self._start)
         self.reset()
+
+    def tell_sensor(self) -> None:
+        """Write into the plant how a wrench follows from λ at the sensor.
+
+        W where it is the same for every q, else how it follows from q, where kernels know that.
+        """
+        model, terms = self.plant.model, self.plant.terms
+        if model.constraint is None or not self.frame:
+            return
+        terms.varies[0] = 0.0
+        if model.constraint.basis_is_constant(self.frame):
+            terms.basis[:] = model.constraint.wrench_basis(model.arm, self.frame)
+            return
+        w = WRENCH.view(terms.directions, m=model.m)
+        table = None if model.by_hand else model.table
+        known = write_map(model.arm, model.constraint, self.frame, w, table)
+        terms.varies[0], self.by_hand = float(known), not known
 
     @property
     def encoders(self) -> Encoders:
@@ -129,13 +144,20 @@ class SimulatedArm(Port):
         if self.sensor is None or self.frame is None or model.constraint is None:
             return None
         multipliers = self.sensor.read(state.multipliers)
-        if self.basis is not None:
-            wrench = np.empty(6)
-            matvec(self.basis, multipliers, wrench)  # as kernels do: the same to the last bit
-        else:
-            wrench = model.constraint.wrench(model.arm, self.frame, multipliers)
-        wrench[:3] -= self.plant.terms.contact_force  # friction passes through the sensor too
-        return wrench
+        plant, known = self.plant, model.arguments
+        if self.by_hand:
+            basis = model.constraint.wrench_basis(model.arm, self.frame)
+            plant.terms.basis[:] = np.asarray(basis)
+        sense_wrench(
+            multipliers,
+            plant.sizes,
+            plant.work,
+            known.placements,
+            known.state,
+            known.sizes,
+            known.functions,
+        )
+        return plant.terms.wrench.copy()
 
     def write(self, effort: Array) -> None:
         plant, motors = self.plant, self.motors

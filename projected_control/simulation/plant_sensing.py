@@ -6,8 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projected_control.compiled import compiled
+from projected_control.control.wrench_map import bend_directions, fill_basis, unpack_wrench
 from projected_control.model.linalg import copy, fill
-from projected_control.simulation.plant_terms import unpack_plant
+from projected_control.simulation.plant_terms import PlantTerms, unpack_plant
 
 Array = NDArray[np.float64]
 Whole = NDArray[np.int64]
@@ -63,10 +64,58 @@ def sense_joints(plant_sizes: Whole, plant: Array, state: Array, sizes: Whole) -
 
 
 @compiled
-def sense_force(plant_sizes: Whole, plant: Array, state: Array, sizes: Whole) -> None:
+def turn_basis(placements: Array, functions: Array, p: PlantTerms) -> None:
+    """W as it is here, where it follows from the configuration."""
+    if p.varies[0] != 0.0:
+        w = unpack_wrench(p.directions, p.noise.size)
+        bend_directions(placements, functions, w)
+        fill_basis(placements, w, p.basis)
+
+
+@compiled
+def show_wrench(reading: Array, p: PlantTerms) -> None:
+    """A reading of λ as a wrench; friction at the contact passes through the sensor too."""
+    fill(p.wrench, 0.0)
+    for r in range(reading.size):
+        for i in range(6):
+            p.wrench[i] += p.basis[i, r] * reading[r]
+    for i in range(3):
+        p.wrench[i] -= p.contact_force[i]
+
+
+@compiled
+def sense_wrench(
+    reading: Array,
+    plant_sizes: Whole,
+    plant: Array,
+    placements: Array,
+    state: Array,
+    sizes: Whole,
+    functions: Array,
+) -> None:
+    """`sense_force` for whoever has delayed λ and made it noisy already."""
+    p = unpack_plant(plant, plant_sizes, state.shape[1], sizes[1])
+    turn_basis(placements, functions, p)
+    show_wrench(reading, p)
+
+
+@compiled
+def sense_force(
+    plant_sizes: Whole,
+    plant: Array,
+    placements: Array,
+    state: Array,
+    sizes: Whole,
+    functions: Array,
+) -> None:
     """A reading of the force sensor: λ as observed, late and with the noise that is given.
 
-    Friction at the contact passes through the sensor too, at once.
+    Args:
+        plant_sizes, plant: Of the plant.
+        placements: Where the joints are (see `Arm.placements`).
+        state: Where the arm keeps its own q and q̇, 2 × n.
+        sizes: Of the model.
+        functions: The model's table of functions, which holds height maps.
     """
     delay = plant_sizes[1]
     p = unpack_plant(plant, plant_sizes, state.shape[1], sizes[1])
@@ -75,9 +124,7 @@ def sense_force(plant_sizes: Whole, plant: Array, state: Array, sizes: Whole) ->
     copy(p.multipliers, p.late[0])
     p.readings[0] = min(p.readings[0] + 1.0, delay + 1.0)
     reading = p.late[int(p.readings[0]) - 1]
-    fill(p.wrench, 0.0)
     for r in range(p.noise.size):
-        for i in range(6):
-            p.wrench[i] += p.basis[i, r] * (reading[r] + p.noise[r])
-    for i in range(3):
-        p.wrench[i] -= p.contact_force[i]
+        p.shown[r] = reading[r] + p.noise[r]
+    turn_basis(placements, functions, p)
+    show_wrench(p.shown, p)

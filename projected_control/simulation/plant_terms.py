@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projected_control.compiled import compiled
+from projected_control.control.wrench_map import WRENCH
 from projected_control.workspace import Layout, Part
 
 Array = NDArray[np.float64]
@@ -59,10 +60,13 @@ class PlantTerms(NamedTuple):
     residual: Annotated[Array, Part("1", "‖Φ − x‖.")]
     seen: Annotated[Array, Part("n + m + 1", "These three in one.", at="force")]
     basis: Annotated[Array, Part("6, m", "W: the wrench of each λ at the sensor.")]
+    varies: Annotated[Array, Part("1", "1 where W follows from the configuration, else 0.")]
+    directions: Annotated[Array, Part(WRENCH.length, "How, see `WrenchTerms`.")]
     late: Annotated[Array, Part("delay + 1, m", "Readings of λ on their way, the newest first.")]
     readings: Annotated[Array, Part("1", "How many readings there were.")]
     noise: Annotated[Array, Part("m", "What the next reading adds to λ [N or N·m].")]
-    wrench: Annotated[Array, Part("6", "The last reading as a wrench [N, N·m].")]
+    shown: Annotated[Array, Part("m", "The last reading: λ, late and noisy [N or N·m].")]
+    wrench: Annotated[Array, Part("6", "The same as a wrench [N, N·m].")]
     resolution: Annotated[Array, Part("n", "Of the encoders, 0 for exact ones [rad or m].")]
     rate_filter: Annotated[
         Array,

@@ -88,6 +88,9 @@ Verdict SimulatedPlant::fill(const Message &message) {
   PROJECTED_CONTROL_SHARE(sense_, state)
   sense_.state_shape[1] = n;
   PROJECTED_CONTROL_SHARE(sense_, sizes)
+  PROJECTED_CONTROL_SHARE(sense_, functions)
+  PROJECTED_CONTROL_SHARE(sense_, placements)
+  sense_.placements_shape[1] = observe_.placements_shape[1];
   PROJECTED_CONTROL_SHARE(begin_, plant_sizes)
   PROJECTED_CONTROL_SHARE(begin_, plant)
   PROJECTED_CONTROL_SHARE(begin_, state)

@@ -1,0 +1,111 @@
+"""What a guard notices, how it answers, and its report."""
+
+from __future__ import annotations
+
+from enum import IntEnum, IntFlag
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from projected_control.compiled import compiled
+
+Array = NDArray[np.float64]
+
+
+class Event(IntFlag):
+    """What the guard noticed in a tick."""
+
+    NONE = 0
+    EFFORT_LIMITED = 1
+    RATE_LIMITED = 2
+    POSITION_LIMIT = 4
+    VELOCITY_LIMIT = 8
+    STATE_NOT_FINITE = 16
+    EFFORT_NOT_FINITE = 32
+    TIME_WENT_BACK = 64
+    STATE_FROZEN = 128
+    STATE_STALE = 256
+    REFERENCE_JUMPED = 512
+    CONTROL_LOST = 1024
+    RANK_CHANGED = 2048
+    FORCE_STALE = 4096
+    LEFT_CONSTRAINT = 8192
+    FORCE_DISAGREES = 16384
+    COMMANDER_SILENT = 32768
+
+    @property
+    def phrase(self) -> str:
+        """The event's name in words."""
+        return str(self.name).lower().replace("_", " ")
+
+
+def events_in(events: int) -> list[Event]:
+    """The single events that a sum of events is made of."""
+    return [event for event in Event if event and events & event]
+
+
+class Action(IntEnum):
+    """What was sent, in order of severity."""
+
+    FOLLOW = 0
+    """What the controller asked for, clipped where needed."""
+    STOP = 1
+    """Efforts that brake and carry the arm's weight."""
+    HOLD = 2
+    """The last effort."""
+    ZERO = 3
+    """Nothing."""
+
+
+STOP_EVENTS = int(
+    Event.POSITION_LIMIT
+    | Event.VELOCITY_LIMIT
+    | Event.REFERENCE_JUMPED
+    | Event.FORCE_STALE
+    | Event.COMMANDER_SILENT
+)
+_HOLD_EVENTS = int(Event.STATE_NOT_FINITE | Event.TIME_WENT_BACK)
+_ZERO_EVENTS = int(
+    Event.STATE_FROZEN
+    | Event.STATE_STALE
+    | Event.EFFORT_NOT_FINITE
+    | Event.CONTROL_LOST
+    | Event.LEFT_CONSTRAINT
+)
+ANSWER_FOLLOW, ANSWER_STOP, ANSWER_HOLD, ANSWER_ZERO = (int(action) for action in Action)
+"""The actions as plain integers, which kernels can use."""
+
+
+@compiled
+def severity(events: int) -> int:
+    """The severest action that any of the events calls for, as a number for kernels."""
+    if events & _ZERO_EVENTS:
+        return ANSWER_ZERO
+    if events & _HOLD_EVENTS:
+        return ANSWER_HOLD
+    return ANSWER_STOP if events & STOP_EVENTS else ANSWER_FOLLOW
+
+
+def answer_to(events: int) -> Action:
+    """The severest answer that any of the events calls for."""
+    return Action(severity(int(events)))
+
+
+class GuardReport(NamedTuple):
+    """What the guard let through.
+
+    Attributes:
+        effort: The effort to be sent, n; a live array [N·m or N].
+        action: What kind of effort this is.
+        events: The reasons for it, a sum of `Event`s.
+    """
+
+    effort: Array
+    action: Action
+    events: int
+
+    @property
+    def reasons(self) -> list[str]:
+        """The events in words."""
+        return [event.phrase for event in events_in(self.events)]
