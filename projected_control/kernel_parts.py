@@ -62,7 +62,7 @@ if KNOWN:
     from numba.core.compiler import Compiler
     from numba.core.registry import CPUDispatcher
 
-    class Kernel(CPUDispatcher):  # type: ignore[misc]
+    class Kernel(CPUDispatcher):
         """A function that Python calls; other kernels call its `part`."""
 
         part: Any
@@ -71,7 +71,7 @@ if KNOWN:
         def _numba_type_(self) -> Any:
             return types.Dispatcher(self.part)
 
-    class PartCompiler(Compiler):  # type: ignore[misc]
+    class PartCompiler(Compiler):
         """Stops before optimisation and machine code."""
 
         def __init__(self, *arguments: Any) -> None:
