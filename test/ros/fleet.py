@@ -174,6 +174,11 @@ class Recording:
             self.messages.append(taken[0])
         return self.messages
 
+    def clear(self) -> None:
+        """Forget all that has come so far, read or not."""
+        self.drain()
+        self.messages.clear()
+
     @property
     def topic(self) -> str:
         """Its full name."""
@@ -319,7 +324,11 @@ class Fleet:
         return self.until(said, f"{node} to say {words} with level {level}")
 
     def until_counted(self, node: str, key: str, least: float) -> Diagnosis:
-        """Wait until a number of a node's diagnosis is at least this."""
+        """Wait until a number of a node's diagnosis is at least this; forgets older ones.
+
+        What it said last may be of the run before, which counted further.
+        """
+        self._diagnostics.pop(node, None)
         self.until(lambda: self.diagnosis(node).number(key) >= least, f"{node}: {key} ≥ {least}")
         return self.diagnosis(node)
 
@@ -413,6 +422,12 @@ class Fleet:
                 print(f"{service} did not answer, and {node} is still {before}: asked again")
                 future = self._ask(ChangeState, service, request)
         return bool(future.result().success)
+
+    def activate(self, node: str) -> None:
+        """Activate a node, again and again while it refuses, unless it does so by itself."""
+        self.until(
+            lambda: self.state(node) == "active" or self.change(node, "activate"), f"active {node}"
+        )
 
     def _ask(self, kind: Any, service: str, request: Any) -> Any:
         """A future of a service's answer."""

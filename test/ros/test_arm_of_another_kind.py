@@ -93,7 +93,7 @@ def test_a_sensor_is_tared_out_of_contact(fleet: Fleet) -> None:
     answer = fleet.until(lambda: (found := tare()).success and found, "a tare")
     assert "0.0, 3.0, 0.0" in answer.message
     assert list(fleet.all_parameters(FORCE)["force.tare"]) == [0.0, 3.0, 0.0, 0.0, 0.0, 0.0]
-    fleet.until(lambda: fleet.change(FORCE, "activate"), "the force controller to start")
+    fleet.activate(FORCE)
     assert "deactivate the controller" in tare().message
     fleet.node.destroy_timer(timer)
 
@@ -128,7 +128,7 @@ def test_efforts_are_tared_while_a_controller_moves_the_arm_freely(fleet: Fleet)
     answer = fleet.trigger(f"{MOTION}/tare")
     assert not answer.success
     assert "activate a controller with constraint.kind none" in answer.message
-    fleet.until(lambda: fleet.change(MOTION, "activate"), "the controller to start")
+    fleet.activate(MOTION)
     answer = fleet.trigger(f"{MOTION}/tare")
     assert answer.success, answer.message
     assert "it is being tared already" in fleet.trigger(f"{MOTION}/tare").message

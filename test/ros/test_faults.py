@@ -55,12 +55,10 @@ class Team:
             self.controller = self.fleet.start(FORCE, SETTINGS)
         self.fleet.until_state(ARM, "active")
         self.fault("none")
-        if self.fleet.state(FORCE) != "active":
-            self.fleet.until(lambda: self.fleet.change(FORCE, "activate"), "an active controller")
+        self.fleet.activate(FORCE)
         self.fleet.put(FORCE, {"limits.lost_time": SETTINGS["limits.lost_time"]})
         self.follows()
-        self.commands.drain()
-        self.commands.messages.clear()
+        self.commands.clear()
 
     def follows(self) -> None:
         """Wait until all is well."""
@@ -82,12 +80,14 @@ class Team:
         """Commands from now on."""
         return efforts(self.fleet.more(self.commands, count))
 
-    def only_zeros_at_the_end(self) -> int:
-        """How many zeros were sent after the last torque; nothing else may follow it."""
-        sent = efforts(self.commands.drain())
-        last = np.flatnonzero(np.abs(sent).max(axis=1) > 0.0)[-1]
-        assert (sent[last + 1 :] == 0.0).all()
-        return len(sent) - last - 1
+    def until_zeros(self, count: int) -> None:
+        """Wait until so many zeros were sent after the last torque, of which there was one."""
+
+        def zeros() -> bool:
+            torques = [any(message.data) for message in self.commands.messages]
+            return any(torques) and not any(torques[-count:])
+
+        self.fleet.until(zeros, f"{count} zeros at the end")
 
 
 def efforts(messages: Sequence[Float64MultiArray]) -> np.ndarray:
@@ -106,7 +106,7 @@ def team(shared_team: Team) -> Iterator[Team]:
     yield shared_team
     sent = efforts(shared_team.commands.drain())
     assert np.isfinite(sent).all()
-    assert np.abs(sent).max() <= SETTINGS["limits.effort"][0]
+    assert (np.abs(sent) <= SETTINGS["limits.effort"][0]).all()
 
 
 @pytest.mark.parametrize(
@@ -174,13 +174,13 @@ def test_lost(team: Team) -> None:
     team.arm.kill()
     team.fleet.until_said(FORCE, "no joint state for", "has stopped", level=2)
     team.fleet.until_state(FORCE, "inactive")
-    assert team.only_zeros_at_the_end() > 1  # while it waited, and one for farewell
+    team.until_zeros(2)  # while it waited, and one for farewell
     assert "going inactive: no joint state" in team.controller.log
     team.arm = team.fleet.start(ARM, SETTINGS)
     team.fleet.until_state(ARM, "active")
     team.fleet.more(team.states, 50)
     assert team.fleet.state(FORCE) == "inactive"
-    assert team.fleet.change(FORCE, "activate")
+    team.fleet.activate(FORCE)
     team.follows()
 
 
@@ -198,8 +198,7 @@ def test_controller_killed(team: Team) -> None:
     before = trips(team)
     team.controller.kill()
     team.fleet.until_said(WATCHDOG, "no heartbeat for", "sending zeros", level=2)
-    team.fleet.more(team.commands, 10)
-    assert team.only_zeros_at_the_end() > 9
+    team.until_zeros(10)
     team.fleet.until(lambda: not any(team.states.messages[-1].effort), "an arm without torque")
     assert not any(any(state.effort) for state in team.fleet.more(team.states, 20))
     assert team.fleet.diagnosis(WATCHDOG).number("trips") == before + 1
@@ -214,4 +213,4 @@ def test_watchdog_hears_a_farewell(team: Team) -> None:
     assert team.fleet.change(FORCE, "deactivate")
     team.fleet.until_said(WATCHDOG, "waiting for a controller", level=0)
     assert team.fleet.diagnosis(WATCHDOG).number("trips") == before
-    assert (efforts(team.commands.drain())[-1] == 0.0).all()
+    team.until_zeros(1)

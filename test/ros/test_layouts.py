@@ -50,14 +50,16 @@ def test_every_topic_of_the_layouts_is_published_with_the_type_that_its_panel_dr
     fleet.until_said(FORCE, "following", level=0)
     first = fleet.more(states, 1)[-1]
 
-    def published() -> dict[str, list[str]]:
-        found = dict(fleet.node.get_topic_names_and_types())
-        return found if f"/{FORCE}/markers" in found else {}
-
-    topics: dict[str, Any] = fleet.until(published, "the topic ~/markers")
     foxglove = json.loads(share_file("config", "foxglove.json").read_text(encoding="utf-8"))
     shown = list(foxglove_topics(foxglove))
     assert len(shown) > 8
+    wanted = {f"/{FORCE}/markers", *(topic for _, topic, _, _ in shown)} - OTHERS
+
+    def published() -> dict[str, list[str]]:
+        found = dict(fleet.node.get_topic_names_and_types())
+        return found if wanted <= set(found) else {}
+
+    topics: dict[str, Any] = fleet.until(published, f"the topics {sorted(wanted)}")
     for panel, topic, place, label in shown:
         if topic not in OTHERS:
             assert set(topics[topic]) & PANELS[panel], (panel, topic)

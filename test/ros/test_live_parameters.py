@@ -52,7 +52,7 @@ def running(started: Fleet) -> Fleet:
         started.put(FORCE, changed)
     if started.state(FORCE) != "active":
         assert started.trigger(f"/{ARM}/reset").success
-        started.until(lambda: started.change(FORCE, "activate"), "an active controller")
+        started.activate(FORCE)
     started.until_said(FORCE, "following", level=0)
     return started
 
@@ -82,7 +82,7 @@ def test_gains_times_four(running: Fleet, blend_time: float) -> None:
     """No effort steps by more than the rate allows, in any tick, blended or not."""
     running.put(FORCE, {"gains.blend_time": blend_time})
     limited = later(running, 1)["events"].get("rate limited", 0)
-    running.commands.messages.clear()
+    running.commands.clear()
     for stiffness, damping in (([400.0], [40.0]), ([100.0], [20.0]), ([400.0, 400.0], [40.0])):
         running.put(FORCE, {"gains.stiffness": stiffness, "gains.damping": damping})
         later(running, 300)
@@ -168,7 +168,7 @@ def test_another_law_and_its_gains(running: Fleet) -> None:
     """An impedance on the same node: it follows; bad matrices are refused, good ones come in."""
     running.change(FORCE, "deactivate")
     running.put(FORCE, {"law": "impedance", "impedance.stiffness": [400.0, 5.0]})
-    running.until(lambda: running.change(FORCE, "activate"), "an active impedance")
+    running.activate(FORCE)
     running.until_said(FORCE, "following", level=0)
     for values, reason in (
         ({"impedance.stiffness": [400.0, -5.0]}, "positive definite"),
@@ -178,7 +178,7 @@ def test_another_law_and_its_gains(running: Fleet) -> None:
         ({"impedance.stiffness": [1e6]}, "would diverge here"),
     ):
         assert reason in running.refused(FORCE, values)
-    running.commands.messages.clear()
+    running.commands.clear()
     running.put(FORCE, {"impedance.stiffness": [800.0, 20.0, 20.0, 8.0]})
     later(running, 400)
     assert largest_step(running) <= RATE * 1e-3 + 1e-9
@@ -197,8 +197,8 @@ def test_force_gains_change_live(running: Fleet) -> None:
     running.until_said(FORCE)
     before = running.diagnosis(FORCE).number("force loop gain margin")
     running.put(FORCE, {"force.cutoff": 20.0})
+    running.until_counted(FORCE, "force loop gain margin", 1.5 * before)
     running.until_said(FORCE, "following", level=0)
-    assert running.diagnosis(FORCE).number("force loop gain margin") > 1.5 * before
 
 
 def test_what_needs_an_inactive_node(running: Fleet) -> None:
@@ -224,7 +224,7 @@ def test_whole_numbers_for_real_ones(running: Fleet) -> None:
 def test_reference_changes_live(running: Fleet) -> None:
     """Another sine, and a stop, without a jump."""
     jumps = later(running, 1)["events"].get("reference jumped", 0)
-    running.commands.messages.clear()
+    running.commands.clear()
     running.put(FORCE, {"reference.amplitude": [0.1, 0.1], "reference.frequency": [0.7, 0.3]})
     later(running, 300)
     running.put(FORCE, {"reference.kind": "hold"})
@@ -236,14 +236,13 @@ def test_reference_changes_live(running: Fleet) -> None:
 
 
 def test_diagnostics_rate(running: Fleet) -> None:
-    """Counted against the arm's, which says 20 a second on the same computer."""
+    """More often than the arm, which speaks 20 times per second on the same computer; then less."""
     diagnostics = running.record(DiagnosticArray, "/diagnostics")
 
     def counted(rate: float) -> int:
         """How often the controller speaks while the arm does so twenty times."""
         running.put(FORCE, {"diagnostics_rate": rate})
-        diagnostics.drain()
-        diagnostics.messages.clear()
+        diagnostics.clear()
 
         def said_by(node: str) -> int:
             return sum(m.status[0].name == node for m in diagnostics.messages)
@@ -251,8 +250,7 @@ def test_diagnostics_rate(running: Fleet) -> None:
         running.until(lambda: said_by(ARM) >= 20, "twenty diagnoses of the arm")
         return said_by(FORCE)
 
-    assert counted(50.0) > 30
-    assert 1 < counted(5.0) < 10
+    assert counted(5.0) < 20 < counted(50.0)
     running.forget(diagnostics)
 
 
@@ -260,7 +258,7 @@ def test_saturation(running: Fleet) -> None:
     """Limits far below what the motion takes are never passed, and saying so is counted."""
     assert running.change(FORCE, "deactivate")
     running.put(FORCE, {"limits.effort": [0.05, 0.04, 0.03], "constraint.residual_tolerance": 0.01})
-    running.commands.messages.clear()
+    running.commands.clear()
     assert running.change(FORCE, "activate")
     assert later(running, 500)["events"]["effort limited"] > 100
     efforts = np.abs([list(message.data) for message in running.commands.drain()])

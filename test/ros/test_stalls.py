@@ -219,6 +219,7 @@ def test_a_watchdog_that_is_gone(trio: Trio, fault: Callable[[Process], None]) -
         trio.watchdog.kill()
 
 
+@pytest.mark.quiet
 def test_a_hung_listener_holds_up_nobody(trio: Trio) -> None:
     """Somebody who listens to states and commands, and hangs: everything goes on."""
     listener = subprocess.Popen(
@@ -232,7 +233,7 @@ def test_a_hung_listener_holds_up_nobody(trio: Trio) -> None:
             trio.run(2000)
             gaps = np.diff([t for t, _ in trio.commands.all()[sent:]])
         assert len(trio.efforts.all()) - states > 1000
-        assert gaps.max() < 0.5, f"{gaps.max():.3f} s without a command"
+        within(0.5, gaps.max(), "a pause of the commands")
         assert trio.fleet.state(FORCE) == "active"
     finally:
         listener.kill()
