@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from projected_control.control import ForceController, ForceGains, MotionGains
 from projected_control.control.guard import Event
 from projected_control.control.loop import ControlLoop
+from projected_control.control.mailbox import Section as LetterSection
 from projected_control.control.references import Constant, Sine, Sines, Waypoints
 from projected_control.control.silence import SilenceAnswer, silence_array
 from projected_control.control.state import RawState
@@ -286,5 +287,7 @@ def test_every_section_is_declared_and_in_the_header():
     text = updates_header()
     for section in Section:
         assert f"PROJECTED_CONTROL_SECTION_{section.name} = {int(section)}," in text
+    for part in LetterSection:
+        assert f"PROJECTED_CONTROL_LETTER_SECTION_{part.name} = {int(part)}," in text
     assert f"0x{updates.digest_number():016x}ULL" in text
     assert HEADER.size == 64

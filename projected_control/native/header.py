@@ -97,9 +97,9 @@ def comment(text: str) -> str:
     return f"/* {body} */"
 
 
-def enumeration(kinds: Enumeration) -> str:
-    """The names and numbers of an enumeration."""
-    stem = f"{PREFIX}{snake_case(kinds.__name__)}".upper()
+def enumeration(kinds: Enumeration, name: str = "") -> str:
+    """The names and numbers of an enumeration, under its own name or this one."""
+    stem = f"{PREFIX}{snake_case(name or kinds.__name__)}".upper()
     lines = [f"  {stem}_{kind.name} = {int(kind)}," for kind in kinds]
     return "enum {\n" + "\n".join(lines) + "\n};\n"
 

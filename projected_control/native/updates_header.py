@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import Any, get_type_hints
 
+from projected_control.control.mailbox import Section as LetterSection
 from projected_control.control.silence import SILENCE
 from projected_control.control.tick import Argument, TickArguments
 from projected_control.model.constrained_arm import TERMS
@@ -73,6 +74,7 @@ def updates_header() -> str:
         f"#define PROJECTED_CONTROL_SECTION_BYTES {updates.SECTION.size}",
         f"#define PROJECTED_CONTROL_LARGEST_BYTES {updates.LARGEST}\n",
         *(enumeration(kinds) for kinds in (Update, Status, Phase, Report, Section)),
+        enumeration(LetterSection, "LetterSection"),
         "enum {\n  PROJECTED_CONTROL_TYPE_DOUBLE = 0,\n  PROJECTED_CONTROL_TYPE_INTEGER = 1,\n"
         "  PROJECTED_CONTROL_TYPE_BYTES = 2,\n};\n",
         _types(),

@@ -12,8 +12,8 @@ namespace {
 constexpr int64_t bad_size = PROJECTED_CONTROL_STATUS_SIZE;
 constexpr int64_t bad_value = PROJECTED_CONTROL_STATUS_VALUE;
 
-// control/mailbox.py: Section; test_acting.py compares.
-constexpr int reference_section = 4, force_reference_section = 5;
+constexpr int reference_section = PROJECTED_CONTROL_LETTER_SECTION_REFERENCE;
+constexpr int force_reference_section = PROJECTED_CONTROL_LETTER_SECTION_FORCE_REFERENCE;
 
 constexpr uint32_t load_sections[] = {
     PROJECTED_CONTROL_SECTION_MASSES, PROJECTED_CONTROL_SECTION_CENTRES,

@@ -11,7 +11,6 @@ namespace {
 
 constexpr int64_t bad_value = PROJECTED_CONTROL_STATUS_VALUE;
 constexpr double most = 1e9;  // no table has as many pieces
-constexpr int limits_section = 2;  // control/mailbox.py: Section.LIMITS; test_acting.py compares
 
 bool is_whole(double x, double least, double largest) {
   return x >= least && x <= largest && x == std::floor(x);
@@ -146,7 +145,8 @@ Verdict check_letter(const double *letter, const double *before, const Sizes &s,
       return refused(bad_value, "a number of friction or disturbance is negative: %g", *number);
   if (!(l.gains_seconds[0] >= 0.0 && l.force_seconds[0] >= 0.0))
     return refused(bad_value, "a time in which gains come into force is negative");
-  if (l.versions[limits_section] != 0.0)  // zero: they were never changed, and are not looked at
+  // Zero: they were never changed, and are not looked at.
+  if (l.versions[PROJECTED_CONTROL_LETTER_SECTION_LIMITS] != 0.0)
     if (Verdict v = check_limits(l.limits, s.n, s.k, period); !v.accepted()) return v;
   const double joint = l.sensor[joint_in_sensor(s)];
   if (!is_whole(joint, 0.0, static_cast<double>(s.n)))
