@@ -276,6 +276,14 @@ class Rig:
         finally:
             self.node.destroy_client(client)
 
+    def command(self, *words: str) -> str:
+        """What a command line prints, which a user would type beside the launch."""
+        process = subprocess.Popen(
+            words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
+        )
+        self.until(lambda: process.poll() is not None, " ".join(words), 60.0)
+        return process.communicate()[0]
+
     def _call(self, kind: Any, name: str, request: Any) -> Any:
         client = self.node.create_client(kind, name)
         try:

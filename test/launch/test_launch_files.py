@@ -43,7 +43,7 @@ TESTS = {
     "tasks.test.py": 4 * sum(bool(arms_folder()) or not case.needs_arms for case in TASKS.values()),
     "ends_by_itself.test.py": 5 * 3,
     "hardware.test.py": 3,
-    "plugin.test.py": 3,
+    "plugin.test.py": 3 * 5,
 }
 """How many tests each holds: a file that runs none has not passed."""
 
