@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from projected_control import validate
+from projected_control.control.hermite import cubic, quintic
 from projected_control.errors import InvalidValue
 from projected_control.model.motion_tables import MotionTable, evaluate_motion
 
@@ -168,20 +169,15 @@ class Waypoints(TabulatedReference):
             slopes[1:-1] = (places[2:] - places[:-2]) / (clock[2:] - clock[:-2])[:, None]
         else:
             slopes = validate.finite_array("waypoint rates", rates, places.shape)
-        derivatives = [places, slopes]
-        if order == 5:
+        if order == 3:
+            coefficients = cubic(clock, places, slopes)
+        else:
             curvature = np.zeros_like(places)
             if accelerations is not None:
                 curvature = validate.finite_array(
                     "waypoint accelerations", accelerations, places.shape
                 )
-            derivatives.append(curvature)
-        from scipy.interpolate import BPoly, PPoly  # slow to load
-
-        curve = PPoly.from_bernstein_basis(
-            BPoly.from_derivatives(clock, np.stack(derivatives, axis=1))
-        )
-        coefficients = np.moveaxis(curve.c[::-1], 0, -1)
+            coefficients = quintic(clock, places, slopes, curvature)
         self.start = float(clock[0])
         super().__init__(
             MotionTable.of_polynomials(clock, coefficients, places[-1]), float(clock[-1])

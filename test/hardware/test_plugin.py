@@ -147,8 +147,12 @@ def moving(own_domain):  # noqa: F811
 
 def require_limits(rig, since: float = 0.0, largest: float = STEP) -> float:
     """No torque beyond its limit, none that steps but to zero; the largest step per cycle [N·m]."""
-    seen = [(stamp, np.array(effort)) for when, stamp, effort in rig.efforts if when >= since]
-    assert len(seen) > 100
+
+    def efforts() -> list[tuple[float, np.ndarray]]:
+        return [(stamp, np.array(effort)) for when, stamp, effort in rig.efforts if when >= since]
+
+    rig.until(lambda: len(efforts()) > 100, "efforts")
+    seen = efforts()
     assert max(np.abs(effort).max() for _, effort in seen) <= LARGEST
     steps = [
         # Not every cycle is published, and one that was late is followed by another soon.
@@ -258,7 +262,7 @@ def test_node_hung(moving):
     said = moving.until_said(CONTROLLER, "heard nothing from here", "activate", since=when)
     moving.until(lambda: moving.values[CONTROLLER]["state"] == "inactive", "the end")
     assert moving.controllers()[PLUGIN] == "active"  # it goes on carrying the arm
-    assert moving.transition(CONTROLLER, "activate")
+    assert moving.transition(CONTROLLER, "activate"), moving.story()
     watch.until_phase(Phase.RUNNING)
     moving.until(lambda: moving.speeds[-1][1] > 1e-2, "motion")
     require_limits(moving)
@@ -340,7 +344,7 @@ def test_manager_restarted(moving):
     moving.until(lambda: moving.values[CONTROLLER]["state"] == "inactive", "the node's end")
     moving.until(lambda: moving.controllers().get(PLUGIN) == "inactive", "the plugin", 60.0)
     since = monotonic()
-    assert moving.transition(CONTROLLER, "activate")
+    assert moving.transition(CONTROLLER, "activate"), moving.story()
     watch.until_phase(Phase.RUNNING)
     moving.until_said(CONTROLLER, "following", since=since)
     moving.until(lambda: moving.speeds[-1][1] > 1e-2, "motion")
@@ -350,11 +354,11 @@ def test_manager_restarted(moving):
 
 def test_a_payload_and_a_long_reference(moving):
     """Both come into force while the plugin runs, and no torque jumps."""
-    assert moving.transition(CONTROLLER, "deactivate")
+    assert moving.transition(CONTROLLER, "deactivate"), moving.story()
     for name, value in (("payload.link", "link_3"), ("reference.kind", "hold")):
         done, reason, *_ = moving.set_parameter(CONTROLLER, name, value)
         assert done, reason
-    assert moving.transition(CONTROLLER, "activate")
+    assert moving.transition(CONTROLLER, "activate"), moving.story()
     watch, shown, since = Watch(moving), [], monotonic()
     moving.node.create_subscription(JointState, f"/{CONTROLLER}/state", shown.append, 10)
     moving.until(lambda: watch.states and shown, "states")
@@ -380,10 +384,10 @@ def test_a_payload_and_a_long_reference(moving):
 
 
 def test_deactivated_in_order_and_activated_again(moving):
-    assert moving.transition(CONTROLLER, "deactivate")
+    assert moving.transition(CONTROLLER, "deactivate"), moving.story()
     assert moving.controllers()[PLUGIN] == "inactive"
-    assert moving.torques[-1][1] == 0.0
-    assert moving.transition(CONTROLLER, "activate")
+    moving.until(lambda: moving.torques[-1][1] == 0.0, "the end of the torque")
+    assert moving.transition(CONTROLLER, "activate"), moving.story()
     moving.until(lambda: moving.speeds[-1][1] > 1e-2, "motion")
     require_limits(moving)
 
