@@ -126,10 +126,16 @@ CallbackReturn ProjectedController::on_configure(const rclcpp_lifecycle::State &
     REGISTER_ROS2_CONTROL_INTROSPECTION("effort." + commands_[i], &efforts_[i]);
 #endif
   const auto node = get_node();
-  reporting_ = node->create_callback_group(rclcpp::CallbackGroupType::MutuallyExclusive);
+  const auto new_group = [&node] {
+    return node->create_callback_group(rclcpp::CallbackGroupType::MutuallyExclusive, false);
+  };
+  receiving_ = new_group();
+  reporting_ = new_group();
+  rclcpp::SubscriptionOptions options;
+  options.callback_group = receiving_;
   updates_ = node->create_subscription<Bytes>(
-      "~/updates", rclcpp::QoS(32).reliable(), 
-      [this, session = session_](const Bytes &message) { receive(*session, message); });
+      "~/updates", rclcpp::QoS(32).reliable(),
+      [this, session = session_](const Bytes &message) { receive(*session, message); }, options);
   acknowledgements_ = node->create_publisher<Bytes>("~/acknowledgements", rclcpp::QoS(32).reliable());
   states_ = node->create_publisher<Bytes>("~/states", rclcpp::QoS(10).best_effort());
   diagnostics_ = node->create_publisher<diagnostic_msgs::msg::DiagnosticArray>("/diagnostics", 10);
@@ -137,10 +143,14 @@ CallbackReturn ProjectedController::on_configure(const rclcpp_lifecycle::State &
       poll, [this, session = session_] { report(*session); }, reporting_);
   diagnose_timer_ = node->create_wall_timer(
       std::chrono::seconds(1), [this, session = session_] { diagnose(*session); }, reporting_);
+  receiver_ = std::make_unique<OwnThread>(receiving_, node->get_node_base_interface());
+  reporter_ = std::make_unique<OwnThread>(reporting_, node->get_node_base_interface());
   return CallbackReturn::SUCCESS;
 }
 
 CallbackReturn ProjectedController::on_cleanup(const rclcpp_lifecycle::State &) {
+  receiver_.reset();
+  reporter_.reset();
   report_timer_.reset();
   diagnose_timer_.reset();
   updates_.reset();

@@ -13,6 +13,7 @@
 #include "rclcpp/rclcpp.hpp"
 #include "std_msgs/msg/u_int8_multi_array.hpp"
 
+#include "own_thread.hpp"
 #include "session.h"
 
 namespace projected_control {
@@ -48,13 +49,15 @@ class ProjectedController : public controller_interface::ControllerInterface {
   std::vector<double> q_, v_, wrench_, efforts_;
   std::atomic<int64_t> untaken_{0}; /* efforts that an interface did not take */
 
-  rclcpp::CallbackGroup::SharedPtr reporting_; /* a listener that hangs must not stop receiving */
+  /* Two: a listener that hangs must not stop receiving. */
+  rclcpp::CallbackGroup::SharedPtr receiving_, reporting_;
   rclcpp::Subscription<Bytes>::SharedPtr updates_;
   rclcpp::Publisher<Bytes>::SharedPtr acknowledgements_, states_;
   rclcpp::Publisher<diagnostic_msgs::msg::DiagnosticArray>::SharedPtr diagnostics_;
   rclcpp::TimerBase::SharedPtr report_timer_, diagnose_timer_;
   double reported_ = 0.0, diagnosed_ = 0.0; /* when, by the steady clock [s] */
   int64_t told_phase_ = -1, told_refused_ = -1;
+  std::unique_ptr<OwnThread> receiver_, reporter_; /* end first: they use all of the above */
 };
 
 }  // namespace projected_control
