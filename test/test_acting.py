@@ -272,6 +272,28 @@ def test_a_stranger_is_not_heard():
     assert ride.report(Report.PHASE) == Phase.RUNNING
 
 
+def test_a_beginning_that_comes_twice_is_answered_and_changes_nothing():
+    """A node that got no answer sends it again; that is neither another loop nor a sign of life."""
+    ride = Ride("hybrid")
+    data = begin_message(opened("hybrid")[0], session=ride.session)
+    ride.go(50)
+    for _ in range(10):
+        assert ride.send(data).status is Status.ACCEPTED
+        ride.go(5)
+    assert ride.report(Report.PHASE) == Phase.RUNNING
+    loop, _ = opened("hybrid")
+    expected = [loop.update(row).effort.copy() for row in ride.rows]
+    assert np.array_equal(np.array(ride.efforts), np.array(expected))
+    other = begin_message(opened("pidc")[0], session=ride.session)
+    assert ride.send(other).status is Status.BUSY
+    for _ in range(1000):
+        if ride.send(data).status is not Status.ACCEPTED:
+            break
+        ride.go(1, beats=False)
+    assert ride.report(Report.PHASE, beats=False) == Phase.SILENT
+    assert ride.send(data).status is Status.SESSION
+
+
 def test_an_old_number_is_refused():
     ride = Ride("pidc")
     ride.go(5)

@@ -77,6 +77,7 @@ class PluginLink:
         self._inbox.__enter__()
         self._lock = Lock()
         self.session = self._sequence = 0
+        self._beginning = b""
         self.sent = 0.0
         self.malformed = 0
 
@@ -94,8 +95,20 @@ class PluginLink:
     def begin(self, sections: Sections) -> int:
         """Open a session; the sequence number of the update."""
         self.session = secrets.randbits(63) | 1
-        self._sequence = 0
-        return self.send(Update.BEGIN, sections)
+        self._sequence = 1
+        self._beginning = to_cdr(encode(Update.BEGIN, self.session, 1, sections))
+        self.begin_again()
+        return self._sequence
+
+    def begin_again(self) -> None:
+        """Send the session's beginning once more, to a plugin that has not answered.
+
+        What is sent before both sides know of each other is lost. To a plugin that has it already
+        it means nothing, but it is acknowledged again.
+        """
+        with self._lock:
+            self._updates.publish(self._beginning)
+            self.sent = monotonic()
 
     def send(self, kind: Update, sections: Sections | None = None) -> int:
         """Send an update of this session; its sequence number."""

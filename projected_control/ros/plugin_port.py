@@ -42,6 +42,9 @@ READ_SECONDS = 0.02
 BEAT_SECONDS = 0.02
 """Period of the signs of life [s]."""
 
+AGAIN_SECONDS = 0.3
+"""After which a beginning is sent once more where it is not answered [s]."""
+
 FAREWELL_SECONDS = 0.1
 """How long the end of a session may take to arrive [s]."""
 
@@ -113,11 +116,13 @@ class PluginPort(ListeningPort):
         )
 
     def _accepted(self, sequence: int) -> None:
-        """Wait until an update is acknowledged; raise where it is refused."""
+        """Wait until the beginning is acknowledged; raise where it is refused."""
         answers: list[Message] = []
 
         def acknowledged() -> bool:
             answers.extend(a for a in self._link.acknowledgements() if a.sequence == sequence)
+            if not answers and monotonic() - self._link.sent > AGAIN_SECONDS:
+                self._link.begin_again()
             return bool(answers)
 
         self._until(acknowledged, f"{self._name} does not answer")

@@ -66,10 +66,11 @@ class Watch:
     Attributes:
         states: When they were sent, and the states.
         answers: Acknowledgements.
+        answered: When they were sent.
     """
 
     def __init__(self, rig) -> None:
-        self.rig, self.states, self.answers = rig, [], []
+        self.rig, self.states, self.answers, self.answered = rig, [], [], []
         node = rig.node
         node.create_subscription(UInt8MultiArray, f"/{PLUGIN}/states", self._on_state, NEWEST)
         node.create_subscription(
@@ -81,8 +82,9 @@ class Watch:
     def _on_state(self, message, info) -> None:
         self.states.append((sent_at(info), decode(bytes(message.data))))
 
-    def _on_answer(self, message) -> None:
+    def _on_answer(self, message, info) -> None:
         self.answers.append(decode(bytes(message.data)))
+        self.answered.append(sent_at(info))
 
     def send(self, data: bytes) -> None:
         """As a stranger."""
@@ -219,11 +221,19 @@ def test_a_gain_is_in_force_within_20_ms(moving):
     moving.until(lambda: watch.states, "states")
     param_set, since, delays = ("ros2", "param", "set", f"/{CONTROLLER}"), monotonic(), []
     for i in range(5):
-        before, passed = watch.applied(LetterSection.GAINS), len(checked)
+        before, passed, answers = (
+            watch.applied(LetterSection.GAINS),
+            len(checked),
+            len(watch.answers),
+        )
         said = moving.command(*param_set, "gains.stiffness", f"[{90.0 + i}, {95.0 + i}]")
         assert "successful" in said, said
         moving.until(lambda n=passed: len(checked) > n, "the check to be passed")
-        taken = watch.until_applied(LetterSection.GAINS, before)
+        seen = watch.until_applied(LetterSection.GAINS, before)
+        moving.until(lambda n=answers: len(watch.answers) > n, "the acknowledgement")
+        assert watch.answers[answers].status is Status.ACCEPTED
+        # The first cycle after the acknowledgement has it; states come every ten cycles.
+        taken = min(seen, watch.answered[answers] + PERIOD)
         delays.append(taken - checked[passed])
     before = watch.applied(LetterSection.GAINS)
     said = moving.command(*param_set, "gains.damping", "[5000.0]")

@@ -91,8 +91,11 @@ Verdict Session::judge(const Message &message, int64_t now_ns) {
 Verdict Session::begin(const Message &message, int64_t now_ns) {
   end_if_silent(now_ns);
   const Term *former = offered();
-  if (former && may_command(former->phase.load()) && !former->end.load() &&
-      !former->silent(now_ns))
+  const bool in_force = former && may_command(former->phase.load()) && !former->end.load();
+  // The same once more, because the answer did not arrive: nothing changes, nor is it a sign of life.
+  if (in_force && message.session == former->session && message.check == former->beginning)
+    return {};
+  if (in_force && !former->silent(now_ns))
     return refused(
         PROJECTED_CONTROL_STATUS_BUSY,
         "session %016" PRIx64 " is in force and its heartbeat is heard", former->session);
@@ -110,6 +113,7 @@ Verdict Session::begin(const Message &message, int64_t now_ns) {
   auto term = std::make_unique<Term>();
   term->session = message.session;
   term->sequence = message.sequence;
+  term->beginning = message.check;
   term->loop = std::move(loop);
   term->heard_ns.store(now_ns);
   if (past_.size() == remembered) past_.erase(past_.begin());

@@ -66,6 +66,7 @@ class Session {
  private:
   struct Term {
     uint64_t session = 0, sequence = 0; /* the sequence number of the last accepted message */
+    uint32_t beginning = 0;             /* checksum of the message that began it */
     std::unique_ptr<ActingLoop> loop;
     std::atomic<int64_t> phase{PROJECTED_CONTROL_PHASE_READY};
     std::atomic<int64_t> heard_ns{0};

@@ -87,7 +87,7 @@ Verdict Message::read(const uint8_t *bytes, size_t size) {
     return refused(
         malformed, "the message says it has %" PRIu64 " bytes after its header, and has %zu",
         header.size, size - sizeof header);
-  const uint32_t expected = header.checksum;
+  const uint32_t expected = check = header.checksum;
   header.checksum = 0;
   std::memcpy(copy, &header, sizeof header);
   if (checksum(copy, size) != expected)

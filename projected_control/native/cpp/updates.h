@@ -44,6 +44,7 @@ class Message {
  public:
   uint32_t kind = 0;
   uint64_t session = 0, sequence = 0;
+  uint32_t check = 0; /* its checksum */
 
   /* Takes a copy of the bytes. Refused where anything of the frame is wrong: size, magic, version,
    * digest, checksum, sections. Session and sequence are known as far as the header could be read. */
