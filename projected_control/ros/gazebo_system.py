@@ -44,6 +44,9 @@ RATE_TOLERANCE = 0.01
 WELDING_STEPS = 200
 """After a reset, within which an arm that had been detached is on its slider again."""
 
+FORCE_STEPS = 5
+"""Steps with positions within which the physics gives the first force: the first one has none."""
+
 MOST_CALLBACKS = 50
 """That are served between two steps."""
 
@@ -98,7 +101,7 @@ class ArmSystem:
         self._imperfect = ForceSensor(bridge["sensor_noise"], bridge["sensor_delay"])
         self._weld = Weld(self._gazebo, bridge["weld"]) if bridge["weld"] else None
         self._spun = 0.0
-        self._to_start, self._unwelded = True, 0
+        self._to_start, self._unwelded, self._unmeasured = True, 0, 0
         self._summary = bridge.get("summary", "")
         self._quiet = ExitStack()
         self._open_node(bridge)
@@ -165,11 +168,9 @@ class ArmSystem:
             return
         q, v = self._start + joints.q[:n], joints.v[:n].copy()
         time = info.sim_time.total_seconds()
-        wrench = joints.wrench() if self._measures else None
-        if wrench is not None:
-            wrench = self._imperfect.read(wrench)
+        wrench = self._measure() if self._measures else None
         effort = self._node.step(time, q, v, wrench)
-        if self._to_start and self._node.settings.autostart and self._is_welded():
+        if self._to_start and self._node.settings.autostart and self._is_ready(wrench):
             self._to_start = False
             self._require_fit(info.dt.total_seconds(), wrench)
             self._node.trigger_activate()
@@ -184,7 +185,7 @@ class ArmSystem:
         """The world begins anew, and so does the controller, on its slider."""
         if self._weld is not None:
             self._weld.begin()
-        self._unwelded = 0
+        self._unwelded = self._unmeasured = 0
         if self._node.active:
             self._node.trigger_deactivate()
         self._joints.forget()
@@ -240,6 +241,24 @@ class ArmSystem:
                 loop.controller.period,
             )
         return self._rubbing.efforts(rates, loop.multipliers)
+
+    def _measure(self) -> Array | None:
+        """The wrench of the last step, as the arm's sensor gives it.
+
+        In the first step with positions there is none: the physics has not filled it in yet, and
+        Gazebo's own sensor says zero.
+        """
+        wrench = self._joints.wrench()
+        if wrench is None or self._unmeasured == 0:
+            self._unmeasured += 1
+            return None
+        return self._imperfect.read(wrench)
+
+    def _is_ready(self, wrench: Array | None) -> bool:
+        """Whether the arm is where it belongs, and its force known or not to be had."""
+        if self._measures and wrench is None and self._unmeasured < FORCE_STEPS:
+            return False
+        return self._is_welded()
 
     def _is_welded(self) -> bool:
         """Whether the arm is on its slider, or will not be any more."""
