@@ -351,8 +351,29 @@ def test_files_are_never_overwritten_and_refusals_say_why(tmp_path):
         Recorder(tmp_path / "run.bag")
     with pytest.raises(InvalidValue, match="cannot read"):
         read_recording(tmp_path / "missing.mcap")
-    with pytest.raises(InvalidValue, match="no MCAP file"):
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"", "is empty"),
+        (b"kept", "is no MCAP file: it begins with b'kept'"),
+        (b"#ROSBAG V2.0\n", "is no MCAP file: it begins with b'#ROSBAG '"),
+        (b"\x89MCA", "breaks off after 4 bytes"),
+        (b"\x89MCAP0\r\n", "nothing of it can be read"),
+        (b"\x89MCAP0\r\n\xff\xff\xff\xff", "nothing of it can be read"),
+        (b"\x89MCAP0\r\n\x01" + bytes(40), "nothing of it can be read"),
+    ],
+)
+def test_what_is_no_recording_is_refused_with_what_is_wrong_and_what_to_do(
+    tmp_path, content, reason
+):
+    (tmp_path / "run.mcap").write_bytes(content)
+    with pytest.raises(InvalidValue) as refused:
         read_recording(tmp_path / "run.mcap")
+    assert reason in str(refused.value)
+    assert "expected is a recording" in str(refused.value)
+    assert "projected-control record" in str(refused.value)
 
 
 def test_another_programs_mcap_is_refused_with_what_to_do(tmp_path):

@@ -237,6 +237,28 @@ def read_recording(path: Path | str) -> Recording:
         return _read(path, file)
 
 
+MAGIC = b"\x89MCAP0\r\n"
+"""The first bytes of every MCAP file."""
+
+
+def _why_unreadable(path: Path, file: BinaryIO) -> str:
+    """What is wrong with a file of which nothing could be read, and what to do."""
+    file.seek(0)
+    begin = file.read(len(MAGIC))
+    if not begin:
+        found = f"{path} is empty"
+    elif begin == MAGIC:
+        found = f"{path} is cut off or damaged so near its beginning that nothing of it can be read"
+    elif begin == MAGIC[: len(begin)]:
+        found = f"{path} breaks off after {len(begin)} bytes"
+    else:
+        found = f"{path} is no MCAP file: it begins with {begin!r}, and not with {MAGIC!r}"
+    return (
+        f"{found}; expected is a recording, a .mcap file made with projected-control record or the "
+        "parameter recording.file"
+    )
+
+
 def _read(path: Path, file: BinaryIO) -> Recording:
     try:
         from mcap.exceptions import McapError
@@ -254,7 +276,7 @@ def _read(path: Path, file: BinaryIO) -> Recording:
         why = "a part of it is damaged: its checksum is wrong"
     except (McapError, ZstdError, struct.error, ValueError, EOFError, KeyError) as error:
         if not reader.recording.about:
-            raise InvalidValue(f"{path} is no MCAP file that can be read: {error}") from None
+            raise InvalidValue(_why_unreadable(path, file)) from error
         why = "it was cut off, or the process that wrote it was killed"
     recording = reader.finish()
     if not reader.complete:

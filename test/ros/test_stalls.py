@@ -214,7 +214,7 @@ def test_a_watchdog_that_is_gone(trio: Trio, fault: Callable[[Process], None]) -
     fault(trio.watchdog)
     trio.fleet.until_said(FORCE, f"the watchdog {WATCHDOG} has been silent for", level=2)
     trio.fleet.until_state(FORCE, "inactive")
-    trio.until_zero()
+    trio.until_limp()
     if fault is hang:
         trio.watchdog.kill()
 

@@ -20,17 +20,26 @@ from projected_control.settings.nodes import ARM, FORCE, MOTION
 
 pytestmark = require_browser()
 
-SETTINGS = {**THREE_LINK, **STEADY, "limits.lost_time": 3.0, "state_rate": 100.0}
+SETTINGS = {
+    **THREE_LINK,
+    **STEADY,
+    "limits.lost_time": 3.0,
+    "state_rate": 100.0,
+    "friction.viscous": [0.3],  # it comes to rest, also where a busy computer answers late
+}
 NODE = f"/{FORCE}"
 STIFFNESS = '[data-parameter="gains.stiffness"]'
-UNSTEADY = pytest.mark.long
-"""Fails now and then, by when the browser draws: to be mended before `make test` has it."""
-STEADY_FOR = (
-    "(() => {{ const r = page.charts.rows.slice(-{rows}), i = page.charts.index.get('{name}'), "
-    "v = r.map(x => x[i]); "
-    "return v.length == {rows} && Math.max(...v) - Math.min(...v) < {band} }})()"
+MAY_BE_REAL = "document.getElementById('mode').innerText.includes('may be a real arm')"
+RECENT = (
+    "const r = page.charts.rows.slice(-{rows}), at = {names}.map((n) => page.charts.index?.get(n)),"
+    "v = r.map((x) => Math.hypot(...at.map((i) => x[i]))); if (v.length < {rows}) return null;"
 )
-"""Whether a quantity has stayed within a band over the last states."""
+"""The size of a quantity over the last states."""
+
+
+def recent(rows: int, what: str, *names: str) -> str:
+    """An expression of the last values `v` of a quantity's size; null while there are too few."""
+    return f"(() => {{ {RECENT.format(rows=rows, names=list(names))} return {what} }})()"
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +83,7 @@ def fleet(fleet_of_one: Fleet, before: dict[str, dict[str, Any]]) -> Fleet:
             fleet_of_one.put(node, changed)
     if fleet_of_one.state(FORCE) != "active":
         assert fleet_of_one.trigger(f"/{ARM}/reset").success
-        assert fleet_of_one.change(FORCE, "activate")
+        fleet_of_one.activate(FORCE)
     return fleet_of_one
 
 
@@ -87,11 +96,21 @@ def browser(fleet: Fleet, chromium: Browser, server: Server) -> Iterator[Browser
     assert chromium.errors() == []
 
 
+@pytest.fixture
+def still(browser: Browser) -> Browser:
+    """The page with charts and picture held still: without a graphics card they take most of it."""
+    browser.freeze(True)
+    return browser
+
+
 def open_page(browser: Browser, server: Server) -> None:
     browser.driver.get("about:blank")
     browser.driver.get(server.address)
     browser.until(f"document.querySelector('{STIFFNESS}') && page.scene.frames > 0", "the page")
-    browser.until("document.getElementById('state').textContent === 'active'")
+    browser.until(
+        "document.getElementById('state').textContent === 'active' && "
+        "document.getElementById('mode').innerText.includes('simulated')"
+    )
 
 
 @pytest.mark.quiet
@@ -144,94 +163,104 @@ def test_the_charts_show_what_the_controller_says(browser: Browser, fleet: Fleet
     assert browser.run("return page.charts.latest('loop/period')") == pytest.approx(0.01, rel=2.0)
 
 
-@UNSTEADY
 def test_a_slider_changes_the_gain_and_the_response(browser: Browser, fleet: Fleet) -> None:
-    """Pushed with 0.5 N·m the arm is off by d/K: with a stiffer gain, by less."""
-    fleet.put(FORCE, {"reference.kind": "hold", "gains.stiffness": [100.0]})
+    """Pushed with 0.5 N·m the arm is off by d/K: with four times the gain, by a quarter.
+
+    In which coordinate depends on where it is held, so that both count. The gains are low: at
+    100 Hz, the usual ones leave no room for the delays of a busy computer.
+    """
+    fleet.put(FORCE, {"reference.kind": "hold", "gains.stiffness": [16.0], "gains.damping": [10.0]})
     fleet.put(ARM, {"disturbance.effort": [0.5, 0.0, 0.0]})
-    error = "Math.abs(page.charts.latest('tip.x/error'))"
-    settled = STEADY_FOR.format(rows=50, name="tip.x/error", band=1e-4)
-    browser.until(f"{settled} && {error} > 1e-3", "the push to show")
-    soft = browser.run(f"return {error}")
+    field = f"document.querySelector('{STIFFNESS} input[type=number]')"
+    browser.until(f"{field}.value === '16'")
+    errors = ("tip.x/error", "tip.angle/error")
+    mean = recent(50, "v.reduce((a, b) => a + b) / v.length", *errors)
+    steady = recent(100, "(Math.max(...v) - Math.min(...v)) < 0.1 * v[0]", *errors)
+    browser.until(f"{steady} && {mean} > 0.01", "the push to show")
+    soft = browser.run(f"return {mean}")
     browser.slide(f"{STIFFNESS} input[type=range]", 0.8)
-    browser.until(f"document.querySelector('{STIFFNESS} input[type=number]').value > 300")
-    fleet.until(lambda: fleet.get(FORCE, ["gains.stiffness"])[0][0] > 300.0, "the node's gain")
-    stiffness = fleet.get(FORCE, ["gains.stiffness"])[0][0]
-    assert stiffness == pytest.approx(float(browser.run(
-        f"return document.querySelector('{STIFFNESS} input[type=number]').value")))  # fmt: skip
-    browser.until(f"{settled} && {error} < {0.6 * soft}", "a smaller error")
+    fleet.until(lambda: fleet.get(FORCE, ["gains.stiffness"])[0][0] > 60.0, "the node's gain")
+    (stiffness,) = fleet.get(FORCE, ["gains.stiffness"])[0]
+    browser.until(f"Math.abs({field}.value - {stiffness}) < 1e-6", "the same number on the page")
+    browser.until(f"{mean} < {0.5 * soft}", "a smaller error")
     assert browser.run("return page.charts.marks.length") == 1
 
 
-def test_a_change_shows_its_blend(browser: Browser, fleet: Fleet) -> None:
-    fleet.put(FORCE, {"gains.blend_time": 2.0})
-    browser.until("page.panel.values.get('/force_controller')['gains.blend_time'] === 2")
-    browser.enter(f"{STIFFNESS} input[type=number]", "150")
-    title = browser.until(f"document.querySelector('{STIFFNESS} .blend')?.title", "the bar")
-    assert title == "comes into force over 2 s"
-    browser.until(f"!document.querySelector('{STIFFNESS} .blend')", "the end of the bar")
+def test_a_change_shows_its_blend(still: Browser, fleet: Fleet) -> None:
+    fleet.put(FORCE, {"gains.blend_time": 0.5})
+    still.until("page.panel.values.get('/force_controller')['gains.blend_time'] === 0.5")
+    still.run(
+        "window.bars = []; new MutationObserver((list) => list.forEach((m) => m.addedNodes.forEach("
+        "(n) => n.className === 'blend' && bars.push(n.title)))).observe(arguments[0],"
+        "{childList: true})",
+        still.find(STIFFNESS),
+    )
+    still.enter(f"{STIFFNESS} input[type=number]", "150")
+    assert still.until("bars.length && bars", "the bar") == ["comes into force over 0.5 s"]
+    still.until(f"!document.querySelector('{STIFFNESS} .blend')", "the end of the bar")
 
 
-def test_a_refused_value_says_why_and_springs_back(browser: Browser, fleet: Fleet) -> None:
+def test_a_refused_value_says_why_and_springs_back(still: Browser, fleet: Fleet) -> None:
     field = '[data-parameter="force.proportional"]'
     old = fleet.get(FORCE, ["force.proportional"])[0]
-    browser.enter(f"{field} input[type=number]", "5000")
+    still.enter(f"{field} input[type=number]", "5000")
     shown = f"document.querySelector('{field} .refusal')"
-    reason = browser.until(f"!{shown}.hidden && {shown}.textContent", "the reason")
+    reason = still.until(f"!{shown}.hidden && {shown}.textContent", "the reason")
     assert "the force loop would diverge" in reason
-    value = browser.run(f"return document.querySelector('{field} input[type=number]').value")
+    value = still.run(f"return document.querySelector('{field} input[type=number]').value")
     assert float(value) == old == fleet.get(FORCE, ["force.proportional"])[0]
-    browser.keep("refused")
+    still.keep("refused")
 
 
-def test_changes_of_others_show(browser: Browser, fleet: Fleet) -> None:
+def test_changes_of_others_show(still: Browser, fleet: Fleet) -> None:
     fleet.put(FORCE, {"gains.stiffness": [123.0]})
-    browser.until(f"document.querySelector('{STIFFNESS} input[type=number]').value === '123'")
+    still.until(f"document.querySelector('{STIFFNESS} input[type=number]').value === '123'")
 
 
-def test_undo(browser: Browser, fleet: Fleet) -> None:
-    browser.enter(f"{STIFFNESS} input[type=number]", "140")
+def test_undo(still: Browser, fleet: Fleet) -> None:
+    still.enter(f"{STIFFNESS} input[type=number]", "140")
     fleet.until(lambda: fleet.get(FORCE, ["gains.stiffness"]) == [[140.0]], "140")
-    browser.until("!document.getElementById('undo').disabled", "the button")
-    browser.key("z", control=True)
+    still.until("!document.getElementById('undo').disabled", "the button")
+    still.key("z", control=True)
     fleet.until(lambda: fleet.get(FORCE, ["gains.stiffness"]) == [[100.0]], "100 again")
 
 
-def test_presets_are_saved_under_a_name_and_loaded(browser: Browser, fleet: Fleet) -> None:
+def test_presets_are_saved_under_a_name_and_loaded(still: Browser, fleet: Fleet) -> None:
     fleet.put(FORCE, {"gains.stiffness": [111.0]})
-    browser.until("page.panel.values.get('/force_controller')['gains.stiffness'][0] === 111")
-    browser.enter("#preset-name", "mine")
-    browser.click("#save")
-    browser.until("[...document.querySelectorAll('#preset option')].some(o => o.value === 'mine')")
+    still.until("page.panel.values.get('/force_controller')['gains.stiffness'][0] === 111")
+    still.enter("#preset-name", "mine")
+    still.click("#save")
+    still.until("[...document.querySelectorAll('#preset option')].some(o => o.value === 'mine')")
     fleet.put(FORCE, {"gains.stiffness": [99.0]})
-    browser.run("document.getElementById('preset').value = 'mine'")
-    browser.click("#load")
+    still.run("document.getElementById('preset').value = 'mine'")
+    still.click("#load")
     fleet.until(lambda: fleet.get(FORCE, ["gains.stiffness"]) == [[111.0]], "the saved gain")
 
 
-def test_stop_and_start(browser: Browser, fleet: Fleet) -> None:
+def test_stop_and_start(still: Browser, fleet: Fleet) -> None:
     from selenium.webdriver.common.keys import Keys
 
-    browser.click("#stop")
+    still.click("#stop")
     fleet.until_state(FORCE, "inactive")
-    browser.until("""document.querySelector('[data-transition="activate"]')""", "the button")
-    browser.click('[data-transition="activate"]')
+    still.until("""document.querySelector('[data-transition="activate"]')""", "the button")
+    still.click('[data-transition="activate"]')
     fleet.until_state(FORCE, "active")
-    browser.until("document.getElementById('state').textContent === 'active'")
-    browser.key(Keys.ESCAPE)
+    still.until("document.getElementById('state').textContent === 'active'")
+    still.key(Keys.ESCAPE)
     fleet.until_state(FORCE, "inactive")
 
 
-@UNSTEADY
 def test_dragging_the_reference_and_the_force(browser: Browser, fleet: Fleet) -> None:
-    """The green ball is dragged 60 pixels to the right, the end of the wanted force upwards."""
+    """The green ball is dragged 60 pixels to the right, the end of the wanted force upwards.
+
+    No force is wanted at first: its handle lies beside the ball all the same.
+    """
     from selenium.webdriver.common.action_chains import ActionChains
 
     fleet.put(FORCE, {"reference.kind": "hold"})
     browser.until("document.getElementById('resume')?.textContent === 'Follow hold again'")
-    browser.until(
-        STEADY_FOR.format(rows=30, name="tip.x/desired", band=1e-6), "the reference to rest"
-    )
+    still = recent(30, "Math.max(...v) - Math.min(...v) < 1e-6", "tip.x/desired")
+    browser.until(still, "the reference to rest")
     old = browser.run("return page.charts.latest('tip.x/desired')")
     canvas = browser.find("#scene")
 
@@ -245,34 +274,34 @@ def test_dragging_the_reference_and_the_force(browser: Browser, fleet: Fleet) ->
         actions.move_to_element_with_offset(canvas, round(x), round(y)).click_and_hold()
         actions.move_by_offset(right, -up).release().perform()
 
-    fleet.put(FORCE, {"force.reference": [3.0]})  # so that the two do not lie on each other
-    browser.until("page.scene.picture.forces[0].desired[0] === 3")
-    browser.until(
-        "(() => { const h = page.scene.handles, p = h.map(x => page.scene.onScreen(x.at));"
-        "return Math.hypot(p[0][0] - p[1][0], p[0][1] - p[1][1]) > 25 })()",
-        "the handles to be apart",
+    apart = browser.run(
+        "const [a, b] = page.scene.handles.map(x => page.scene.onScreen(x.at));"
+        "return Math.hypot(a[0] - b[0], a[1] - b[1])"
     )
+    assert apart > 25, "one handle lies on the other"
     drag("grip", 60, 0)
     browser.until(f"page.charts.latest('tip.x/desired') > {old} + 0.02", "the reference to move")
+    assert fleet.get(FORCE, ["force.reference"]) == [[0.0]]
+    browser.until(still, "the reference to rest")
     drag("force", 0, 40)
-    fleet.until(lambda: fleet.get(FORCE, ["force.reference"])[0] != [3.0], "another λ_d")
+    fleet.until(lambda: fleet.get(FORCE, ["force.reference"])[0] != [0.0], "another λ_d")
     browser.click("#resume")
 
 
-def test_a_fault_turns_a_light_red(browser: Browser, fleet: Fleet) -> None:
+def test_a_fault_turns_a_light_red(still: Browser, fleet: Fleet) -> None:
     """The arm falls silent: the controller's light is red, and first."""
-    browser.until("document.querySelector('.light')?.dataset.level === '0'", "green lights")
-    browser.run(
+    still.until("document.querySelector('.light')?.dataset.level === '0'", "green lights")
+    still.run(
         "const s = arguments[0]; s.value = 'silent'; s.dispatchEvent(new Event('change'))",
-        browser.find('#plant [data-parameter="fault"] select'),
+        still.find('#plant [data-parameter="fault"] select'),
     )
-    browser.until(
+    still.until(
         "(() => { const l = document.querySelector('.light'); "
         f"return l.dataset.level === '2' && l.innerText.includes('{FORCE}') }})()",
         "a red light",
     )
-    assert "1 red" in browser.find("#lights summary").text
-    browser.keep("red")
+    assert "1 red" in still.find("#lights summary").text
+    still.keep("red")
 
 
 def test_the_controller_restarts_and_the_page_goes_on(browser: Browser, fleet: Fleet) -> None:
@@ -292,29 +321,48 @@ def test_the_controller_restarts_and_the_page_goes_on(browser: Browser, fleet: F
     browser.until(f"document.querySelector('{STIFFNESS} input[type=number]').value === '78'")
 
 
-@UNSTEADY
-def test_it_asks_before_it_sends_to_an_arm_that_may_be_real(browser: Browser, fleet: Fleet) -> None:
+def test_controls_stay_where_they_are_while_things_change(still: Browser, fleet: Fleet) -> None:
+    """What somebody is about to click is brought up to date, never replaced."""
+    still.run(
+        "window.kept = [...document.querySelectorAll('#parameters input, #parameters select, "
+        "#targets input, #resume, #presets button, #presets select, #lights button, "
+        "#controllers button, #plant input, #plant button')]"
+    )
+    assert still.run("return kept.length") > 60
+    fleet.put(FORCE, {"gains.stiffness": [123.0], "force.reference": [2.0]})
+    fleet.put(ARM, {"disturbance.effort": [0.1, 0.0, 0.0]})
+    still.until(f"document.querySelector('{STIFFNESS} input[type=number]').value === '123'")
+    driver = fleet.node.create_publisher(JointState, "joint_states", 1)
+    try:
+        still.until(f"{MAY_BE_REAL} && document.getElementById('plant').hidden")
+    finally:
+        fleet.node.destroy_publisher(driver)
+    still.until(f"!{MAY_BE_REAL} && !document.getElementById('plant').hidden")
+    assert still.run("return kept.filter((each) => !each.isConnected).length") == 0
+
+
+def test_it_asks_before_it_sends_to_an_arm_that_may_be_real(still: Browser, fleet: Fleet) -> None:
     """Somebody else publishes joint states too: nothing is certain any more."""
     driver = fleet.node.create_publisher(JointState, "joint_states", 1)
     try:
-        browser.until("document.getElementById('mode').innerText.includes('may be a real arm')")
-        browser.enter(f"{STIFFNESS} input[type=number]", "160")
-        browser.until("document.getElementById('question').open", "the question")
-        assert "may move a real arm" in browser.find("#question-text").text
-        browser.keep("question")
+        still.until(MAY_BE_REAL)
+        still.enter(f"{STIFFNESS} input[type=number]", "160")
+        still.until("document.getElementById('question').open", "the question")
+        assert "may move a real arm" in still.find("#question-text").text
+        still.keep("question")
         assert (
-            browser.run(  # nothing covers the stop button
+            still.run(  # nothing covers the stop button
                 "const p = document.getElementById('stop').getBoundingClientRect();"
                 "return document.elementFromPoint(p.x + p.width / 2, p.y + p.height / 2).id"
             )
             == "stop"
         )
-        browser.click("#question button[value=no]")
-        browser.until(f"document.querySelector('{STIFFNESS} input[type=number]').value === '100'")
+        still.click("#question button[value=no]")
+        still.until(f"document.querySelector('{STIFFNESS} input[type=number]').value === '100'")
         assert fleet.get(FORCE, ["gains.stiffness"]) == [[100.0]]
-        browser.enter(f"{STIFFNESS} input[type=number]", "160")
-        browser.until("document.getElementById('question').open", "the question")
-        browser.click("#question button[value=yes]")
+        still.enter(f"{STIFFNESS} input[type=number]", "160")
+        still.until("document.getElementById('question').open", "the question")
+        still.click("#question button[value=yes]")
         fleet.until(lambda: fleet.get(FORCE, ["gains.stiffness"]) == [[160.0]], "160")
     finally:
         fleet.node.destroy_publisher(driver)
@@ -341,22 +389,20 @@ def test_without_control_it_sends_nothing(fleet: Fleet, chromium: Browser, tmp_p
     assert "read-only" in server.log
 
 
-def test_several_controllers(browser: Browser, fleet: Fleet) -> None:
+def test_several_controllers(still: Browser, fleet: Fleet) -> None:
     """A second one appears by itself, can be chosen, and its light is there when it is killed."""
     second = fleet.start(MOTION, SETTINGS, name="second", autostart=False)
     button = (
         "[...document.querySelectorAll('#controllers button')].find(b => b.innerText === 'second')"
     )
-    browser.until(button, "the second controller")
-    assert browser.find("#stop").text.upper() == "STOP ALL"
-    browser.key("2")
-    browser.until("page.state.watched === '/second'")
-    browser.until("document.getElementById('state')?.textContent === 'unconfigured'")
-    browser.until("page.panel.description?.id === '/second'")
-    browser.key("1")
-    browser.until(
-        "page.state.watched === '/force_controller' && page.panel.description.coordinates"
-    )
+    still.until(button, "the second controller")
+    assert still.find("#stop").text.upper() == "STOP ALL"
+    still.key("2")
+    still.until("page.state.watched === '/second'")
+    still.until("document.getElementById('state')?.textContent === 'unconfigured'")
+    still.until("page.panel.description?.id === '/second'")
+    still.key("1")
+    still.until("page.state.watched === '/force_controller' && page.panel.description.coordinates")
     second.end()
 
 

@@ -65,14 +65,26 @@ class Member:
         self.controls: dict[str, Control] = {}
         self.values: dict[str, Any] = {}
         self.version = 0
+        self._heard: dict[str, Any] = {}
+
+    @property
+    def known(self) -> bool:
+        """Whether it has answered."""
+        return bool(self.controls)
+
+    def ask(self) -> None:
+        """It is asked for all of its parameters: what changes from now on is newer than that."""
+        self._heard = {}
 
     def learn(self, controls: Mapping[str, Control], values: Mapping[str, Any]) -> None:
-        """All of its parameters."""
-        self.controls, self.values = dict(controls), dict(values)
+        """All of its parameters, as they were when it was asked."""
+        news = {name: value for name, value in self._heard.items() if name in controls}
+        self.controls, self.values = dict(controls), {**values, **news}
         self.version += 1
 
     def change(self, values: Mapping[str, Any]) -> None:
         """Some of them have other values now."""
+        self._heard.update(values)
         news = {name: v for name, v in values.items() if name in self.controls}
         if any(self.values.get(name) != value for name, value in news.items()):
             self.values.update(news)
@@ -119,8 +131,8 @@ class Mirror:
 
     @property
     def members(self) -> list[Member]:
-        """Those that have parameters here."""
-        return [m for m in (self.controller, self.plant) if m is not None]
+        """Those whose parameters are known."""
+        return [m for m in (self.controller, self.plant) if m is not None and m.known]
 
     def running(self, now: float) -> bool:
         """Whether its states are coming."""

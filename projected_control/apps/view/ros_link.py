@@ -1,8 +1,9 @@
 """The page's own node: it listens without being waited for, and asks without blocking.
 
 Subscriptions are best effort and are read by hand when the page wants a picture, so that no thread
-wakes up for a message and no sender waits for an acknowledgement. An executor in a thread of its
-own serves the answers of services, and nothing else.
+wakes up for a message and no sender waits for an acknowledgement. Changes of parameters alone are
+acknowledged: they are rare, and said once. An executor in a thread of its own serves the answers of
+services, and nothing else.
 """
 
 from __future__ import annotations
@@ -66,8 +67,9 @@ class Described(NamedTuple):
 class Ear:
     """A subscription that is read by hand."""
 
-    def __init__(self, node: Node, kind: Any, topic: str, depth: int) -> None:
-        quality = QoSProfile(depth=depth, reliability=ReliabilityPolicy.BEST_EFFORT)
+    def __init__(self, node: Node, kind: Any, topic: str, depth: int, reliable: bool) -> None:
+        policy = ReliabilityPolicy.RELIABLE if reliable else ReliabilityPolicy.BEST_EFFORT
+        quality = QoSProfile(depth=depth, reliability=policy)
         self._node = node
         self._subscription = node.create_subscription(kind, topic, unused, quality)
 
@@ -145,9 +147,9 @@ class RosLink:
 
     # Listening and telling
 
-    def listen(self, kind: Any, topic: str, depth: int = 50) -> Ear:
-        """Hear a topic, best effort."""
-        return Ear(self._listener, kind, topic, depth)
+    def listen(self, kind: Any, topic: str, depth: int = 50, reliable: bool = False) -> Ear:
+        """Hear a topic, best effort unless it has to be reliable."""
+        return Ear(self._listener, kind, topic, depth, reliable)
 
     async def publish(self, kind: Any, topic: str, message: Any) -> None:
         """Publish a message once its listener has been found."""

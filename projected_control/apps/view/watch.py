@@ -74,7 +74,7 @@ class Watch:
         self._seen: dict[str, float] = {}
         self._asking: dict[str, asyncio.Task[None]] = {}
         self._diagnostics = link.listen(DiagnosticArray, "/diagnostics", 100)
-        self._events = link.listen(ParameterEvent, "/parameter_events", 200)
+        self._events = link.listen(ParameterEvent, "/parameter_events", 200, reliable=True)
         self._log = link.listen(Log, "/rosout", 200)
 
     async def run(self) -> None:
@@ -145,6 +145,7 @@ class Watch:
             if (ear := ears.pop(name, None)) is not None:
                 ear.close()
         del self.mirrors[name], self._seen[name]
+        self.lights.by_name.pop(name.lstrip("/"), None)
 
     # What they are
 
@@ -175,6 +176,7 @@ class Watch:
         mirror.generation += 1  # browsers get a new description
 
     async def _learn(self, mirror: Mirror, member: Member) -> None:
+        member.ask()
         described = await self.link.parameters(member.node)
         if member is mirror.controller:
             mirror.kind = discovery.kind_of(list(described))

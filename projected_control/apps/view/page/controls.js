@@ -1,15 +1,6 @@
 // Controls for parameters: a slider and a number, a switch, a choice or a text, as its kind asks for.
 
-// Elements in one line: element("p", { className: "x" }, "text", child).
-export function element(tag, properties = {}, ...children) {
-  const made = document.createElement(tag);
-  for (const [key, value] of Object.entries(properties)) {
-    if (key.includes("-") || key === "role") made.setAttribute(key, value);
-    else made[key] = value;
-  }
-  made.append(...children.filter((child) => child !== null && child !== undefined));
-  return made;
-}
+import { element } from "/elements.js";
 
 // Where a slider goes from and to, about its value: a decade each way where the range is wide, and evenly
 // about zero; the number beside it takes the whole range.
@@ -24,6 +15,7 @@ export function span(value, minimum, maximum) {
 }
 
 const STEPS = 1000;
+const MOST_SLOTS = 16; // longer lists are texts
 const toSlider = (v, s) => Math.round(STEPS * (s.log ? Math.log(v / s.low) / Math.log(s.high / s.low) : (v - s.low) / (s.high - s.low)));
 const fromSlider = (i, s) => (s.log ? s.low * (s.high / s.low) ** (i / STEPS) : s.low + (i / STEPS) * (s.high - s.low));
 
@@ -33,31 +25,35 @@ export function tidy(value) {
   return Number(value.toPrecision(3));
 }
 
-// One number: a slider and a field. `send` is called when it is let go.
-export function numberSlot({ label, value, minimum, maximum, whole, disabled, describe, send, range }) {
-  const limits = range ?? span(value, minimum, maximum);
-  const slider = element("input", { type: "range", min: 0, max: STEPS, disabled, "aria-label": `${label}, slider` });
-  const field = element("input", { type: "number", className: "number", step: "any", disabled, "aria-label": label });
+// One number: a slider and a field. `send` is called when it is let go; `range(value, limits)` says where the slider
+// goes from and to, given where it went before.
+export function numberSlot({ label, minimum, maximum, whole, describe, send, range }) {
+  let value = null, limits = null;
+  const slider = element("input", { type: "range", min: 0, max: STEPS, "aria-label": `${label}, slider` });
+  const field = element("input", { type: "number", className: "number", step: "any", "aria-label": label });
   if (minimum !== null && minimum !== undefined) field.min = minimum;
   if (maximum !== null && maximum !== undefined) field.max = maximum;
   if (describe) for (const input of [slider, field]) input.setAttribute("aria-describedby", describe);
   const put = (v) => {
+    value = v;
+    limits = range ? range(v, limits) : span(v, minimum, maximum);
     field.value = v === null ? "" : Number(Number(v).toPrecision(6));
     slider.value = Math.min(Math.max(toSlider(v, limits) || 0, 0), STEPS);
     slider.setAttribute("aria-valuetext", field.value);
   };
+  const enable = (may) => { slider.disabled = field.disabled = !may; };
   const chosen = () => {
     const v = fromSlider(Number(slider.value), limits);
     return whole ? Math.round(v) : tidy(v);
   };
   slider.addEventListener("input", () => { field.value = chosen(); slider.dataset.held = "yes"; });
+  for (const end of ["pointerup", "blur"]) slider.addEventListener(end, () => { delete slider.dataset.held; }); // also where it ends as it began
   slider.addEventListener("change", () => { delete slider.dataset.held; send(chosen()); });
   field.addEventListener("change", () => {
     if (field.value === "" || !Number.isFinite(Number(field.value))) return put(value);
     send(Number(field.value));
   });
-  put(value);
-  return { slider, field, put };
+  return { slider, field, put, enable };
 }
 
 export class Control {
@@ -88,60 +84,71 @@ export class Control {
     this.refresh();
   }
 
+  // The value in the fields there are; other ones only where it has become of another shape.
   fill() {
-    const focus = [...this.slots.querySelectorAll("input, select")].indexOf(document.activeElement);
-    this.slots.replaceChildren(...this.build());
-    if (focus >= 0) this.slots.querySelectorAll("input, select")[focus]?.focus();
+    const given = this.spec.is_list ? this.value?.length ?? 0 : 0, labels = this.spec.is_list ? this.labels(this.spec.name, given) : [];
+    const names = Array.from({ length: given || labels.length }, (_, i) => labels[i] ?? String(i + 1));
+    const shape = JSON.stringify(names);
+    if (shape !== this.shape) {
+      this.shape = shape;
+      this.slots.replaceChildren(...this.build(names.length > 1 ? names : names.map(() => "")));
+    }
+    this.show(this.value);
+    this.enable(this.may());
   }
 
-  build() {
-    const { spec, value } = this, disabled = !this.may();
+  // Builds the fields, and how to show a value in them: `show(value)`, `enable(may)`.
+  build(names) {
+    const { spec } = this;
     const numeric = spec.type === "int" || spec.type === "float";
-    if (spec.is_list) return numeric ? this.list(disabled) : [this.text(disabled)];
+    if (spec.is_list) return numeric ? this.list(names) : [this.text()];
     if (spec.type === "bool") {
-      const box = element("input", { type: "checkbox", checked: value, disabled, "aria-label": spec.name });
+      const box = element("input", { type: "checkbox", "aria-label": spec.name });
       box.addEventListener("change", () => this.change(box.checked));
-      return [box];
+      return [this.single(box, (value) => { box.checked = value; })];
     }
     if (spec.choices.length) {
-      const choice = element("select", { className: "wide", disabled, "aria-label": spec.name },
-        ...spec.choices.map((word) => element("option", { value: word, textContent: word || "–", selected: word === value })));
+      const choice = element("select", { className: "wide", "aria-label": spec.name },
+        ...spec.choices.map((word) => element("option", { value: word, textContent: word || "–" })));
       choice.addEventListener("change", () => this.change(choice.value));
-      return [choice];
+      return [this.single(choice, (value) => { choice.value = value; })];
     }
-    return numeric ? [this.slot(value, disabled, (v) => this.change(v))] : [this.text(disabled)];
+    return numeric ? this.numbers([""], (value) => [value], ([value]) => value) : [this.text()];
   }
 
-  slot(value, disabled, send, label = "") {
+  single(input, show) {
+    this.show = show;
+    this.enable = (may) => { input.disabled = !may; };
+    return input;
+  }
+
+  // A slot per number: `apart` makes numbers of the value, `together` a value of the numbers.
+  numbers(labels, apart, together) {
     const { spec } = this;
-    const made = numberSlot({
-      label: label ? `${spec.name}, ${label}` : spec.name, value, minimum: spec.minimum, maximum: spec.maximum,
-      whole: spec.type === "int", disabled, describe: this.help.id, send });
-    return element("div", { className: label ? "slot named" : "slot" },
-      label ? element("span", { textContent: label, title: label }) : null, made.slider, made.field);
+    const slots = labels.map((label, i) => numberSlot({
+      label: label ? `${spec.name}, ${label}` : spec.name, minimum: spec.minimum, maximum: spec.maximum,
+      whole: spec.type === "int", describe: this.help.id,
+      send: (v) => this.change(together(apart(this.value).map((old, j) => (j === i ? v : old)))) }));
+    this.show = (value) => apart(value).forEach((each, i) => slots[i].put(each));
+    this.enable = (may) => slots.forEach((slot) => slot.enable(may));
+    return slots.map((slot, i) => element("div", { className: labels[i] ? "slot named" : "slot" },
+      labels[i] ? element("span", { textContent: labels[i], title: labels[i] }) : null, slot.slider, slot.field));
   }
 
-  list(disabled) {
-    const values = this.value ?? [];
-    const labels = this.labels(this.spec.name, values.length);
-    if (!values.length && !labels.length) return [this.text(disabled)];
-    if (values.length > 16) return [this.text(disabled)];
-    const shown = values.length ? values : labels.map(() => 0);
-    return shown.map((value, i) => this.slot(value, disabled,
-      (v) => this.change(shown.map((old, j) => (j === i ? v : old))),
-      shown.length > 1 ? labels[i] ?? String(i + 1) : ""));
+  list(names) {
+    if (!names.length || names.length > MOST_SLOTS) return [this.text()];
+    return this.numbers(names, (value) => (value?.length ? value : names.map(() => 0)), (numbers) => numbers);
   }
 
-  text(disabled) {
-    const { spec, value } = this;
-    const field = element("input", { type: "text", className: "wide", disabled, "aria-label": spec.name,
-      value: spec.is_list ? (value ?? []).join(", ") : value ?? "", placeholder: spec.is_list ? "empty" : "" });
+  text() {
+    const { spec } = this;
+    const field = element("input", { type: "text", className: "wide", "aria-label": spec.name, placeholder: spec.is_list ? "empty" : "" });
     field.addEventListener("change", () => {
       if (!spec.is_list) return this.change(field.value);
       const words = field.value.split(/[,\s]+/).filter(Boolean);
       return this.change(spec.type === "str" ? words : words.map(Number));
     });
-    return field;
+    return this.single(field, (value) => { field.value = spec.is_list ? (value ?? []).join(", ") : value ?? ""; });
   }
 
   async change(value) {

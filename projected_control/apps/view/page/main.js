@@ -1,7 +1,8 @@
 // The page: puts its parts together, and knows which controller is looked at.
 
 import { Charts } from "/charts.js";
-import { element } from "/controls.js";
+import { element, keep, write } from "/elements.js";
+import { Lights } from "/lights.js";
 import { Link } from "/link.js";
 import { Panel } from "/panel.js";
 import { LAYERS, Scene } from "/scene.js";
@@ -37,6 +38,7 @@ function open(dialog) {
 }
 
 const charts = new Charts(at("charts"));
+const lamps = new Lights(at("lights"));
 const panel = new Panel({ ask: send, may, toast, latest: (name) => charts.latest(name) });
 let scene = null;
 try {
@@ -97,8 +99,7 @@ const HANDLERS = {
   overview({ controllers, lights, presets }) {
     state.controllers = controllers;
     if (!controllers.some(({ id }) => id === state.watched) && controllers.length) watch(controllers[0].id);
-    panel.lights(lights);
-    panel.life(controllers.find(({ id }) => id === state.watched));
+    lamps.show(lights);
     panel.presets(presets);
     header();
   },
@@ -117,7 +118,7 @@ const HANDLERS = {
     if (id !== state.watched) return;
     charts.add(names, samples);
     scene?.show(picture);
-    panel.targets(picture);
+    panel.targets();
     document.body.dataset.frames = scene?.frames ?? 0;
   },
   changes({ list }) {
@@ -134,33 +135,31 @@ function watch(id) {
   charts.clear();
   if (scene) scene.trace = [];
   link.send({ ask: "watch", controller: id });
-  panel.lifeKey = null;
-  panel.life(state.controllers.find((each) => each.id === id));
   header();
 }
 
 function header() {
   const shown = state.controllers.find(({ id }) => id === state.watched);
   at("empty").hidden = state.controllers.length > 0;
-  const key = JSON.stringify([state.controllers, state.watched]);
-  if (key !== state.key) {
-    state.key = key;
-    at("controllers").replaceChildren(...state.controllers.map(({ id, level, state: life }) => {
-      const button = element("button", { type: "button", title: life, "aria-current": String(id === state.watched) },
-        element("span", { className: `dot l${["gone", "silent"].includes(life) ? 3 : life === "starting" ? 1 : level}` }), id.replace(/^\//, ""));
-      button.addEventListener("click", () => watch(id));
-      return button;
-    }));
-  }
+  panel.life(shown);
+  keep(at("controllers"), state.controllers, ({ id }) => id, ({ id }) => {
+    const button = element("button", { type: "button" }, element("span"), id.replace(/^\//, ""));
+    button.addEventListener("click", () => watch(id));
+    return button;
+  }, (button, { id, level, state: life }) => {
+    button.title = life;
+    button.setAttribute("aria-current", String(id === state.watched));
+    button.firstElementChild.className = `dot l${["gone", "silent"].includes(life) ? 3 : life === "starting" ? 1 : level}`;
+  });
   const mode = at("mode");
   mode.className = `badge ${shown ? (shown.simulated ? "simulated" : "real") : ""}`;
-  mode.textContent = [state.control ? "control" : "read-only", shown ? (shown.simulated ? "simulated" : "may be a real arm") : ""].filter(Boolean).join(" · ");
+  write(mode, [state.control ? "control" : "read-only", shown ? (shown.simulated ? "simulated" : "may be a real arm") : ""].filter(Boolean).join(" · "));
   const last = state.changes?.[state.changes.length - 1];
   at("undo").disabled = !may() || !last;
   at("undo").title = last ? `Undo ${last.text} (Ctrl+Z)` : "Nothing to undo";
   at("stop").disabled = !may();
   at("stop").title = state.control ? "Deactivate every controller (Esc)" : "Read-only: start the page with --control";
-  at("stop").textContent = state.controllers.length > 1 ? "Stop all" : "Stop";
+  write(at("stop"), state.controllers.length > 1 ? "Stop all" : "Stop");
 }
 
 async function stop() {

@@ -1,6 +1,9 @@
-// The column beside the arm: lights, lifecycle, set-points, presets, parameters, the simulated arm.
+// The column beside the arm: lifecycle, set-points, presets, parameters, the simulated arm. What is there is brought up
+// to date, never replaced: somebody may be about to click it.
 
-import { Control, element, numberSlot } from "/controls.js";
+import { Control } from "/controls.js";
+import { count, element, keep, write } from "/elements.js";
+import { Targets } from "/targets.js";
 
 const NEXT = { unconfigured: ["configure"], inactive: ["activate", "cleanup"], active: ["deactivate"] };
 const GROUPS = { gains: "Gains", force: "Force", reference: "Reference", limits: "Limits", compensation: "Friction compensation", disturbance: "Disturbances", payload: "Payload" };
@@ -9,108 +12,98 @@ const PLANT_FIRST = ["fault", "disturbance.effort", "simulation.factor"];
 
 export class Panel {
   constructor({ ask, may, toast, latest }) {
-    Object.assign(this, { ask, may, toast, latest });
-    this.controls = new Map();
+    Object.assign(this, { ask, may, toast });
+    this.controls = new Map(); // by node: the controls of its live parameters, by name
+    this.fixed = new Map(); // by node: where the other ones are shown, by name
+    this.built = new Map(); // by node: of what they were made
     this.values = new Map();
-    this.opened = new Set();
     this.description = null;
+    this.setpoints = new Targets(this.body("targets"), this, latest);
     this.find = document.getElementById("find");
     this.find.addEventListener("input", () => this.filter());
+    this.buildPresets();
   }
 
   body(id) {
     return document.querySelector(`#${id} > .body`);
   }
 
-  // Lights
-
-  lights(list) {
-    const red = list.filter((light) => light.level >= 2).length, amber = list.filter((light) => light.level === 1).length;
-    document.querySelector("#lights summary").replaceChildren("Lights",
-      element("small", { textContent: red ? `${red} red` : amber ? `${amber} amber` : list.length ? "all green" : "" }));
-    const names = ["good", "warning", "error", "silent"];
-    this.body("lights").replaceChildren(...list.map((light) => {
-      const open = this.opened.has(light.name);
-      const head = element("button", { type: "button", "aria-expanded": String(open) },
-        element("span", { className: `dot l${light.level}`, role: "img", "aria-label": names[light.level] ?? "" }),
-        element("b", { textContent: light.name }), element("p", { textContent: light.message }));
-      head.dataset.light = light.name;
-      head.addEventListener("click", () => {
-        if (!this.opened.delete(light.name)) this.opened.add(light.name);
-        this.lights(list);
-        document.querySelector(`[data-light="${CSS.escape(light.name)}"]`)?.focus();
-      });
-      const rising = light.values.filter(([, , rose]) => rose);
-      const shown = open ? light.values : rising;
-      const table = element("table", {}, element("tbody", {}, ...shown.map(([key, value, rose]) =>
-        element("tr", { className: rose ? "rising" : "" }, element("td", { textContent: key }), element("td", { textContent: value })))));
-      const item = element("div", { className: `light l${light.level}` }, head, shown.length ? table : null);
-      item.dataset.level = light.level;
-      return item;
-    }));
+  // Asks the server; tells the user where it refuses.
+  async tell(message) {
+    const answer = await this.ask({ ...message, controller: this.description.id });
+    if (!answer.ok && !answer.cancelled) this.toast(answer.reason, true);
+    return answer;
   }
 
   // Lifecycle
 
   life(controller) {
-    const key = JSON.stringify([controller, this.may()]);
-    if (key === this.lifeKey) return;
-    this.lifeKey = key;
-    if (!controller) return this.body("life").replaceChildren();
-    const act = async (label) => {
-      const answer = await this.ask({ ask: "transition", controller: controller.id, label });
-      if (!answer.ok && !answer.cancelled) this.toast(answer.reason, true);
-    };
-    const buttons = (NEXT[controller.state] ?? []).map((label) => {
-      const button = element("button", { type: "button", textContent: label[0].toUpperCase() + label.slice(1), disabled: !this.may() });
-      button.dataset.transition = label;
-      button.addEventListener("click", async () => { button.disabled = true; await act(label); button.disabled = !this.may(); });
-      return button;
-    });
+    const body = this.body("life"), may = this.may();
+    const facts = keep(body, controller ? ["facts", "trouble", "row"] : [], (name) => name,
+      (name) => (name === "row" ? element("div", { className: name }) : element("p", { className: "facts" }, ...(name === "facts" ? [element("b", { id: "state" }), element("span")] : []))));
+    if (!controller) return;
+    const [{ children: [state, rest] }, trouble, row] = facts;
     const where = controller.simulated ? (controller.arm ? `simulated arm ${controller.arm}` : "simulated in a physics engine") : "an arm that may be real";
-    this.body("life").replaceChildren(
-      element("p", { className: "facts" }, element("b", { id: "state", textContent: controller.state || "starting" }), ` · ${controller.kind || "unknown kind"} · ${where}`),
-      ...(controller.trouble ? [element("p", { className: "facts", textContent: controller.trouble })] : []),
-      element("div", { className: "row" }, ...buttons));
+    write(state, controller.state || "starting");
+    write(rest, ` · ${controller.kind || "unknown kind"} · ${where}`);
+    write(trouble, controller.trouble);
+    trouble.hidden = !controller.trouble;
+    keep(row, NEXT[controller.state] ?? [], (label) => `${controller.id} ${label}`, (label) => {
+      const button = element("button", { type: "button", textContent: label[0].toUpperCase() + label.slice(1) });
+      button.dataset.transition = label;
+      button.addEventListener("click", async () => {
+        button.dataset.busy = "yes";
+        button.disabled = true;
+        const answer = await this.ask({ ask: "transition", controller: controller.id, label });
+        delete button.dataset.busy;
+        button.disabled = !this.may();
+        if (!answer.ok && !answer.cancelled) this.toast(answer.reason, true);
+      });
+      return button;
+    }, (button) => { button.disabled = !may || "busy" in button.dataset; });
   }
 
   // Parameters
 
   describe(description) {
+    if (description.id !== this.description?.id) this.clear();
     this.description = description;
-    // After a lost connection, or a restart with the same parameters, the controls stay as they are.
-    const key = JSON.stringify([description.id, description.nodes, description.coordinates, description.rows]);
-    if (key === this.described) return;
-    this.described = key;
-    this.controls.clear();
-    this.values.clear();
-    const [controller, plant] = description.nodes;
-    this.laid = false;
+    const plant = description.nodes.find(({ node }) => node !== description.id);
+    document.getElementById("plant").hidden = !plant;
+    this.nodes = { controller: description.id, plant: plant?.node };
+  }
+
+  clear() {
+    for (const map of [this.controls, this.fixed, this.built, this.values]) map.clear();
     document.getElementById("parameters").replaceChildren();
     this.body("plant").replaceChildren();
-    document.getElementById("plant").hidden = !plant;
-    for (const id of ["targets", "presets"]) this.body(id).replaceChildren();
-    this.targetKey = null;
-    this.nodes = { controller: controller?.node, plant: plant?.node };
+    this.setpoints.clear();
   }
 
   setValues(node, values) {
     this.values.set(node, values);
     const own = this.description?.nodes.find((each) => each.node === node);
     if (!own) return;
-    if (!this.controls.has(node)) this.build(own, values);
-    else for (const [name, control] of this.controls.get(node)) control.put(values[name]);
+    const { joints, coordinates, rows, controlled } = this.description;
+    const key = JSON.stringify([own, joints, coordinates, rows, controlled]);
+    if (key !== this.built.get(node)) {
+      this.built.set(node, key); // of another shape than before, or new
+      this.build(own, values);
+    }
+    for (const [name, control] of this.controls.get(node)) control.put(values[name]);
+    for (const [name, shown] of this.fixed.get(node)) write(shown, brief(values[name], own.parameters.find((each) => each.name === name).unit));
   }
 
   build(own, values) {
-    const made = new Map();
+    const made = new Map(), shown = new Map();
     this.controls.set(own.node, made);
+    this.fixed.set(own.node, shown);
     for (const spec of own.parameters.filter((each) => each.live)) {
       made.set(spec.name, new Control(spec, values[spec.name], {
-        labels: (name, count) => this.labels(name, count), may: this.may,
+        labels: (name, long) => this.labels(name, long), may: this.may,
         send: (value) => this.set(own.node, { [spec.name]: value }) }));
     }
-    if (own.node === this.nodes.plant) return this.buildPlant(made, own, values);
+    if (own.node === this.nodes.plant) return this.buildPlant(made);
     const groups = new Map();
     for (const [name, control] of made) {
       const group = name.includes(".") ? name.split(".")[0] : "other";
@@ -118,8 +111,9 @@ export class Panel {
       groups.get(group).push(control);
     }
     const order = Object.keys(GROUPS), rank = (g) => (order.includes(g) ? order.indexOf(g) : 99);
+    const open = new Set([...document.querySelectorAll("#parameters > details[open]")].map((section) => section.dataset.group));
     const sections = [...groups.keys()].sort((a, b) => rank(a) - rank(b)).map((group) => {
-      const section = element("details", { open: OPEN.includes(group) },
+      const section = element("details", { open: open.size ? open.has(group) : OPEN.includes(group) },
         element("summary", {}, GROUPS[group] ?? (group === "other" ? "Other" : group), element("small", { textContent: `${groups.get(group).length}` })),
         element("div", { className: "body" }, ...groups.get(group).map((control) => control.root)));
       section.dataset.group = group;
@@ -128,9 +122,10 @@ export class Panel {
     const fixed = own.parameters.filter((spec) => !spec.live);
     sections.push(element("details", {}, element("summary", {}, "Fixed while active", element("small", { textContent: `${fixed.length}` })),
       element("div", { className: "body" }, ...fixed.map((spec) => {
+        const value = element("span", { className: "unit" });
+        shown.set(spec.name, value);
         const row = element("div", { className: "control", title: spec.description },
-          element("div", { className: "head" }, element("span", { className: "name", textContent: spec.name }),
-            element("span", { className: "unit", textContent: brief(values[spec.name], spec.unit) })),
+          element("div", { className: "head" }, element("span", { className: "name", textContent: spec.name }), value),
           element("p", { className: "help", textContent: spec.description }));
         row.dataset.parameter = spec.name;
         return row;
@@ -139,29 +134,28 @@ export class Panel {
     this.filter();
   }
 
-  buildPlant(made, own, values) {
-    const act = (action, text) => {
+  buildPlant(made) {
+    this.plantButtons = [["pause", "Pause"], ["step", "Step"], ["go", "Go on"], ["reset", "Reset"]].map(([action, text]) => {
       const button = element("button", { type: "button", textContent: text, disabled: !this.may() });
       button.dataset.arm = action;
       button.addEventListener("click", async () => {
-        const answer = await this.ask({ ask: "arm", controller: this.description.id, action });
-        this.toast(answer.ok ? `the simulated arm: ${answer.text}` : answer.reason, !answer.ok);
+        const answer = await this.tell({ ask: "arm", action });
+        if (answer.ok) this.toast(`the simulated arm: ${answer.text}`);
       });
       return button;
-    };
+    });
     const first = PLANT_FIRST.filter((name) => made.has(name)), rest = [...made.keys()].filter((name) => !first.includes(name));
     this.body("plant").replaceChildren(
-      element("div", { className: "row" }, act("pause", "Pause"), act("step", "Step"), act("go", "Go on"), act("reset", "Reset")),
-      ...[...first, ...rest].map((name) => made.get(name).root));
+      element("div", { className: "row" }, ...this.plantButtons), ...[...first, ...rest].map((name) => made.get(name).root));
   }
 
-  labels(name, count) {
+  labels(name, long) {
     const { joints = [], coordinates = [], rows = [], controlled = [] } = this.description;
     const words = coordinates.map((c) => c.name);
     if (name === "disturbance.effort") return joints;
-    if (name === "force.reference") return count > 1 ? controlled.map((i) => rows[i].name) : [];
-    if (count === words.length && /^(gains|reference|disturbance)\./.test(name)) return words;
-    return count === joints.length ? joints : [];
+    if (name === "force.reference") return long > 1 ? controlled.map((i) => rows[i].name) : [];
+    if (long === words.length && /^(gains|reference|disturbance)\./.test(name)) return words;
+    return long === joints.length ? joints : [];
   }
 
   async set(node, values) {
@@ -195,100 +189,61 @@ export class Panel {
 
   // Set-points
 
-  targets(picture) {
-    const { description } = this;
+  targets() {
     const own = this.values.get(this.nodes?.controller);
-    if (!description?.coordinates || !own) return;
-    const forces = own["force.reference"];
-    const desired = description.coordinates.map(({ name }) => this.latest(`${name}/desired`));
-    const key = JSON.stringify([description.id, description.generation, this.may(), forces, own["reference.kind"], desired.every((v) => v !== undefined)]);
-    if (key === this.targetKey) return this.follow(desired);
-    this.targetKey = key;
-    this.targetSlots = [];
-    const rows = description.coordinates.map(({ name, unit }, i) => {
-      const value = desired[i] ?? 0, far = unit === "m" ? 0.3 : 1.5;
-      const slot = numberSlot({ label: `set-point of ${name}`, value, disabled: !this.may() || desired[i] === undefined,
-        range: { low: value - far, high: value + far, log: false }, send: (v) => this.go({ [name]: v }) });
-      this.targetSlots.push(slot);
-      const row = element("div", { className: "control" },
-        element("div", { className: "head" }, element("span", { className: "name", textContent: name }), element("span", { className: "unit", textContent: unit })),
-        element("div", { className: "slot" }, slot.slider, slot.field));
-      row.dataset.target = name;
-      return row;
-    });
-    const resume = element("button", { type: "button", textContent: `Follow ${own["reference.kind"]} again`, disabled: !this.may(), title: "Leave the set-points, and follow what the parameters say" });
-    resume.id = "resume";
-    resume.addEventListener("click", async () => {
-      const answer = await this.ask({ ask: "resume", controller: description.id });
-      if (!answer.ok && !answer.cancelled) this.toast(answer.reason, true);
-    });
-    const parts = [...rows, element("div", { className: "row" }, resume)];
-    if (forces && description.controlled.length) {
-      const names = description.controlled.map((i) => description.rows[i]);
-      const shown = forces.length === names.length ? names : [{ name: "all", unit: names[0].unit }];
-      shown.forEach(({ name, unit }, i) => {
-        const value = forces[i] ?? 0, far = Math.max(20, 2 * Math.abs(value));
-        const slot = numberSlot({ label: `λ_d ${name}`, value, disabled: !this.may(), range: { low: -far, high: far, log: false },
-          send: (v) => this.press(forces.map((old, j) => (j === i ? v : old))) });
-        const row = element("div", { className: "control" },
-          element("div", { className: "head" }, element("span", { className: "name", textContent: names.length > 1 ? `λ_d ${name}` : "λ_d" }), element("span", { className: "unit", textContent: unit })),
-          element("div", { className: "slot" }, slot.slider, slot.field));
-        row.dataset.target = `force ${i}`;
-        parts.push(row);
-      });
-    }
-    parts.push(element("p", { className: "hint", textContent: "Or drag the green ball and the end of the dashed force in the picture." }));
-    this.body("targets").replaceChildren(...parts);
-  }
-
-  follow(desired) {
-    this.targetSlots?.forEach((slot, i) => {
-      const held = slot.slider.dataset.held || document.activeElement === slot.field || document.activeElement === slot.slider;
-      if (!held && desired[i] !== undefined && desired[i] !== null) slot.put(Number(desired[i].toFixed(4)));
-    });
+    if (this.description?.coordinates && own) this.setpoints.show(this.description, own);
   }
 
   async go(values) {
-    const answer = await this.ask({ ask: "setpoint", controller: this.description.id, values });
-    if (!answer.ok && !answer.cancelled) this.toast(answer.reason, true);
+    return this.tell({ ask: "setpoint", values });
+  }
+
+  async resume() {
+    return this.tell({ ask: "resume" });
   }
 
   async press(values) {
     const answer = await this.set(this.nodes.controller, { "force.reference": values });
     if (answer.ok) this.blend(["force.reference"], answer.blend);
     else if (!answer.cancelled) this.refuse(this.nodes.controller, "force.reference", answer.reason);
-    this.targetKey = null;
   }
 
   // Presets
 
-  presets(names) {
-    const key = JSON.stringify([names, this.may(), this.description?.id]);
-    if (!this.description || (key === this.presetKey && this.body("presets").childElementCount)) return;
-    this.presetKey = key;
-    const disabled = !this.may(), id = this.description.id;
-    const choice = element("select", { disabled, "aria-label": "Preset" }, ...names.map((name) => element("option", { value: name, textContent: name })));
-    const load = element("button", { type: "button", textContent: "Load", disabled });
-    choice.id = "preset";
-    load.id = "load";
+  buildPresets() {
+    const choice = this.choice = element("select", { id: "preset", "aria-label": "Preset" });
+    const load = element("button", { type: "button", id: "load", textContent: "Load" });
     load.addEventListener("click", async () => {
-      const answer = await this.ask({ ask: "preset", controller: id, name: choice.value });
-      if (answer.ok) this.blend(answer.names, answer.blend);
-      if (!answer.cancelled) this.toast(answer.ok ? `preset ${choice.value} is in force` : answer.reason, !answer.ok);
+      const name = choice.value, answer = await this.tell({ ask: "preset", name });
+      if (!answer.ok) return;
+      this.blend(answer.names, answer.blend);
+      this.toast(`preset ${name} is in force`);
     });
-    const name = element("input", { type: "text", placeholder: "name", disabled, "aria-label": "Name of a new preset", maxLength: 40 });
-    const save = element("button", { type: "button", textContent: "Save", disabled });
-    name.id = "preset-name";
-    save.id = "save";
+    const name = element("input", { type: "text", id: "preset-name", placeholder: "name", "aria-label": "Name of a new preset", maxLength: 40 });
+    const save = element("button", { type: "button", id: "save", textContent: "Save" });
     save.addEventListener("click", async () => {
-      const answer = await this.ask({ ask: "save", controller: id, name: name.value.trim() });
-      this.toast(answer.ok ? `saved to ${answer.path}` : answer.reason, !answer.ok);
+      const answer = await this.tell({ ask: "save", name: name.value.trim() });
+      if (answer.ok) this.toast(`saved to ${answer.path}`);
     });
-    this.body("presets").replaceChildren(element("div", { className: "row" }, choice, load), element("div", { className: "row" }, name, save));
+    this.presetInputs = [choice, load, name, save];
+    this.body("presets").append(element("div", { className: "row" }, choice, load), element("div", { className: "row" }, name, save));
+    this.presets([]);
+  }
+
+  presets(names) {
+    keep(this.choice, names, (name) => name, (name) => element("option", { value: name, textContent: name }));
+    this.enable();
+  }
+
+  // Buttons and fields that no list brings up to date.
+  enable() {
+    const may = this.may();
+    for (const input of this.presetInputs) input.disabled = !may || !this.description;
+    for (const button of this.plantButtons ?? []) button.disabled = !may;
   }
 
   changes(list) {
-    document.querySelector("#changes summary").replaceChildren("Changes", element("small", { textContent: list.length ? `${list.length}` : "" }));
+    count(document.getElementById("changes"), list.length ? `${list.length}` : "");
     this.body("changes").replaceChildren(...[...list].reverse().map(({ controller, text }) => element("li", { textContent: `${controller}: ${text}` })));
   }
 
@@ -296,11 +251,13 @@ export class Panel {
     const list = this.body("said");
     list.prepend(element("li", { className: level >= 40 ? "bad" : "warn", textContent: `${node}: ${text}` }));
     while (list.childElementCount > 50) list.lastElementChild.remove();
-    document.querySelector("#said summary").replaceChildren("Messages", element("small", { textContent: `${list.childElementCount}` }));
+    count(document.getElementById("said"), `${list.childElementCount}`);
   }
 
+  // What may be done has changed.
   refresh() {
-    this.lifeKey = this.targetKey = this.presetKey = null;
+    this.enable();
+    this.targets();
     for (const made of this.controls.values()) for (const control of made.values()) control.refresh();
   }
 }

@@ -7,6 +7,7 @@ import { add, along, cross, dot, length, lookAt, multiply, perspective, pose, sc
 const ANGLE = 0.7; // of view [rad]
 const TRACE = 450; // places
 const REACH_PER_FORCE = 0.45; // an arrow as long as this share of the arm for the largest force seen
+const STEM = 0.16; // how far the handle of a force is from the tip at least, as a share of the arm
 
 export const LAYERS = [
   ["arm", "arm", "soft"], ["constraint", "constraint", "grey"], ["reference", "reference", "green"],
@@ -219,7 +220,9 @@ export class Scene {
     const shade = rgb("orange"), k = this.metres(), held = this.dragged?.kind === "force" && this.dragged.number === i;
     this.arrow(force.at, scale(force.force, k), 0.011 * this.reach, [...shade, 1]);
     if (!force.wanted) return;
-    const end = held ? this.ghost : add(force.at, scale(force.wanted, k));
+    // However small the force is, what drags it stays clear of the reference, which lies at the same place.
+    const wanted = scale(force.wanted, k), way = length(wanted) > 1e-6 ? unit(wanted) : unit(force.basis[0]);
+    const end = held ? this.ghost : add(force.at, scale(way, Math.max(length(wanted), STEM * this.reach)));
     this.pencil.segment(force.at, end, shade, 0.9);
     this.pencil.stroke(2);
     this.onTop(() => this.dot(end, held ? 0.034 : 0.026, [...shade, 0.8]));
