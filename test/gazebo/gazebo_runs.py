@@ -112,6 +112,26 @@ class Server:
         before = self.ticks()
         self.until(lambda: self.ticks() > before + ticks, "more ticks", seconds)
 
+    def still(self):
+        """Its ticks once they stay the same: older words may be waiting, but each has its own."""
+        self.until(lambda: self.ticks() >= 0, "a word")
+        while True:
+            before, self.values = self.ticks(), {}
+            self.until(lambda: self.ticks() >= 0, "the next word")
+            if self.ticks() == before:
+                return before
+
+    def detach(self, noticed, what):
+        """Let the slider go, and wait; a command that has found no listener in time is repeated."""
+        deadline = monotonic() + 60.0
+        while monotonic() < deadline:
+            self.gz("topic", "-t", "/slider/detach", "-m", "gz.msgs.Empty", "-p", "")
+            for _ in range(50):
+                self.executor.spin_once(timeout_sec=0.1)
+                if noticed():
+                    return
+        raise AssertionError(f"waited for {what}; it says {self.said}: {self.values}")
+
     def gz(self, *arguments):
         subprocess.run(["gz", *arguments], env=self._environment, check=True, timeout=60)
 

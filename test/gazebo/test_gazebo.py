@@ -6,7 +6,6 @@ Needs Gazebo Harmonic with its Python modules, or a newer one; skipped where the
 from __future__ import annotations
 
 import math
-from time import sleep
 
 import pytest
 
@@ -78,19 +77,14 @@ def server(environment, tmp_path):
 
 
 def test_detached_from_the_slider_it_stops(server):
-    server.gz("topic", "-t", "/slider/detach", "-m", "gz.msgs.Empty", "-p", "")
-    server.until(lambda: "the arm has left its constraint" in server.said, "it to notice")
+    server.detach(lambda: "the arm has left its constraint" in server.said, "it to notice")
     server.until(lambda: server.values["state"] == "inactive", "it to stop")
 
 
 def test_pause_step_and_reset(server):
     server.more()
     server.control("pause: true")
-    sleep(1.0)
-    server.until(lambda: True, "messages")
-    server.values = {}
-    server.until(lambda: server.values, "a word while paused")
-    paused = server.ticks()
+    paused = server.still()
     server.control("multi_step: 10, pause: true")
     server.until(lambda: server.ticks() == paused + 10, "ten steps")
     server.control("pause: false")

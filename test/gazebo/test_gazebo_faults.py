@@ -28,7 +28,6 @@ from projected_control.ros.gazebo_system import FAILED
 from projected_control.ros.wait_set import drain, unused
 
 SILENT = "the force-torque sensor in Gazebo does not answer every step"
-DETACH = ("topic", "-t", "/slider/detach", "-m", "gz.msgs.Empty", "-p", "")
 
 
 def simulate(files, environment, seconds, rate=1000):
@@ -229,8 +228,7 @@ def test_reset_welds_a_detached_slider_again(serve):
     server.control("reset: {all: true}")
     server.more(1000)
     for again in (False, True):
-        server.gz(*DETACH)
-        server.until(lambda: server.values.get("state") == "inactive", "it to stop")
+        server.detach(lambda: server.values.get("state") == "inactive", "it to stop")
         for _ in range(1 + again):
             server.control("reset: {all: true}")
             sleep(0.5)
@@ -238,8 +236,7 @@ def test_reset_welds_a_detached_slider_again(serve):
             server.more(1500)
             assert server.said == "following"
             assert float(server.values["residual (m)"]) < 1e-3
-    server.gz(*DETACH)
-    server.until(lambda: server.values.get("state") == "inactive", "it to stop")
+    server.detach(lambda: server.values.get("state") == "inactive", "it to stop")
 
 
 def resident(pid):
