@@ -19,6 +19,7 @@ from projected_control.apps.animation.drawing import pictures
 from projected_control.apps.animation.sources import _SWINGS, film, names, swing
 from projected_control.apps.cli import main
 from projected_control.apps.constraint_docs import EXAMPLES
+from projected_control.apps.experiments.registry import EXPERIMENTS
 from projected_control.errors import InvalidValue, ProjectedControlError, UnknownName
 from projected_control.settings.nodes import TASKS
 
@@ -47,6 +48,20 @@ def test_an_arm_swings_on_a_plane_and_shows_what_that_leaves_free():
     assert np.ptp(shown.tip[:, 0]) > 1e-3
     assert len(shown.surfaces) == 1
     assert len(list(pictures(shown.at(25)))) == 2
+
+
+@pytest.mark.parametrize("experiment", EXPERIMENTS)
+def test_every_experiment_has_a_film(experiment):
+    shown = film(experiment, 0.2)
+    assert len(shown.times) > 3
+    assert np.isfinite(shown.links).all()
+    assert np.isfinite(shown.tip).all()
+
+
+def test_what_is_named_can_be_shown():
+    with pytest.raises(InvalidValue, match="point_on_plane"):
+        film("none")
+    assert "none" not in names()
 
 
 def test_every_task_and_every_kind_of_constraint_has_a_picture():

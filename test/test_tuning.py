@@ -117,7 +117,9 @@ def test_a_response_knows_its_numbers():
     assert response.stable
     swinging = Response(times, 1.0 - np.cos(200.0 * times) * np.exp(2.0 * times), 0.0)
     assert not swinging.stable
-    assert not Response(times[:0], values[:0], 0.0, "it flew away").stable
+    ended = Response(times[:0], values[:0], 0.0, "it flew away")
+    assert not ended.stable
+    assert np.isnan([ended.rise, ended.settling]).all()
 
 
 @pytest.mark.long

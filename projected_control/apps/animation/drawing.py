@@ -35,7 +35,7 @@ def pictures(film: Film, progress: Callable[[float], None] = lambda done: None) 
     scene = _Flat(figure, room, film, axes) if axes is not None else _Solid(figure, room, film)
     strip = None if film.strip is None else _strip(figure, film)
     figure.text(0.5, 0.94, film.title, ha="center", va="center", fontsize=10)
-    for i in range(len(film.times)):
+    for i in film.instants:
         scene.show(i)
         if strip is not None and film.strip is not None:
             strip.set_data(film.times[: i + 1], film.strip.values[: i + 1])
@@ -94,8 +94,10 @@ class _Solid:
         self._film = film
         scene: Any = figure.add_axes(room, projection="3d", facecolor="white")
         scene.set_axis_off()
+        everything = [film.links.reshape(-1, 3)]
         for centre, first, second in film.surfaces:
             corners = [centre + s * first + t * second for s, t in _CORNERS]
+            everything.append(np.array(corners))
             scene.plot(*np.array([*corners, corners[0]]).T, color=BLUE, linewidth=0.8)
             grid = np.array([[corners[0], corners[1]], [corners[3], corners[2]]])
             scene.plot_surface(*np.moveaxis(grid, 2, 0), color=BLUE, alpha=0.15, shade=False)
@@ -108,9 +110,9 @@ class _Solid:
             for _ in range(film.links.shape[1])
         ]
         (self._joints,) = scene.plot([], [], [], "o", color=GREY, markersize=5.0, zorder=6)
-        everything = film.links.reshape(-1, 3)
-        centre = 0.5 * (everything.min(axis=0) + everything.max(axis=0))
-        half = 0.5 * float(np.ptp(everything, axis=0).max())
+        points = np.concatenate(everything)
+        centre = 0.5 * (points.min(axis=0) + points.max(axis=0))
+        half = 0.5 * float(np.ptp(points, axis=0).max())
         for axis, name in enumerate("xyz"):
             getattr(scene, f"set_{name}lim")(centre[axis] - half, centre[axis] + half)
         scene.set_box_aspect((1, 1, 1), zoom=1.3)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,6 +46,7 @@ class Film:
         world: What stands still, each as a line of points.
         surfaces: Planes that stand still: point, and two directions in it.
         strip: The chart below; None for none.
+        step: Of how many instants one is drawn; trace and chart have all of them.
     """
 
     title: str
@@ -56,23 +57,16 @@ class Film:
     world: Sequence[Array] = ()
     surfaces: Sequence[tuple[Array, Array, Array]] = field(default=())
     strip: Strip | None = None
+    step: int = 1
+
+    @property
+    def instants(self) -> range:
+        """Those that are drawn."""
+        return range(0, len(self.times), self.step)
 
     def at(self, step: int) -> Film:
-        """Every so many instants of it."""
-        strip = self.strip
-        if strip is not None:
-            wanted = None if strip.wanted is None else strip.wanted[::step]
-            strip = Strip(strip.label, strip.values[::step], wanted)
-        return Film(
-            self.title,
-            self.times[::step],
-            self.links[::step],
-            self.joints[::step],
-            None if self.tip is None else self.tip[::step],
-            self.world,
-            self.surfaces,
-            strip,
-        )
+        """One of so many instants of it."""
+        return replace(self, step=step)
 
 
 def film_of(
@@ -125,7 +119,7 @@ def film_of(
         lines,
         np.array(joints),
         trace,
-        [points for shape in world if (points := _line(shape, middle, reach)) is not None],
+        [points for shape in world if (points := _line(shape, middle, trace, reach)) is not None],
         [_plane(shape, middle, trace, reach) for shape in world if isinstance(shape, Plane)],
         strip,
     )
@@ -157,13 +151,19 @@ def _ends(arm: Arm, named: Sequence[str | None]) -> list[tuple[int, str]]:
     ]
 
 
-def _line(shape: Shape, middle: Array, reach: float) -> Array | None:
-    """A shape as a line of points; None for what is none."""
+def _line(shape: Shape, middle: Array, trace: Array | None, reach: float) -> Array | None:
+    """A shape as a line of points; None for what is none. A straight one goes beyond the trace."""
     if isinstance(shape, Curve):
         return np.asarray(shape.points)
     if isinstance(shape, Line):
-        near = shape.point + shape.direction * ((middle - shape.point) @ shape.direction)
-        return np.asarray(near + np.outer([-0.6 * reach, 0.6 * reach], shape.direction))
+        along = (middle - shape.point) @ shape.direction + np.array([-0.6 * reach, 0.6 * reach])
+        if trace is not None:
+            passed = (trace - shape.point) @ shape.direction
+            along = [
+                min(along[0], passed.min() - 0.1 * reach),
+                max(along[1], passed.max() + 0.1 * reach),
+            ]
+        return np.asarray(shape.point + np.outer(along, shape.direction))
     if isinstance(shape, Point):
         return np.asarray([shape.position, shape.position])
     return None

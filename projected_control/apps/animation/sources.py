@@ -40,7 +40,8 @@ def names() -> dict[str, str]:
     """What can be asked for by name, and what it is."""
     tasks = {name: case.title for name, case in {**demo_cases(), **TASKS}.items()}
     experiments = {name: entry.summary for name, entry in EXPERIMENTS.items()}
-    constraints = {name: f"an arm swings on {kind.title}" for name, kind in CONSTRAINTS.items()}
+    shown = [name for name in CONSTRAINTS if name in _SWINGS or name == "loop"]
+    constraints = {name: f"an arm swings on {CONSTRAINTS[name].title}" for name in shown}
     return {**tasks, **experiments, **constraints}
 
 
@@ -94,7 +95,7 @@ def _strip(run: TaskRun) -> Strip:
 def _experiment(name: str, seconds: float | None, progress: Progress) -> Film:
     """A case of a paper; of several, the one that the paper is about."""
     options = Options(seconds=seconds)
-    if name == "wiping":
+    if name in ("wiping", "laws"):  # the same task; under other laws it looks the same
         file = share_file("config", "seven_joints.yaml")
         return _task("force", "A wiped table", seconds or 8.0, file)
     from projected_control.apps.experiments import free_fall, slider_crank, table1, table2_cases
@@ -191,7 +192,10 @@ def swing(kind: str, seconds: float) -> Film:
     arm = build.build_arm(settings.arm)
     values = _SWINGS.get(kind)
     if values is None:
-        raise InvalidValue(f"there is no picture of {kind} yet; there are: {', '.join(_SWINGS)}")
+        raise InvalidValue(
+            f"there is no picture of {kind!r}, which was not given an arm to swing on; there are "
+            f"those of {', '.join([*_SWINGS, 'loop'])}; a parameter file with it can be shown"
+        )
     given: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value for name, value in values.items()
     }

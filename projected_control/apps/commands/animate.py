@@ -18,7 +18,7 @@ Draws an arm that moves, with what holds it, the trace of its tip and the force 
 
   a task or mechanism      slider, crank, five_bar, four_bar_3d, hitch, two_arms; wipe, wipe_sphere,
                            drawer, valve (the extra arms)
-  a paper's experiment     free-fall, slider-crank, table1, table2, wiping
+  an experiment            free-fall, slider-crank, table1, table2, wiping, laws
   a kind of constraint     point_on_plane, hinge, … : an arm swings on it
   a recording              *.mcap
   a parameter file         *.yaml: the controller of its file on the simulated arm

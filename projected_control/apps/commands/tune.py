@@ -23,7 +23,7 @@ a margin of two. Prints the gains with their margins and step responses beside t
 writes tuned.yaml and tuned.png.
 
 Nothing is sent to any arm, but with --apply NODE: then the running controller gets these gains,
-which blend in over gains.blend_time.
+which blend in over gains.blend_time, unless one of the trials with them was not stable.
 """
 
 EPILOG = """\
@@ -69,6 +69,7 @@ def run(args: argparse.Namespace) -> int:
     extras.require("matplotlib", "projected-control tune")
     if args.apply:
         extras.require("rclpy", "projected-control tune --apply")
+        look_for(args.apply)
     from projected_control.apps.experiments.outcome import as_json
     from projected_control.apps.experiments.output import output_folder, write_files
     from projected_control.apps.experiments.progress import terminal_progress
@@ -80,13 +81,12 @@ def run(args: argparse.Namespace) -> int:
         drawn = render(lambda: summary.figure(found))
         files = {"tuned.yaml": summary.parameter_file(found).encode(), "tuned.png": drawn.png}
         write_files(folder, files)
-    if args.apply:
-        from projected_control.apps.node_parameters import remote_node
-
-        with remote_node(args.apply) as node:
-            node.set(summary.parameters(found))
+    steps = (found.proposed.motion_step, found.proposed.force_step)
+    stable = all(step is None or step.stable for step in steps)
+    if args.apply and stable:
+        send(args.apply, summary.parameters(found))
     if args.json:
-        print(as_json({**summary.numbers(found), "applied": bool(args.apply)}))
+        print(as_json({**summary.numbers(found), "applied": bool(args.apply) and stable}))
     else:
         for table in summary.tables(found):
             print(table.title)
@@ -94,10 +94,27 @@ def run(args: argparse.Namespace) -> int:
             print()
         for remark in (*found.measured.remarks, *summary.cautions(found)):
             print(f"NOTE: {remark}")
-        sent = f"sent to {args.apply}" if args.apply else "nothing was sent to any arm"
+        sent = f"sent to {args.apply}" if args.apply and stable else "nothing was sent to any arm"
         print(f"Written: {folder / 'tuned.yaml'} and tuned.png; {sent}")
-    steps = (found.proposed.motion_step, found.proposed.force_step)
-    return 0 if all(step is None or step.stable for step in steps) else 1
+    if not stable:
+        print("projected-control: a trial with the proposed gains was not stable", file=sys.stderr)
+    return 0 if stable else 1
+
+
+def look_for(name: str) -> None:
+    """Refuse to begin where the node that shall get the gains is not there."""
+    from projected_control.apps.node_parameters import remote_node
+
+    with remote_node(name) as node:
+        node.summary()
+
+
+def send(name: str, values: dict[str, Any]) -> None:
+    """Set the gains of a running controller."""
+    from projected_control.apps.node_parameters import remote_node
+
+    with remote_node(name) as node:
+        node.set(values)
 
 
 def find(args: argparse.Namespace, progress: Any) -> Any:

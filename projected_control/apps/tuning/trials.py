@@ -89,6 +89,8 @@ class Response:
     @property
     def settling(self) -> float:
         """Time from which on it stays within `SETTLED` of its goal [s]; NaN where it does not."""
+        if len(self.values) < SMOOTH:  # it ended as soon as it began
+            return float("nan")
         smooth = np.convolve(self.values, np.ones(SMOOTH) / SMOOTH, mode="valid")  # over noise
         away = np.flatnonzero(np.abs(smooth - 1.0) > SETTLED)
         if not away.size:
