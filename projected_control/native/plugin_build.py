@@ -13,6 +13,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from projected_control.native import exports
 from projected_control.native.build import (
     CPP,
     DEFINITIONS,
@@ -27,6 +28,17 @@ LIBRARY = "libprojected_control_plugins.so"
 INDEX = "share/ament_index/resource_index/controller_interface__pluginlib__plugin/projected_control"
 NEEDED = ("controller_interface", "hardware_interface", "pluginlib", "rclcpp_lifecycle")
 """Packages of ROS 2 whose CMake files have to be there."""
+
+MANIFEST = """<?xml version="1.0"?>
+<package format="3">
+  <name>projected_control</name>
+  <version>{version}</version>
+  <description>The plugins of projected_control for ros2_control</description>
+  <maintainer email="projected_control@example.com">projected_control developers</maintainer>
+  <license>BSD-3-Clause</license>
+</package>
+"""
+"""Beside the list of plugins: pluginlib passes over those whose package it does not know."""
 
 Say = Callable[[str], None]
 
@@ -105,16 +117,10 @@ def build_plugin(prefix: Path, build: Path, say: Say | None = None) -> Path:
     run(configure, "configuring the plugins", environment)
     run(["cmake", "--build", str(build)], "building the plugins", environment)
     run(["cmake", "--install", str(build)], "installing the plugins", environment)
+    manifest = prefix / "share" / "projected_control" / "package.xml"
+    if not manifest.exists():  # the package itself may be installed there
+        manifest.write_text(MANIFEST.format(version=exports.VERSION), encoding="utf-8")
     return prefix / "lib" / LIBRARY
-
-
-def installed_files(prefix: Path) -> dict[str, list[str]]:
-    """What `build_plugin` put under a prefix, by folder: for whoever installs it elsewhere."""
-    found: dict[str, list[str]] = {}
-    for path in sorted(prefix.rglob("*")):
-        if path.is_file():
-            found.setdefault(path.parent.relative_to(prefix).as_posix(), []).append(str(path))
-    return found
 
 
 def _tell(sentence: str) -> None:
