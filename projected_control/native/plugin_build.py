@@ -25,7 +25,10 @@ from projected_control.native.toolchain import ExportFailed, NoCompiler, compile
 
 SOURCES = CPP / "ros2_control"
 LIBRARY = "libprojected_control_plugins.so"
-INDEX = "share/ament_index/resource_index/controller_interface__pluginlib__plugin/projected_control"
+INDEX = "share/ament_index/resource_index/controller_interface__pluginlib__plugin"
+PACKAGE, OWN_PACKAGE = EXPORTERS = ("projected_control", "projected_control_plugins")
+"""Packages that export the plugins: ours, or one of their own in a prefix of their own."""
+
 NEEDED = ("controller_interface", "hardware_interface", "pluginlib", "rclcpp_lifecycle")
 """Packages of ROS 2 whose CMake files have to be there."""
 
@@ -55,7 +58,8 @@ def ros_prefixes() -> list[Path]:
 def plugin_there() -> str:
     """Empty where the plugins are installed where pluginlib finds them; else what is missing."""
     for prefix in ros_prefixes():
-        if (prefix / INDEX).exists() and (prefix / "lib" / LIBRARY).exists():
+        exported = any((prefix / INDEX / name).exists() for name in EXPORTERS)
+        if exported and (prefix / "lib" / LIBRARY).exists():
             return ""
     return (
         "the plugin projected_control/ProjectedController is not installed in any folder of "
@@ -83,13 +87,16 @@ def reason_against() -> str:
     return ""
 
 
-def build_plugin(prefix: Path, build: Path, say: Say | None = None) -> Path:
+def build_plugin(
+    prefix: Path, build: Path, say: Say | None = None, *, exporter: str = PACKAGE
+) -> Path:
     """Build the plugins and install them under a prefix; the library.
 
     Args:
         prefix: Gets lib/ and share/; to be named in AMENT_PREFIX_PATH.
         build: Where it is built; kept, so that a second time is quick.
         say: Told what takes time.
+        exporter: One of `EXPORTERS`: ours where the prefix is that of this package, too.
 
     Raises:
         NoPlugin: Where something for it is missing.
@@ -109,6 +116,7 @@ def build_plugin(prefix: Path, build: Path, say: Say | None = None) -> Path:
         "PINOCCHIO_LIBRARY": str(pinocchio_library()),
         "HEADERS": ";".join(folders),
         "DEFINITIONS": ";".join(DEFINITIONS),
+        "EXPORTER": exporter,
     }
     environment = {**os.environ, "CMAKE_PREFIX_PATH": prefixes.strip(os.pathsep)}
     (say or _tell)(f"the plugins for ros2_control are built, which takes a minute ({build})")

@@ -42,7 +42,12 @@ def run(args: argparse.Namespace) -> int:
     """Build where a prefix is given, else say how things are."""
     import tempfile
 
-    from projected_control.native.plugin_build import build_plugin, plugin_there, reason_against
+    from projected_control.native.plugin_build import (
+        OWN_PACKAGE,
+        build_plugin,
+        plugin_there,
+        reason_against,
+    )
 
     if args.prefix is None:
         missing, against = plugin_there(), reason_against()
@@ -50,5 +55,5 @@ def run(args: argparse.Namespace) -> int:
         print(f"cannot be built here: {against}" if against else "can be built here")
         return int(bool(missing))
     with tempfile.TemporaryDirectory() as build:
-        print(build_plugin(args.prefix, Path(build)))
+        print(build_plugin(args.prefix, Path(build), exporter=OWN_PACKAGE))
     return 0

@@ -76,6 +76,7 @@ bool ProjectedController::read_parameters() {
   sensor_ = node->get_parameter("sensor").as_string();
   record_ticks_ = node->get_parameter("record_ticks").as_int();
   record_file_ = node->get_parameter("record_file").as_string();
+  counts_ = node->get_parameter("use_sim_time").as_bool();
   if (commands_.empty()) commands_ = joints_;
   if (!joints_.empty() && record_ticks_ >= 0) return true;
   RCLCPP_ERROR(node->get_logger(),
@@ -109,6 +110,7 @@ CallbackReturn ProjectedController::on_configure(const rclcpp_lifecycle::State &
     RCLCPP_ERROR(get_node()->get_logger(), "the controller has no update rate");
     return CallbackReturn::ERROR;
   }
+  period_ns_ = std::llround(1e9 / rate);
   session_ = std::make_shared<Session>(Surroundings{joints_, commands_, 1.0 / rate, record_ticks_});
   q_.assign(joints_.size(), nothing);
   v_ = q_;
@@ -162,6 +164,7 @@ CallbackReturn ProjectedController::on_cleanup(const rclcpp_lifecycle::State &) 
 }
 
 CallbackReturn ProjectedController::on_activate(const rclcpp_lifecycle::State &) {
+  cycle_ns_ = 0;
   const Verdict verdict = session_->activate(projected_control_nanoseconds());
   if (verdict.accepted()) return CallbackReturn::SUCCESS;
   RCLCPP_ERROR(get_node()->get_logger(), "not activated: %s", verdict.reason.c_str());
@@ -190,8 +193,9 @@ return_type ProjectedController::update(const rclcpp::Time &time, const rclcpp::
   const bool senses = !sensor_.empty();
   for (size_t i = 0; senses && i < 6; ++i)
     wrench_[i] = value_of(state_interfaces_[2 * joints_.size() + i], 0);
+  cycle_ns_ = counts_ && cycle_ns_ > 0 ? cycle_ns_ + period_ns_ : time.nanoseconds();
   session_->cycle(
-      {q_.data(), v_.data(), senses ? wrench_.data() : nullptr, time.nanoseconds()},
+      {q_.data(), v_.data(), senses ? wrench_.data() : nullptr, cycle_ns_},
       projected_control_nanoseconds(), efforts_.data());
   for (size_t i = 0; i < efforts_.size(); ++i)
     count_untaken(set_value(command_interfaces_[i], efforts_[i]));

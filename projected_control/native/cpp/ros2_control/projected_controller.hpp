@@ -45,6 +45,10 @@ class ProjectedController : public controller_interface::ControllerInterface {
   std::vector<std::string> joints_, commands_;
   std::string sensor_, record_file_;
   int64_t record_ticks_ = 0;
+  /* In simulated time a simulator makes one cycle per period, and the manager's clock is what
+   * messages on /clock have told it by then: cycles are counted instead. */
+  bool counts_ = false;
+  int64_t period_ns_ = 0, cycle_ns_ = 0;
   std::shared_ptr<Session> session_; /* callbacks that still run have their own */
   std::vector<double> q_, v_, wrench_, efforts_;
   std::atomic<int64_t> untaken_{0}; /* efforts that an interface did not take */
