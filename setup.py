@@ -107,7 +107,7 @@ def plugins() -> list[tuple[str, list[str]]]:
         return []
     found = defaultdict(list)
     for path in sorted((folder / "prefix").rglob("*")):
-        if path.is_file() and path.name != "package.xml":  # the package has its own
+        if path.is_file():
             found[path.parent.relative_to(folder / "prefix").as_posix()].append(
                 str(path.relative_to(Path.cwd()))
             )

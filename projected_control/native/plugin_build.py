@@ -13,7 +13,6 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from projected_control.native import exports
 from projected_control.native.build import (
     CPP,
     DEFINITIONS,
@@ -31,17 +30,6 @@ PACKAGE, OWN_PACKAGE = EXPORTERS = ("projected_control", "projected_control_plug
 
 NEEDED = ("controller_interface", "hardware_interface", "pluginlib", "rclcpp_lifecycle")
 """Packages of ROS 2 whose CMake files have to be there."""
-
-MANIFEST = """<?xml version="1.0"?>
-<package format="3">
-  <name>projected_control</name>
-  <version>{version}</version>
-  <description>The plugins of projected_control for ros2_control</description>
-  <maintainer email="projected_control@example.com">projected_control developers</maintainer>
-  <license>BSD-3-Clause</license>
-</package>
-"""
-"""Beside the list of plugins: pluginlib passes over those whose package it does not know."""
 
 Say = Callable[[str], None]
 
@@ -125,9 +113,6 @@ def build_plugin(
     run(configure, "configuring the plugins", environment)
     run(["cmake", "--build", str(build)], "building the plugins", environment)
     run(["cmake", "--install", str(build)], "installing the plugins", environment)
-    manifest = prefix / "share" / "projected_control" / "package.xml"
-    if not manifest.exists():  # the package itself may be installed there
-        manifest.write_text(MANIFEST.format(version=exports.VERSION), encoding="utf-8")
     return prefix / "lib" / LIBRARY
 
 
