@@ -227,10 +227,12 @@ def test_the_dead_are_forgotten_unless_missed() -> None:
 def test_a_counter_that_rises_is_lit_for_a_while() -> None:
     lights = Lights()
     for missed, ticks, now in (("0", "10", 0.0), ("3", "20", 1.0)):
-        lights.hear("node", OK, "", {"deadlines missed": missed, "ticks": ticks}, now)
+        values = {"deadlines missed": missed, "ticks": ticks, "cycles": ticks}
+        lights.hear("node", OK, "", values, now)
     assert lights.shown(1.0)[0]["values"] == [
         ["deadlines missed", "3", True],
         ["ticks", "20", False],
+        ["cycles", "20", False],
     ]
     later = lights.shown(1.1 + RISING_SECONDS)[0]["values"]
     assert not any(rising for _, _, rising in later)

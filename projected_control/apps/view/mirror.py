@@ -104,10 +104,10 @@ class Mirror:
         history: Its states.
         heard: When the last state came [s].
         posed: Where the arm is while the controller does not run: positions by name.
-        generation: Grows when the controller was started anew.
+        generation: Grows when browsers need a new description of it.
         gids: Publishers of its state, by which a restart is noticed.
         present: Whether it is there.
-        known: Whether its parameters have been asked for, and came.
+        known: Whether the controller's parameters have been asked for, and came.
     """
 
     def __init__(self, name: str) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from contextlib import suppress
 from time import monotonic
 from typing import Any
 
@@ -126,11 +125,18 @@ class Watch:
             mirror.arm = arm
             if arm.node != (mirror.plant.node if mirror.plant else ""):
                 mirror.plant = Member(arm.node) if arm.node else None
-                mirror.known = False
-        if not mirror.known and mirror.name not in self._asking:
-            task = asyncio.create_task(self._ask(mirror))
-            self._asking[mirror.name] = task
-            task.add_done_callback(lambda _: self._asking.pop(mirror.name, None))
+                mirror.generation += 1  # browsers get a new description
+        if mirror.name in self._asking:
+            return
+        if not mirror.known:
+            asking = self._ask(mirror)
+        elif mirror.plant is not None and not mirror.plant.known:
+            asking = self._ask_plant(mirror, mirror.plant)
+        else:
+            return
+        task = asyncio.create_task(asking)
+        self._asking[mirror.name] = task
+        task.add_done_callback(lambda _: self._asking.pop(mirror.name, None))
 
     def arm_now(self, mirror: Mirror) -> Arm:
         """On what a controller works, as the graph shows it this moment."""
@@ -150,13 +156,10 @@ class Watch:
     # What they are
 
     async def _ask(self, mirror: Mirror) -> None:
-        """Parameters of a controller and of its simulated arm, and from them how to draw it."""
-        generation = mirror.generation
+        """Parameters of a controller, and from them how to draw it."""
+        gids = mirror.gids
         try:
             await self._learn(mirror, mirror.controller)
-            if mirror.plant is not None:
-                with suppress(NoAnswer):
-                    await self._learn(mirror, mirror.plant)
             if mirror.kind:
                 values = {
                     name: value
@@ -172,8 +175,17 @@ class Watch:
             return
         except (ProjectedControlError, OSError, ValueError) as error:
             mirror.trouble = f"it cannot be drawn: {error}"
-        mirror.known = generation == mirror.generation
-        mirror.generation += 1  # browsers get a new description
+        mirror.known = gids == mirror.gids  # else it was started anew meanwhile
+        mirror.generation += 1
+
+    async def _ask_plant(self, mirror: Mirror, plant: Member) -> None:
+        """Parameters of the simulated arm."""
+        try:
+            await self._learn(mirror, plant)
+        except NoAnswer:
+            await asyncio.sleep(RETRY_SECONDS)  # it is asked again
+        else:
+            mirror.generation += 1
 
     async def _learn(self, mirror: Mirror, member: Member) -> None:
         member.ask()
