@@ -1,7 +1,8 @@
 """The plugin's session and its simulated arm in a process of their own, without ros2_control.
 
 ``python plugin_stand_in.py SETTINGS.yaml``: all that the plugin is, as C++ has it, on the plugin's
-topics; this file is only the controller manager around it.
+topics; this file is only the controller manager around it. The first update is lost, as one is that
+was sent before both sides knew of each other.
 """
 
 from __future__ import annotations
@@ -43,12 +44,15 @@ def main(path: str) -> None:
     states = node.create_publisher(UInt8MultiArray, f"{NAME}/states", NEWEST)
     positions = node.create_publisher(JointState, "joint_states", 10)
     plant.read()
-    active, effort, cycle, due = False, None, 0, monotonic_ns()
+    active, effort, cycle, due, deaf = False, None, 0, monotonic_ns(), True
     while rclpy.ok():
         due += period_ns
         sleep(max(due - monotonic_ns(), 0) * 1e-9)
         acting.now_ns = monotonic_ns()
         for message in drain(heard):
+            if deaf:
+                deaf = False
+                continue
             answer = acting.receive(from_cdr(message))
             if answer is not None:
                 _, session, sequence, sections, status = answer
