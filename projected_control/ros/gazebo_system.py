@@ -159,7 +159,8 @@ class ArmSystem:
     @never_raises
     def pre_update(self, info: Any, ecm: Any) -> None:
         """Read, decide, apply."""
-        self._serve()
+        if monotonic() - self._spun >= SPIN_SECONDS:
+            self._serve()
         self._node.hear()
         if info.paused:
             return
@@ -209,8 +210,6 @@ class ArmSystem:
 
     def _serve(self) -> None:
         """Parameters, services, topics, diagnostics: all that waits, now and then."""
-        if monotonic() - self._spun < SPIN_SECONDS:
-            return
         from rclpy.executors import TimeoutException
         from rclpy.impl.implementation_singleton import rclpy_implementation
 
@@ -225,6 +224,7 @@ class ArmSystem:
             except rclpy_implementation.RCLError as error:
                 # Jazzy raises for a transition that the state does not have.
                 self._node.get_logger().error(f"refused: {error}")
+        self._node.look()
         self._spun = monotonic()
 
     def _rub(self, rates: Array) -> Array:

@@ -36,6 +36,25 @@ TURNED = {
     "coordinate.turn.axis": TURN[0].tolist(),
 }
 
+HINGE = {
+    "constraint.kind": "hinge",
+    "constraint.axis": [0.0, 0.0, 1.0],
+    "constraint.point": [0.4, 0.1, 0.3],
+    "coordinates": ["turn"],
+    "force.reference": [0.0],
+    "simulation.coordinates": ["turn"],
+    "simulation.values": [-2.9],
+    "reference.kind": "sine",
+    "reference.offset": [-2.9],
+    "reference.amplitude": [0.3],
+    "reference.frequency": [0.5],
+    "reference.phase": [0.0],
+}
+"""The seven joints, and a tool that turns about its own axis and nothing else."""
+
+MORE = {"hinge": ("seven_joints", HINGE)}
+"""Cases that are no file in config/: an arm, and what is different."""
+
 
 def needs_arms(name):
     reason = "example-robot-data is missing: pip install 'projected_control[arms]'"
@@ -79,13 +98,19 @@ def own_run(arm, controller="force", own=None):
     return run_in_process(DemoSettings(case, SECONDS, node, hardware, {}))
 
 
-ARMS = ["seven_joints", "pivot", *map(needs_arms, ("six_joints", "wipe", "valve", "drawer"))]
+ARMS = [
+    "seven_joints",
+    "pivot",
+    "hinge",
+    *map(needs_arms, ("six_joints", "wipe", "valve", "drawer")),
+]
 
 
 @pytest.mark.parametrize("arm", ARMS)
 def test_an_arm_in_space(arm, environment, tmp_path):
     """Tracking to 0.3 mm or mrad of our own simulation, λ to 1 %, the loop closed to 50 µm."""
-    found, expected = run(tmp_path, environment, arm), own_run(arm)
+    arm, own = MORE.get(arm, (arm, {}))
+    found, expected = run(tmp_path, environment, arm, own=own), own_run(arm, own=own)
     assert found["ticks"] >= 1000 * SECONDS - 2
     assert found["tracking_rms"] < expected["tracking_rms"] + 3e-4
     assert found["torque_rms"] == pytest.approx(expected["torque_rms"], rel=0.02)
@@ -107,6 +132,30 @@ def test_identical_numbers_on_every_run(environment, tmp_path):
         run(tmp_path / name, environment, "seven_joints")["course"] for name in ("first", "again")
     )
     assert first == again
+
+
+def test_friction_at_the_contact(environment, tmp_path):
+    """µ N against the motion shows in the errors as in our own simulation."""
+    rubbing = {"friction.contact": 0.3}
+    found, smooth = run(tmp_path, environment, "seven_joints", own=rubbing), own_run("seven_joints")
+    expected = own_run("seven_joints", own=rubbing)
+    assert expected["tracking_rms"] > 3.0 * smooth["tracking_rms"]
+    assert found["tracking_rms"] == pytest.approx(expected["tracking_rms"], rel=0.2)
+
+
+def test_a_sensor_that_is_noisy_or_late(environment, tmp_path):
+    """Motion control takes no notice of it: the true force is the same in all three runs."""
+    clean, noisy, late = (
+        np.array(run(tmp_path / name, environment, "auto", "motion", own)["course"]["lambda"])[:, 0]
+        for name, own in (
+            ("clean", {}),
+            ("noisy", {"sensor.noise": 0.2}),
+            ("late", {"sensor.delay": 10}),
+        )
+    )
+    assert np.std(noisy - clean) == pytest.approx(0.2, rel=0.3)
+    # A row is kept every ten steps; meanwhile the tip turns, and with it the axes of the wrench.
+    np.testing.assert_allclose(late[2:], clean[1:-1], atol=1e-6)
 
 
 @pytest.fixture

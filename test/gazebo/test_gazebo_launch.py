@@ -13,9 +13,15 @@ pytest.importorskip("launch_ros", reason="launch_ros is not installed (it is not
 
 from ament_index_python.packages import PackageNotFoundError, get_package_prefix
 
+from projected_control.apps.gazebo.ros2_control import hands_force_on
+from projected_control.native.plugin_build import plugin_there, ros_prefixes
+
 SECONDS = 8.0
 COURSE = 0.0175
 """Tracking RMS of our own simulation with friction over these seconds [m, rad]."""
+
+LOCKSTEP = 6.93e-5
+"""That of PIDC without friction in lockstep, which is Gazebo's step [m, rad]."""
 
 
 def require(*packages):
@@ -52,21 +58,49 @@ def test_in_the_physics_step(own_domain):
     assert numbers["tracking_rms"] == pytest.approx(COURSE, rel=0.1)
 
 
-@pytest.mark.parametrize("controller", ["motion", "force"])
-def test_through_ros2_control(own_domain, controller):
-    """As on a real arm: late, but stable, and within 30 %."""
+def through_ros2_control(folder, controller, loop, *more):
+    """The numbers of a controller behind gz_ros2_control."""
     require("projected_control", "gz_ros2_control", "ros_gz_bridge", "robot_state_publisher")
     from follower import follow
 
-    numbers = follow(
-        launch(
-            "bridge:=ros2_control",
-            f"controller:={controller}",
-            "preset:=delayed",
-            "friction:=true",
-        ),
+    return follow(
+        launch("bridge:=ros2_control", f"controller:={controller}", f"loop:={loop}", *more),
         f"{controller}_controller",
         SECONDS,
-        own_domain / "launch.log",
+        folder / "launch.log",
     )
+
+
+@pytest.mark.parametrize("controller", ["motion", "force"])
+def test_through_ros2_control(own_domain, controller):
+    """As on a real arm: late, but stable, and within 30 %."""
+    more = ("preset:=delayed", "friction:=true")
+    numbers = through_ros2_control(own_domain, controller, "topics", *more)
     assert numbers["tracking_rms"] == pytest.approx(COURSE, rel=0.3)
+
+
+def test_the_plugin_in_the_physics_step(own_domain):
+    """As exact as in lockstep: every step is answered in that step, by the plugin."""
+    if missing := plugin_there():
+        pytest.skip(missing)
+    numbers = through_ros2_control(own_domain, "motion", "plugin", "preset:=paper")
+    assert numbers["engine"] == "plugin"
+    assert numbers["tracking_rms"] == pytest.approx(LOCKSTEP, rel=0.05)
+    assert (numbers["overruns"], numbers["events"]) == (0, {})
+
+
+def test_the_plugin_does_not_get_the_force(own_domain):
+    """gz_ros2_control 1.2.7 hands no force-torque sensor on, and the launch says what can be."""
+    require("projected_control", "gz_ros2_control")
+    if missing := plugin_there():
+        pytest.skip(missing)
+    if hands_force_on(ros_prefixes()):
+        pytest.skip("this gz_ros2_control hands force-torque sensors on")
+    done = subprocess.run(
+        launch("bridge:=ros2_control", "controller:=force", "loop:=plugin"),
+        capture_output=True,
+        text=True,
+        timeout=200,
+    )
+    assert done.returncode != 0
+    assert "hands no force-torque sensor on to controllers" in done.stdout + done.stderr
