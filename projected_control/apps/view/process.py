@@ -90,10 +90,18 @@ class PageProcess:
             text = self._address.read_text(encoding="utf-8") if self._address.exists() else ""
             if text.endswith("\n"):
                 return text.strip()
-            if self._process.poll() is not None or monotonic() > give_up:
+            status = self._process.poll()
+            if status is not None or monotonic() > give_up:
                 words = self._log.read_text(encoding="utf-8", errors="replace").strip()
                 last = words.splitlines()[-1:] or ["none"]
-                raise ProjectedControlError(f"the page is not served; its last words: {last[0]}")
+                what = (
+                    f"its process ended with status {status}"
+                    if status is not None
+                    else f"it did not come up within {seconds:g} s; is this computer busy?"
+                )
+                raise ProjectedControlError(
+                    f"the page is not served: {what} (its last words: {last[0]})"
+                )
             sleep(0.05)
 
     def memory(self) -> float:
