@@ -273,7 +273,7 @@ def test_a_stranger_is_not_heard():
 
 
 def test_a_beginning_that_comes_twice_is_answered_and_changes_nothing():
-    """A node that got no answer sends it again; that is neither another loop nor a sign of life."""
+    """A node that got no answer sends it again; to a loop that runs it is no sign of life."""
     ride = Ride("hybrid")
     data = begin_message(opened("hybrid")[0], session=ride.session)
     ride.go(50)
@@ -292,6 +292,22 @@ def test_a_beginning_that_comes_twice_is_answered_and_changes_nothing():
         ride.go(1, beats=False)
     assert ride.report(Report.PHASE, beats=False) == Phase.SILENT
     assert ride.send(data).status is Status.SESSION
+
+
+def test_before_it_is_switched_on_the_same_beginning_keeps_a_session():
+    """Longer than the patience of 0.1 s; without it, the session ends."""
+    loop, _ = opened("hybrid")
+    acting = Acting(loop.controller.model.arm.joint_names, T)
+    data = begin_message(loop, session=7)
+    for _ in range(8):
+        assert acting.receive(data).status is Status.ACCEPTED
+        acting.now_ns += 50_000_000
+    assert acting.activate() == ""
+    acting.deactivate()
+    data = begin_message(loop, session=8)
+    assert acting.receive(data).status is Status.ACCEPTED
+    acting.now_ns += 1_000_000_000
+    assert acting.receive(data).status is Status.SESSION
 
 
 def test_an_old_number_is_refused():

@@ -21,7 +21,15 @@ from projected_control.control.state import RawState
 from projected_control.errors import ProjectedControlError
 from projected_control.native.letters import Letters
 from projected_control.native.session import RemoteTick, begin_sections
-from projected_control.native.updates import Message, Phase, Report, Section, Status, Update
+from projected_control.native.updates import (
+    Message,
+    Phase,
+    Report,
+    Section,
+    Sections,
+    Status,
+    Update,
+)
 from projected_control.ports.port import Port
 from projected_control.ros.controller_manager import PLUGIN, CannotEngage
 from projected_control.ros.engagement import Engagement
@@ -42,8 +50,8 @@ READ_SECONDS = 0.02
 BEAT_SECONDS = 0.02
 """Period of the signs of life [s]."""
 
-AGAIN_SECONDS = 0.3
-"""After which a beginning is sent once more where it is not answered [s]."""
+AGAIN = 0.4
+"""After which share of plugin.silence_time a beginning is sent again where it is not answered."""
 
 FAREWELL_SECONDS = 0.1
 """How long the end of a session may take to arrive [s]."""
@@ -100,7 +108,7 @@ class PluginPort(ListeningPort):
         loop.guard.set_limits(loop.guard.limits)  # so that every letter holds them
         sections = begin_sections(loop, silence, 1.0 / self.report_rate, settings.joint_offsets)
         letters = Letters(loop)
-        self._accepted(self._link.begin(sections))
+        self._begin(sections)
         self._begun = True
         self._engagement.engage(self._beat_if_due)
         self._remote, self._letters = RemoteTick(loop), letters
@@ -115,19 +123,25 @@ class PluginPort(ListeningPort):
             for state in self._link.states()
         )
 
-    def _accepted(self, sequence: int) -> None:
-        """Wait until the beginning is acknowledged; raise where it is refused."""
-        answers: list[Message] = []
+    def _begin(self, sections: Sections) -> None:
+        """Open a session; raise where it is refused or not answered."""
+        link, patience = self._link, AGAIN * self.settings.plugin.silence_time
+        first = link.begin(sections)
 
-        def acknowledged() -> bool:
-            answers.extend(a for a in self._link.acknowledgements() if a.sequence == sequence)
-            if not answers and monotonic() - self._link.sent > AGAIN_SECONDS:
-                self._link.begin_again()
-            return bool(answers)
+        def accepted() -> bool:
+            for answer in link.acknowledgements():
+                if answer.sequence != first:
+                    continue
+                if answer.status is Status.ACCEPTED:
+                    return True
+                if answer.status is not Status.SESSION:
+                    raise CannotEngage(f"{self._name} refuses the loop: {answer.reason}")
+                link.begin(sections)  # it has ended, because our signs of life came too late
+            if monotonic() - link.sent > patience:
+                link.begin_again()
+            return False
 
-        self._until(acknowledged, f"{self._name} does not answer")
-        if answers[0].status is not Status.ACCEPTED:
-            raise CannotEngage(f"{self._name} refuses the loop: {answers[0].reason}")
+        self._until(accepted, f"{self._name} does not answer")
 
     def _until(self, done: Callable[[], bool], problem: str) -> None:
         """Wait, sending signs of life; raise where it takes too long."""

@@ -428,7 +428,7 @@ def test_strangers(moving):
         if i % BATCH == BATCH - 1:  # the plugin's queue is no longer than twice that
             sent = refused + i + 1
             moving.until(lambda sent=sent: watch.report[Report.REFUSED] >= sent, "refusals")
-    assert int(watch.report[Report.REFUSED]) == refused + BROKEN
+    assert int(watch.report[Report.REFUSED]) >= refused + BROKEN
     assert watch.phase is Phase.RUNNING
     assert moving.values[CONTROLLER]["state"] == "active"
     assert moving.values[SAYS]["last refusal"]

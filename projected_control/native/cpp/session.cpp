@@ -90,11 +90,14 @@ Verdict Session::judge(const Message &message, int64_t now_ns) {
 
 Verdict Session::begin(const Message &message, int64_t now_ns) {
   end_if_silent(now_ns);
-  const Term *former = offered();
+  Term *former = offered();
   const bool in_force = former && may_command(former->phase.load()) && !former->end.load();
-  // The same once more, because the answer did not arrive: nothing changes, nor is it a sign of life.
-  if (in_force && message.session == former->session && message.check == former->beginning)
+  // The same once more, because the answer has not arrived: nothing changes. It is a sign of life as
+  // long as the session waits to be switched on, for there are no others before the answer.
+  if (in_force && message.session == former->session && message.check == former->beginning) {
+    if (!active_.load()) former->heard_ns.store(now_ns);
     return {};
+  }
   if (in_force && !former->silent(now_ns))
     return refused(
         PROJECTED_CONTROL_STATUS_BUSY,
