@@ -137,6 +137,7 @@ class GazeboController(ControllerNode):
         self._idle: Array = np.zeros(0)
         self._heard: list[Any] = []
         self._awake: list[Any] = []
+        self._asks_all = True
         super().__init__(kind)
         self._to_be_started = False  # the first step of the physics starts it
         node = self._loop_node
@@ -154,13 +155,14 @@ class GazeboController(ControllerNode):
 
     def look(self) -> None:
         """Who publishes now? To ask a topic of nobody costs a step as much as one of somebody."""
-        self._awake = list(self._heard)
-        self.hear()  # also what somebody has left who is gone
         self._awake = [s for s in self._heard if s.handle.get_publisher_count()]
+        self._asks_all = True  # once: somebody may have left something and be gone
 
     def hear(self) -> None:
         """The next message of each topic: one per step, so that every value takes effect."""
-        for subscription in self._awake:
+        asked = self._heard if self._asks_all else self._awake
+        self._asks_all = False
+        for subscription in asked:
             handle = subscription.handle
             with handle:
                 taken = handle.take_message(subscription.msg_type, subscription.raw)
