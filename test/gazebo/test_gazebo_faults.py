@@ -13,6 +13,7 @@ from time import monotonic, sleep
 
 import pytest
 import yaml
+from quiet import within
 
 pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
 
@@ -178,6 +179,7 @@ def test_a_world_with_another_step_is_refused(environment, tmp_path):
 # While it runs
 
 
+@pytest.mark.quiet
 def test_every_force_reference_takes_effect(serve):
     """300 values at 100 Hz: each is in force, and soon."""
     server = serve("force", factor=1.0, own={"state_rate": 1000.0})
@@ -218,7 +220,7 @@ def test_every_force_reference_takes_effect(serve):
     middle, most = late[len(late) // 2], late[-1]
     print(f"{len(effective)} of 300 took effect; steps: median {middle}, most {most}")
     assert len(effective) == 300
-    assert middle <= 5
+    within(0.005, 1e-3 * middle, "a reference to be in force")
 
 
 def test_reset_welds_a_detached_slider_again(serve):
