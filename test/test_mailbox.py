@@ -329,3 +329,15 @@ def test_bad_settings_reach_no_mailbox():
         loop.set_reference(Constant([0.0, 0.0, 0.0]))
     np.testing.assert_array_equal(loop.mailbox.box, before)
     assert not mailbox.pending
+
+
+def test_a_letter_that_was_kept_brings_all_of_it_back():
+    """Every section and every number: what a recording is replayed with."""
+    kept, again = Mailbox(3, 1, 2), Mailbox(3, 1, 2)
+    written = kept.letter
+    for i, name in enumerate(written._fields):
+        if name not in ("sequence", "applied", "lengths", "reference", "force_reference"):
+            getattr(written, name)[:] = 10.0 * i + np.arange(getattr(written, name).size)
+    again.deliver(np.array(kept._draft))
+    for name in written._fields[3:]:
+        np.testing.assert_array_equal(getattr(again.letter, name), getattr(written, name), name)

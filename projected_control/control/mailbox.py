@@ -79,6 +79,7 @@ _PARTS = {
     Section.FORCE_REFERENCE: ("force_reference",),
     Section.FRICTION: ("friction",),
     Section.DISTURBANCE: ("disturbance",),
+    Section.IMPEDANCE: ("impedance",),
 }
 """Of a letter, by section."""
 
@@ -145,6 +146,7 @@ def take(mailbox: Array, taken: Array) -> bool:
 
     A letter that was being written meanwhile is not, and is taken again by the next tick.
     """
+    memory_fence()  # or a loop around it might look once and for all
     sequence = mailbox[0]
     if sequence != taken[0] and sequence % 2.0 == 0.0:
         memory_fence()
