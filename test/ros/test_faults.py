@@ -209,6 +209,7 @@ def test_controller_killed(team: Team) -> None:
 
 def test_watchdog_hears_a_farewell(team: Team) -> None:
     """A controller that stops in an orderly way does not trip it."""
+    team.fleet.until(lambda: np.abs(team.newest_efforts(1)).max() > 0.0, "a torque on the wire")
     before = trips(team)
     assert team.fleet.change(FORCE, "deactivate")
     team.fleet.until_said(WATCHDOG, "waiting for a controller", level=0)
