@@ -18,6 +18,7 @@ from typing import Any
 
 import llvmlite
 import numba
+from numba.core.compiler_lock import global_compiler_lock
 
 from projected_control.tested_versions import LLVMLITE, NUMBA
 
@@ -43,6 +44,16 @@ def kernel(function: Callable[..., Any], *, keep: bool) -> Any:
     else:
         made = numba.jit(cache=keep, **OPTIONS)(function)
     return made
+
+
+def part_of(kernel: Any, signature: tuple[Any, ...]) -> Any:
+    """A kernel for these types as numba's compile result, not yet optimised where it has parts."""
+    seen = getattr(kernel, "part", kernel)
+    with global_compiler_lock:
+        seen.compile(signature)
+        result = seen.overloads[signature]
+        result.library._ensure_finalized()
+    return result
 
 
 if KNOWN:

@@ -143,8 +143,9 @@ def test_a_stranger_does_not_get_in(
 )
 def test_nonsense_is_refused(server: Server, unchanged: int, text: str, reason: str) -> None:
     async def say(ws: ClientWebSocketResponse) -> None:
+        await until_known(ws)  # of a controller that is not, nothing else is looked at
         await ws.send_str(text)
-        await asyncio.to_thread(logged, server, reason, unchanged)  # who leaves is not answered
+        await asyncio.to_thread(logged, server, reason, unchanged)
 
     talk(server, say)
 
