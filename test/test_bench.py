@@ -17,7 +17,7 @@ from projected_control.apps.bench.mechanism_cases import MECHANISMS
 from projected_control.apps.bench.tick_cases import CASES, LARGE, TASK_LAWS, spatial_arm
 from projected_control.apps.bench.timing import TICKS, Timing, record
 from projected_control.compiled import COMPILED
-from projected_control.control.guard import Action
+from projected_control.control.events import Action
 from projected_control.native.library import reason_against
 from projected_control.ports import run
 

@@ -5,7 +5,7 @@ import pytest
 
 pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
 
-from projected_control.control.guard import Action, Event, GuardReport, answer_to
+from projected_control.control.events import Action, Event, GuardReport, answer_to
 from projected_control.ros.console import ADVICE, ANSWERED, GuardConsole, Notices
 
 

@@ -17,7 +17,7 @@ from projected_control.control import (
     MotionController,
     MotionGains,
 )
-from projected_control.control.guard import Event
+from projected_control.control.events import Event
 from projected_control.control.limits import Limits
 from projected_control.control.loop import ControlLoop
 from projected_control.control.references import Constant, Reference, ReferencePoint, Sine, Sines

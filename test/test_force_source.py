@@ -5,8 +5,8 @@ import pytest
 from arms import UNIT_LINKS, raw_state, slider_model, state_on, three_link_arm
 
 from projected_control.control import ForceController, ForceGains, MotionController, MotionGains
+from projected_control.control.events import Action, Event
 from projected_control.control.force_source import ForceSource
-from projected_control.control.guard import Action, Event
 from projected_control.control.limits import Limits
 from projected_control.control.loop import ControlLoop
 from projected_control.control.references import Constant

@@ -14,14 +14,9 @@ from projected_control.control import (
     MotionGains,
     PassiveJointController,
 )
-from projected_control.control.guard import (
-    FROZEN_DISTANCE,
-    Action,
-    Event,
-    Guard,
-    answer_to,
-    events_in,
-)
+from projected_control.control.events import Action, Event, answer_to, events_in
+from projected_control.control.guard import Guard
+from projected_control.control.guard_kernels import FROZEN_DISTANCE
 from projected_control.control.limits import Limits
 from projected_control.control.loop import ControlLoop
 from projected_control.control.motion import STOP_DAMPING

@@ -5,8 +5,8 @@ import pytest
 from arms import raw_state, slider_model, spatial_model, state_on
 
 from projected_control.control import ForceController, ForceGains, MotionController, MotionGains
-from projected_control.control.force_source import SOURCES
-from projected_control.control.guard import Action, Event
+from projected_control.control.events import Action, Event
+from projected_control.control.force_kernels import SOURCES
 from projected_control.control.limits import Limits
 from projected_control.control.loop import ControlLoop
 from projected_control.control.references import (

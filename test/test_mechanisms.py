@@ -5,7 +5,7 @@ import pytest
 
 from projected_control.apps.demo.case import settings_for
 from projected_control.apps.launch import choices
-from projected_control.control.guard import Event
+from projected_control.control.events import Event
 from projected_control.control.references import ReferencePoint
 from projected_control.errors import UnknownName
 from projected_control.native.library import reason_against

@@ -35,8 +35,8 @@ from projected_control.control import (
 )
 from projected_control.control.compensation import FrictionCompensation
 from projected_control.control.disturbance import Disturbance
-from projected_control.control.force_source import SOURCES
-from projected_control.control.guard import Action
+from projected_control.control.events import Action
+from projected_control.control.force_kernels import SOURCES
 from projected_control.control.loop import ControlLoop
 from projected_control.control.references import (
     Constant,

@@ -12,7 +12,7 @@ from scipy.spatial.transform import Rotation
 
 from projected_control.control import MotionController, MotionGains
 from projected_control.control.activation import CannotStart, require_near
-from projected_control.control.guard import Action, Event
+from projected_control.control.events import Action, Event
 from projected_control.control.loop import ControlLoop
 from projected_control.control.references import (
     Constant,

@@ -21,7 +21,7 @@ from projected_control.control import (
     MotionGains,
     PassiveJointController,
 )
-from projected_control.control.guard import Action, Event
+from projected_control.control.events import Action, Event
 from projected_control.control.limits import Limits
 from projected_control.control.loop import ControlLoop
 from projected_control.control.passive import (

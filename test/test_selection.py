@@ -21,7 +21,7 @@ from projected_control.control import (
     SelectionController,
 )
 from projected_control.control.disturbance import Disturbance
-from projected_control.control.guard import Action
+from projected_control.control.events import Action
 from projected_control.control.loop import ControlLoop
 from projected_control.control.references import Constant
 from projected_control.control.state import RawState

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from projected_control.control import ForceController, ForceGains, MotionGains
-from projected_control.control.guard import Action, Event
+from projected_control.control.events import Action, Event
 from projected_control.control.limits import Limits
 from projected_control.control.loop import ControlLoop
 from projected_control.control.references import Constant, ReferencePoint, SetPoint, Sine, Sines

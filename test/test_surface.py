@@ -11,8 +11,8 @@ from projected_control.control import (
     MotionGains,
     Posture,
 )
+from projected_control.control.events import Event
 from projected_control.control.force_source import ForceSource
-from projected_control.control.guard import Event
 from projected_control.control.limits import Limits
 from projected_control.control.loop import ControlLoop, Tick
 from projected_control.control.references import Constant, Sine, Sines

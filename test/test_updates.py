@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from projected_control.control import ForceController, ForceGains, MotionGains
-from projected_control.control.guard import Event
+from projected_control.control.events import Event
 from projected_control.control.loop import ControlLoop
 from projected_control.control.mailbox import Section as LetterSection
 from projected_control.control.references import Constant, Sine, Sines, Waypoints

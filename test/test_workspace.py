@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from projected_control.compiled import COMPILED, compiled
 from projected_control.control.counters import COUNTERS
-from projected_control.control.force_source import SOURCE
-from projected_control.control.guard import GUARD
+from projected_control.control.force_kernels import SOURCE
+from projected_control.control.guard_kernels import GUARD
 from projected_control.control.mailbox import LETTER
 from projected_control.control.terms import CONTROL
 from projected_control.control.wrench_map import WRENCH

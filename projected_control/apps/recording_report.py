@@ -12,7 +12,7 @@ from projected_control.apps.demo.report import COMPARED, effort_figure, motion_f
 from projected_control.apps.experiments.outcome import Outcome, Picture, Table
 from projected_control.apps.experiments.style import BLUE, VERMILION, canvas, legend_above
 from projected_control.apps.playback import same_parameters
-from projected_control.control.guard import Action, events_in
+from projected_control.control.events import Action, events_in
 from projected_control.errors import InvalidValue
 from projected_control.recordings.file import Recording
 

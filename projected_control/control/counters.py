@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projected_control.compiled import compiled
-from projected_control.control.guard import Action, Event
+from projected_control.control.events import Action, Event
 from projected_control.control.terms import ControlTerms
 from projected_control.workspace import Layout, Part
 

@@ -35,9 +35,6 @@ from projected_control.control.force_kernels import (
     SourceTerms,
     find_force,
     follow_bends,
-    observe_disturbance,
-    sensor_disagrees,
-    unpack_source,
 )
 from projected_control.control.mailbox import SENSOR_NUMBERS
 from projected_control.control.wrench_map import WRENCH, write_map
@@ -45,20 +42,6 @@ from projected_control.errors import InvalidValue, UnknownName
 from projected_control.model.constrained_arm import ConstrainedArm
 
 Array = NDArray[np.float64]
-
-__all__ = [
-    "SOURCE",
-    "SOURCES",
-    "WORLD",
-    "ForceSource",
-    "SourceKind",
-    "SourceTerms",
-    "find_force",
-    "follow_bends",
-    "observe_disturbance",
-    "sensor_disagrees",
-    "unpack_source",
-]
 
 WORLD = ""
 """Stands for the world's axes where the name of a frame is expected."""

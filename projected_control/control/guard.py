@@ -28,47 +28,17 @@ from numpy.typing import NDArray
 from projected_control import validate
 from projected_control.control.events import (
     Action,
-    Event,
     GuardReport,
-    answer_to,
-    events_in,
-    severity,
 )
 from projected_control.control.guard_kernels import (
     DEAD,
-    FROZEN_DISTANCE,
     GUARD,
-    GUARD_LIMITS,
-    RETRY_AFTER,
-    GuardTerms,
-    accept_replaced,
     inspect_tick,
     release_effort,
-    unpack_guard,
 )
 from projected_control.control.limits import Limits
 
 Array = NDArray[np.float64]
-
-__all__ = [
-    "FROZEN_DISTANCE",
-    "GUARD",
-    "GUARD_LIMITS",
-    "RETRY_AFTER",
-    "Action",
-    "Event",
-    "Guard",
-    "GuardReport",
-    "GuardTerms",
-    "accept_replaced",
-    "answer_to",
-    "events_in",
-    "inspect_tick",
-    "limit_numbers",
-    "release_effort",
-    "severity",
-    "unpack_guard",
-]
 
 
 def limit_numbers(limits: Limits, period: float) -> Array:

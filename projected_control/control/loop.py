@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from projected_control.compiled import COMPILED
 from projected_control.control.controllers import Controller
 from projected_control.control.counters import COUNTERS
+from projected_control.control.events import Action, GuardReport
 from projected_control.control.force_source import ForceSource
-from projected_control.control.guard import Action, Guard, GuardReport
+from projected_control.control.guard import Guard
 from projected_control.control.limits import Limits
 from projected_control.control.mailbox import Room, Section
 from projected_control.control.references import Reference

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from projected_control.compiled import compiled, memory_fence
 from projected_control.control.gains import advance_blend, begin_blend
-from projected_control.control.guard import GUARD_LIMITS
+from projected_control.control.guard_kernels import GUARD_LIMITS
 from projected_control.control.terms import ControlTerms
 from projected_control.errors import InvalidValue
 from projected_control.model.linalg import copy

@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 
 from projected_control import validate
 from projected_control.compiled import compiled
-from projected_control.control.force_source import ForceSource, SourceTerms
+from projected_control.control.force_kernels import SourceTerms
+from projected_control.control.force_source import ForceSource
 from projected_control.control.terms import ControlTerms
 from projected_control.control.wrench_map import set_direction, unpack_wrench
 from projected_control.errors import InvalidValue

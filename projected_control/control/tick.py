@@ -18,8 +18,9 @@ from projected_control.compiled import compiled
 from projected_control.control.compensation import locate_contact
 from projected_control.control.counters import COUNTERS, count_tick, unpack_counters
 from projected_control.control.disturbance import DisturbanceKind
+from projected_control.control.events import Action, Event, severity
 from projected_control.control.force import find_shortfall, lead_integral
-from projected_control.control.force_source import (
+from projected_control.control.force_kernels import (
     SOURCE,
     SourceKind,
     SourceTerms,
@@ -29,15 +30,12 @@ from projected_control.control.force_source import (
     sensor_disagrees,
     unpack_source,
 )
-from projected_control.control.guard import (
+from projected_control.control.guard_kernels import (
     GUARD,
-    Action,
-    Event,
     GuardTerms,
     accept_replaced,
     inspect_tick,
     release_effort,
-    severity,
     unpack_guard,
 )
 from projected_control.control.law import apply_law

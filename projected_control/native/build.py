@@ -69,7 +69,7 @@ def kernels_folder(say: Callable[[str], None] | None = None) -> Path:
     def make(folder: Path) -> None:
         export_into(folder)
 
-    return made(target, make, "the kernels are exported once, which takes some minutes", say)
+    return made(target, make, "the kernels are exported once, which takes a minute or two", say)
 
 
 def export_into(folder: Path) -> None:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from projected_control import validate
 from projected_control.compiled import COMPILED
-from projected_control.control.guard import Action
+from projected_control.control.events import Action
 from projected_control.control.loop import ControlLoop
 from projected_control.control.tick import tick
 from projected_control.errors import InvalidValue

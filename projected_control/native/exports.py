@@ -13,10 +13,10 @@ from projected_control import __version__
 from projected_control.compiled import kernel_digest, kernel_sources
 from projected_control.control.controllers import ForceController
 from projected_control.control.disturbance import DisturbanceKind
+from projected_control.control.events import Action, Event
 from projected_control.control.force import ForceGains
-from projected_control.control.force_source import SourceKind
+from projected_control.control.force_kernels import SourceKind
 from projected_control.control.gains import MotionGains
-from projected_control.control.guard import Action, Event
 from projected_control.control.law import Law
 from projected_control.control.loop import ControlLoop
 from projected_control.control.references import Constant

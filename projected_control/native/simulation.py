@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projected_control.control.controllers import Controller
-from projected_control.control.guard import Action, GuardReport
+from projected_control.control.events import Action, GuardReport
 from projected_control.control.loop import ControlLoop
 from projected_control.control.terms import CONTROL, ControlTerms
 from projected_control.errors import InvalidValue, SimulationFailed

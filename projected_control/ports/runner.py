@@ -14,7 +14,7 @@ from typing import Protocol
 
 import numpy as np
 
-from projected_control.control.guard import Action, Event, GuardReport
+from projected_control.control.events import Action, Event, GuardReport
 from projected_control.control.loop import ControlLoop, Tick
 from projected_control.errors import ProjectedControlError
 from projected_control.ports.kept_ticks import KeepsTicks

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projected_control.control.counters import CounterTerms, count_answer
-from projected_control.control.guard import Action, Event, GuardReport
+from projected_control.control.events import Action, Event, GuardReport
 from projected_control.control.loop import ControlLoop
 
 Array = NDArray[np.float64]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from projected_control.control.events import Event
 from projected_control.control.force_source import WORLD, ForceSource
-from projected_control.control.guard import Event
 from projected_control.control.loop import ControlLoop, Tick
 from projected_control.control.state import RawState
 from projected_control.errors import ProjectedControlError

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 
-from projected_control.control.guard import Action, Event, GuardReport, answer_to, events_in
+from projected_control.control.events import Action, Event, GuardReport, answer_to, events_in
 
 PAUSE = 5.0
 """Shortest time between two lines about the beginning of the same thing [s]."""

@@ -102,7 +102,7 @@ class ControllerNode(ManagedNode[ControllerSettings]):
 
     def configure(self) -> None:
         self.get_logger().info(
-            "preparing the control law; compiling it the first time takes some minutes"
+            "preparing the control law; compiling it the first time takes a minute or two"
         )
         self._loop = self._build(self.settings)
         self._warn(self.settings)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from projected_control.control.disturbance import KINDS as DISTURBANCES
-from projected_control.control.force_source import SOURCES
+from projected_control.control.force_kernels import SOURCES
 from projected_control.model.constraints import CONSTRAINTS
 from projected_control.model.constraints.point_on_surface import SURFACES
 from projected_control.model.constraints.poses import DIRECTIONS

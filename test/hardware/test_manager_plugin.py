@@ -21,7 +21,7 @@ from loops import LAWS, PRESS, build, opened
 from manager import NAME, Manager
 from test_hardware_launch import own_domain  # noqa: F401
 
-from projected_control.control.guard import Action
+from projected_control.control.events import Action
 from projected_control.control.references import Constant, Waypoints
 from projected_control.control.state import RawState
 from projected_control.native.letters import Letters
