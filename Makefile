@@ -37,8 +37,10 @@ test: lint
 	@$(BIN)/python test/prepare.py
 	@echo "==> tests of the library, $(WORKERS) at a time"
 	@$(BIN)/python -m pytest -m 'library and not long' -n $(WORKERS) --dist worksteal
-	@echo "==> tests of nodes and of times, one by one"
-	@$(BIN)/python -m pytest -m 'not library and not long'
+	@echo "==> tests of the nodes, $(WORKERS) files at a time"
+	@$(BIN)/python -m pytest -m 'nodes and not long' -n $(WORKERS) --dist loadfile
+	@echo "==> tests of times and in a browser, one by one"
+	@$(BIN)/python -m pytest -m 'not library and not nodes and not long'
 
 # Nothing is tried again: a round that fails ends the run and says which it was.
 test-long: lint

@@ -23,11 +23,14 @@ settings.load_profile("fixed")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what may run beside other tests: all that starts no nodes and asserts no times."""
+    """Mark what may run beside other tests: all that asserts no times and drives no browser."""
     here = Path(__file__).parent
+    beside = {here: "library", here / "ros": "nodes"}
     for item in items:
-        if item.path.parent == here and item.get_closest_marker("quiet") is None:
-            item.add_marker("library")
+        room = beside.get(item.path.parent)
+        alone = item.get_closest_marker("quiet") or item.get_closest_marker("browser")
+        if room and not alone:
+            item.add_marker(room)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -1,4 +1,4 @@
-"""Ten thousand random parameter sets and ten thousand random messages, in this process."""
+"""Thousands of random parameter sets and ten thousand random messages, in this process."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from projected_control.settings import build
 from projected_control.settings.nodes import ARM, FORCE, checked, own_values, parameters_of
 
 SETTINGS = {**THREE_LINK, "lockstep": True, "autostart": False}
-SETS, MESSAGES = 4_000, 10_000
+MESSAGES = 10_000
 
 
 @pytest.fixture
@@ -104,7 +104,10 @@ def fuzz(node: ControllerNode, count: int, random: np.random.Generator) -> tuple
     return accepted, refused
 
 
-def test_parameters(ros: Fleet) -> None:
+@pytest.mark.parametrize(
+    "sets", [1_000, pytest.param(10_000, marks=[pytest.mark.long, pytest.mark.timeout(1800)])]
+)
+def test_parameters(ros: Fleet, sets: int) -> None:
     """No exception, no half of a set, and always settings that a controller can be built from."""
     random = np.random.default_rng(3)
     ros.start(ARM, {**SETTINGS, "autostart": True, "diagnostics_rate": 20.0})
@@ -113,7 +116,7 @@ def test_parameters(ros: Fleet) -> None:
     executor.add_node(node)
     try:
         node.trigger_configure()
-        counts = [fuzz(node, SETS // 10, random)]  # each change of what is fixed builds anew
+        counts = [fuzz(node, sets // 10, random)]  # each change of what is fixed builds anew
         node.trigger_cleanup()
         everything = {k: [""] if v == [] else v for k, v in own_settings(FORCE).values().items()}
         put(node, everything)
@@ -122,7 +125,7 @@ def test_parameters(ros: Fleet) -> None:
         ros.until(lambda: (node.trigger_activate(), node.active)[1], "an active node")
         ros.until(lambda: node.status()[2]["ticks"] > 10, "some ticks")
         ros.pause(ARM, True)
-        counts.append(fuzz(node, SETS - SETS // 10, random))
+        counts.append(fuzz(node, sets - sets // 10, random))
         live = {k: p.live for k, p in parameters_of(FORCE).items()}
         good = {k: v for k, v in everything.items() if live[k]}
         put(node, good)
@@ -136,9 +139,9 @@ def test_parameters(ros: Fleet) -> None:
         executor.shutdown()
         node.destroy_node()
     for accepted, refused in counts:
-        assert accepted > 100
-        assert refused > SETS // 20
-    assert sum(map(sum, counts)) == SETS
+        assert accepted > sets // 50
+        assert refused > sets // 20
+    assert sum(map(sum, counts)) == sets
     assert not [t for t in threading.enumerate() if t.name == "control loop"]
 
 

@@ -108,15 +108,21 @@ def compare(found, expected, force):
     assert found["lambda_difference_rms"] < 2e-3 * force
 
 
-def test_seven_joints_on_a_plane_and_a_tool_whose_frame_is_turned(tmp_path):
-    """10 N on the table as in our own simulation; the turned frame gives the same λ."""
-    found = run(tmp_path / "plain", "seven_joints")
-    compare(found, own_run("seven_joints"), 10.0)
+def test_seven_joints_on_a_plane(tmp_path):
+    """10 N on the table as in our own simulation."""
+    compare(run(tmp_path, "seven_joints"), own_run("seven_joints"), 10.0)
+
+
+@pytest.mark.long
+def test_a_tool_whose_frame_is_turned(tmp_path):
+    """It gives the same λ."""
+    plain = run(tmp_path / "plain", "seven_joints")
     turned = run(tmp_path / "turned", "seven_joints", **TURNED)
-    pair = (np.array(numbers["course"]["lambda"]) for numbers in (found, turned))
+    pair = (np.array(numbers["course"]["lambda"]) for numbers in (plain, turned))
     np.testing.assert_allclose(*pair, atol=1e-6)
 
 
+@pytest.mark.long
 def test_seven_joints_at_a_point(tmp_path):
     compare(run(tmp_path, "pivot"), own_run("pivot"), 10.0)
 

@@ -18,7 +18,7 @@ from sensor_msgs.msg import JointState
 
 from projected_control.settings.nodes import ARM, FORCE, MOTION
 
-pytestmark = require_browser()
+pytestmark = [pytest.mark.browser, require_browser()]
 
 SETTINGS = {
     **THREE_LINK,
