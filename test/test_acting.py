@@ -17,7 +17,7 @@ from projected_control.compiled import COMPILED
 from projected_control.control import Impedance, MotionGains
 from projected_control.control.disturbance import Disturbance
 from projected_control.control.events import Action, Event
-from projected_control.control.mailbox import LETTER_CONTENT
+from projected_control.control.letter import LETTER_CONTENT
 from projected_control.control.references import Constant, Waypoints
 from projected_control.control.silence import SilenceAnswer, silence_array
 from projected_control.control.state import RawState

@@ -17,9 +17,10 @@ from projected_control.control import (
     MotionGains,
     mailbox,
 )
+from projected_control.control.letter import Section, publish, take
 from projected_control.control.limits import Limits
 from projected_control.control.loop import ControlLoop
-from projected_control.control.mailbox import Mailbox, Section, publish, take
+from projected_control.control.mailbox import Mailbox
 from projected_control.control.references import (
     Constant,
     Reference,

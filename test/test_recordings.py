@@ -139,7 +139,7 @@ def test_the_native_engine_is_recorded_and_replayed_by_either(tmp_path):
 
 
 def test_other_gains_ask_for_something_else_and_stay_against_recorded_changes(tmp_path):
-    from projected_control.control.mailbox import Section
+    from projected_control.control.letter import Section
 
     recorded(tmp_path / "run.mcap", "pidc")
     loop = build("pidc")[0]

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from projected_control.control import ForceController, ForceGains, MotionGains
 from projected_control.control.events import Event
+from projected_control.control.letter import Section as LetterSection
 from projected_control.control.loop import ControlLoop
-from projected_control.control.mailbox import Section as LetterSection
 from projected_control.control.references import Constant, Sine, Sines, Waypoints
 from projected_control.control.silence import SilenceAnswer, silence_array
 from projected_control.control.state import RawState

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from projected_control.control.letter import Section
 from projected_control.control.loop import ControlLoop
-from projected_control.control.mailbox import Section
 from projected_control.control.state import RawState
 from projected_control.errors import InvalidValue, SimulationFailed
 from projected_control.native.engine import use_engine

@@ -18,7 +18,8 @@ from projected_control.control.force import ForceGains, ForceLoopState
 from projected_control.control.force_source import ForceSource
 from projected_control.control.gains import BLEND_SECONDS, Blend, MotionGains, Posture
 from projected_control.control.law import Law, compute
-from projected_control.control.mailbox import Mailbox, advance_gains
+from projected_control.control.letter import advance_gains
+from projected_control.control.mailbox import Mailbox
 from projected_control.control.operational_space import SINGULAR_RANGE
 from projected_control.control.passive import CONTROLLABILITY_TOLERANCE
 from projected_control.control.stability import MotionLoop

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projected_control.compiled import compiled
-from projected_control.control.mailbox import SENSOR_NUMBERS
+from projected_control.control.letter import SENSOR_NUMBERS
 from projected_control.control.wrench_map import WRENCH, bend_directions, unpack_wrench, update_map
 from projected_control.model.constrained_arm import Terms
 from projected_control.model.dynamics import acceleration_kernel

@@ -36,7 +36,7 @@ from projected_control.control.force_kernels import (
     find_force,
     follow_bends,
 )
-from projected_control.control.mailbox import SENSOR_NUMBERS
+from projected_control.control.letter import SENSOR_NUMBERS
 from projected_control.control.wrench_map import WRENCH, write_map
 from projected_control.errors import InvalidValue, UnknownName
 from projected_control.model.constrained_arm import ConstrainedArm

@@ -14,8 +14,9 @@ from projected_control.control.counters import COUNTERS
 from projected_control.control.events import Action, GuardReport
 from projected_control.control.force_source import ForceSource
 from projected_control.control.guard import Guard
+from projected_control.control.letter import Section
 from projected_control.control.limits import Limits
-from projected_control.control.mailbox import Room, Section
+from projected_control.control.mailbox import Room
 from projected_control.control.references import Reference
 from projected_control.control.silence import SILENT
 from projected_control.control.state import RawState

@@ -39,7 +39,7 @@ from projected_control.control.guard_kernels import (
     unpack_guard,
 )
 from projected_control.control.law import apply_law
-from projected_control.control.mailbox import (
+from projected_control.control.letter import (
     LETTER,
     Section,
     blend_gains,

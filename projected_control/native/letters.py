@@ -12,9 +12,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from projected_control.control.letter import LETTER, LetterTerms
+from projected_control.control.letter import Section as Part
 from projected_control.control.loop import ControlLoop
-from projected_control.control.mailbox import LETTER, LetterTerms
-from projected_control.control.mailbox import Section as Part
 from projected_control.model.motion_tables import packed_table
 from projected_control.native.arm import body_numbers
 from projected_control.native.session import check_numbers

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Any, get_type_hints
 
-from projected_control.control.mailbox import Section as LetterSection
+from projected_control.control.letter import Section as LetterSection
 from projected_control.control.silence import SILENCE
 from projected_control.control.tick import Argument, TickArguments
 from projected_control.model.constrained_arm import TERMS

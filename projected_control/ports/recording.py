@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from projected_control.control.letter import BY_HAND, Section
 from projected_control.control.loop import ControlLoop
-from projected_control.control.mailbox import BY_HAND, Section
 from projected_control.control.references import Reference, ReferencePoint
 from projected_control.control.state import RawState
 from projected_control.errors import InvalidValue

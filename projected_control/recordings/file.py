@@ -37,7 +37,7 @@ class Recording:
         files: Files that parameters name, by parameter.
         rows: What was kept of every tick, N × width; see `column`.
         index: Number of each row since the beginning, N: a step of more than one is a gap.
-        letters: By their number, what the deciding side sent (see `control.mailbox`).
+        letters: By their number, what the deciding side sent (see `control.letter`).
         changes: Parameters that changed: from which row on, and their new values.
         diagnostics: Messages on /diagnostics, as bytes.
         broken: Why the file ends before its end; empty where it does not.

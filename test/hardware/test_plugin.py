@@ -28,7 +28,7 @@ from std_msgs.msg import UInt8MultiArray
 from test_hardware_launch import CONTROLLER, own_domain  # noqa: F401  the fixture
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from projected_control.control.mailbox import Section as LetterSection
+from projected_control.control.letter import Section as LetterSection
 from projected_control.native.plugin_build import plugin_there
 from projected_control.native.updates import (
     Phase,

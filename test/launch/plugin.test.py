@@ -27,7 +27,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import UInt8MultiArray
 
 from projected_control.control.events import Action
-from projected_control.control.mailbox import Section as LetterSection
+from projected_control.control.letter import Section as LetterSection
 from projected_control.native.updates import (
     Message,
     Phase,
