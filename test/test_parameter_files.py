@@ -214,6 +214,18 @@ def test_check_warns_of_weak_damping_and_refuses_what_would_diverge(capsys, slid
     assert "the motion loop of tip.x would diverge" in error
 
 
+def test_check_warns_of_a_force_loop_that_rings(capsys, slider):
+    """The paper's gains at 500 Hz: stable with a margin of 1.10; what is advised leaves two."""
+    rate = ("--node", "force_controller", "--preset", "paper", "--set", "rate:=500.0")
+    status, out, error = check(capsys, slider, *rate)
+    assert status == 0, error
+    assert "WARNING: the force loop rings: it would diverge with 1.1 times its gains" in out
+    advised = re.search(r"force\.proportional (\S+) or force\.cutoff (\S+) Hz", out)
+    for name, value in zip(("proportional", "cutoff"), advised.groups(), strict=True):
+        _, out, _ = check(capsys, slider, *rate, "--set", f"force.{name}:={value}", "--json")
+        assert json.loads(out)["force_loop_gain_margin"] == pytest.approx(2.0, rel=0.02)
+
+
 def test_check_says_which_joints_are_locked(capsys, slider):
     left = ["joints:=[joint_1, joint_2]", "coordinates:=[joint_1]", "simulation.start:=[-3.0, 2.0]"]
     left.append("reference.kind:=hold")

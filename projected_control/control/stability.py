@@ -140,6 +140,25 @@ class ForceLoop:
         )
 
 
+    def warning(self) -> str:
+        """In words, that a stable loop is close to diverging; or nothing."""
+        if not self.stable or self.gain_margin >= LITTLE_MARGIN:
+            return ""
+        twice = replace(self, proportional=2.0 * self.proportional, integral=2.0 * self.integral)
+        advice = [f"force.proportional {0.5 * self.gain_margin * self.proportional:.3g}"]
+        if (hertz := twice.cutoff_bound) > 0.0:
+            advice.append(f"force.cutoff {hertz:.3g} Hz")
+        return (
+            f"the force loop rings: it would diverge with {self.gain_margin:.3g} times its gains "
+            f"at {1.0 / self.period:g} Hz and a delay of {self.delay}; "
+            f"{' or '.join(advice)} leaves a factor of two"
+        )
+
+
+LITTLE_MARGIN = 1.3
+"""Gain margin below which the force loop rings for so long that a warning is due."""
+
+
 @lru_cache(maxsize=32)  # asked for at every diagnosis, changed when gains change
 def _gain_margin(loop: ForceLoop) -> float:
     if loop.proportional == 0.0 and loop.integral == 0.0:

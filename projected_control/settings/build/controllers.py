@@ -202,10 +202,13 @@ def build_disturbance(settings: MovedArmSettings, k: int) -> Disturbance:
 
 def gain_warnings(settings: MovedArmSettings) -> list[str]:
     """What is doubtful about the gains though nothing is wrong with them."""
-    if getattr(settings, "law", "") in ("impedance", "gravity"):  # which do not use them
-        return []
-    loops = _motion_loops(settings, len(settings.coordinates))
-    return [text for loop, name in loops if (text := loop.warning(name))]
+    found = []
+    if getattr(settings, "law", "") not in ("impedance", "gravity"):  # which do not use them
+        loops = _motion_loops(settings, len(settings.coordinates))
+        found += [loop.warning(name) for loop, name in loops]
+    if isinstance(settings, ForceControllerSettings):
+        found.append(build_force_gains(settings).loop(1.0 / settings.rate).warning())
+    return [text for text in found if text]
 
 
 def _motion_loops(settings: MovedArmSettings, k: int) -> list[tuple[MotionLoop, str]]:
