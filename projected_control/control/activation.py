@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projected_control.control.loop import ControlLoop
-from projected_control.control.references import Reference
 from projected_control.errors import ProjectedControlError, Uncontrollable, UnstableMotionLoop
 from projected_control.model.description import UNLIMITED
 from projected_control.model.dynamics import massless_joints
@@ -83,20 +82,6 @@ def require_limits(loop: ControlLoop) -> None:
         raise CannotStart(
             f"a real arm does not move without limits: {', '.join(missing)} has none; give them in "
             "the description, or as limits.effort and limits.velocity"
-        )
-
-
-def require_near(loop: ControlLoop, reference: Reference) -> None:
-    """Raise where a reference begins elsewhere than the arm is: the arm would jump there."""
-    model = loop.controller.model
-    if model.coordinates is None:
-        return
-    away = np.abs(model.coordinates.difference(reference.at(0.0).value, model.theta))
-    if (away > loop.guard.limits.reference_jump).any():
-        raise CannotStart(
-            f"the reference begins {np.round(away, 4).tolist()} from where the arm is, allowed "
-            f"are {loop.guard.limits.reference_jump:g} (limits.reference_jump); set "
-            "reference.approach to go there smoothly first"
         )
 
 
