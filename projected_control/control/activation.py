@@ -16,6 +16,11 @@ INDEPENDENT = 1e-3
 """Smallest singular value of J_θ P, over the largest of J_θ, from which coordinates count as
 independent of the constraint and of each other."""
 
+HOW_BACK = (
+    "a simulated one with its service ~/reset, or Reset on the live page; a real one by hand, or "
+    "with its own controller"
+)
+
 
 class CannotStart(ProjectedControlError, ValueError):
     """An arm that cannot be taken over as it stands; the message says all that is against it."""
@@ -92,7 +97,11 @@ def _outside(loop: ControlLoop, q: Array) -> list[str]:
         for name, x, low, high in zip(names, q, limits.lower, limits.upper, strict=True)
         if not low <= x <= high
     ]
-    return [f"joints are outside their limits: {'; '.join(outside)}"] if outside else []
+    if not outside:
+        return []
+    return [
+        f"joints are outside their limits: {'; '.join(outside)}; bring the arm back ({HOW_BACK})"
+    ]
 
 
 def _dependent(loop: ControlLoop) -> list[str]:
