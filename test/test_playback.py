@@ -118,9 +118,11 @@ def test_two_runs_with_other_gains_show_in_what_they_differ(run):
     one = read_recording(run)
     other, _ = what_if(one, {"gains.stiffness": [4000.0]})
     other.parameters = {**one.parameters, "gains.stiffness": [4000.0]}
+    other.simulated = {**one.simulated, "friction.viscous": [0.7]}
     outcome = comparison(one, other, ("soft", "stiff"))
     (table,) = [t for t in outcome.tables if t.title == "Parameters that differ"]
-    assert [row[0] for row in table.rows] == ["gains.stiffness"]
+    names = [row[0] for row in table.rows]
+    assert names == ["gains.stiffness", "simulated_arm: friction.viscous"]
     assert any("stiff" in line for line in outcome.tables[0].lines())
 
 

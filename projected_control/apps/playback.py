@@ -229,8 +229,15 @@ def _plant_of(
     )
 
 
-def same_parameters(one: Recording, other: Recording) -> list[tuple[str, Any, Any]]:
-    """Parameters in which two runs differ: name, of the one, of the other."""
-    names: Sequence[str] = sorted({*one.parameters, *other.parameters})
-    found = [(name, one.parameters.get(name), other.parameters.get(name)) for name in names]
+def differing_parameters(one: Recording, other: Recording) -> list[tuple[str, Any, Any]]:
+    """Parameters in which two runs differ: name, of the one, of the other.
+
+    Those of the simulated arm too, where both were runs of one.
+    """
+    both = [dict(recording.parameters) for recording in (one, other)]
+    if one.simulated and other.simulated:
+        for values, recording in zip(both, (one, other), strict=True):
+            values |= {f"simulated_arm: {k}": v for k, v in recording.simulated.items()}
+    names: Sequence[str] = sorted({*both[0], *both[1]})
+    found = [(name, both[0].get(name), both[1].get(name)) for name in names]
     return [line for line in found if line[1] != line[2] and line[0] != "recording.file"]

@@ -11,12 +11,15 @@ from numpy.typing import NDArray
 from projected_control.apps.demo.report import COMPARED, effort_figure, motion_figure
 from projected_control.apps.experiments.outcome import Outcome, Picture, Table
 from projected_control.apps.experiments.style import BLUE, VERMILION, canvas, legend_above
-from projected_control.apps.playback import same_parameters
+from projected_control.apps.playback import differing_parameters
 from projected_control.control.events import Action, events_in
 from projected_control.errors import InvalidValue
 from projected_control.recordings.file import Recording
 
 Array = NDArray[np.float64]
+
+FACTOR = 10.0
+"""From here on a change is told as a factor and not in percent."""
 
 
 def numbers_of(recording: Recording) -> dict[str, Any]:
@@ -154,7 +157,7 @@ def comparison(one: Recording, other: Recording, names: tuple[str, str]) -> Outc
     ]
     for phrase in sorted({*both[0]["events"], *both[1]["events"]}):
         rows.append([f"guard: {phrase}", *(str(n["events"].get(phrase, 0)) for n in both), ""])
-    differing = [[n, _short(a), _short(b)] for n, a, b in same_parameters(one, other)]
+    differing = [[n, _short(a), _short(b)] for n, a, b in differing_parameters(one, other)]
     apart = differences(one, other)
     tables = [Table("Numbers", ["", *names, "change"], rows)]
     if apart:
@@ -197,7 +200,11 @@ def differences(one: Recording, other: Recording) -> dict[str, float]:
 
 
 def _change(one: float, other: float) -> str:
-    return f"{100.0 * (other / one - 1.0):+.1f} %" if one else ""
+    """In percent, or as a factor where that is easier to read."""
+    if not one:
+        return ""
+    ratio = other / one
+    return f"× {ratio:.3g}" if abs(ratio) >= FACTOR else f"{100.0 * (ratio - 1.0):+.1f} %"
 
 
 def _short(value: Any, most: int = 40) -> str:

@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projected_control.control.loop import ControlLoop
-from projected_control.control.references import Reference
 from projected_control.errors import ProjectedControlError, Uncontrollable, UnstableMotionLoop
 from projected_control.model.description import UNLIMITED
 from projected_control.model.dynamics import massless_joints
@@ -16,6 +15,11 @@ Array = NDArray[np.float64]
 INDEPENDENT = 1e-3
 """Smallest singular value of J_θ P, over the largest of J_θ, from which coordinates count as
 independent of the constraint and of each other."""
+
+HOW_BACK = (
+    "a simulated one with its service ~/reset, or Reset on the live page; a real one by hand, or "
+    "with its own controller"
+)
 
 
 class CannotStart(ProjectedControlError, ValueError):
@@ -86,20 +90,6 @@ def require_limits(loop: ControlLoop) -> None:
         )
 
 
-def require_near(loop: ControlLoop, reference: Reference) -> None:
-    """Raise where a reference begins elsewhere than the arm is: the arm would jump there."""
-    model = loop.controller.model
-    if model.coordinates is None:
-        return
-    away = np.abs(model.coordinates.difference(reference.at(0.0).value, model.theta))
-    if (away > loop.guard.limits.reference_jump).any():
-        raise CannotStart(
-            f"the reference begins {np.round(away, 4).tolist()} from where the arm is, allowed "
-            f"are {loop.guard.limits.reference_jump:g} (limits.reference_jump); set "
-            "reference.approach to go there smoothly first"
-        )
-
-
 def _outside(loop: ControlLoop, q: Array) -> list[str]:
     limits, names = loop.guard.limits, loop.controller.model.arm.joint_names
     outside = [
@@ -107,7 +97,11 @@ def _outside(loop: ControlLoop, q: Array) -> list[str]:
         for name, x, low, high in zip(names, q, limits.lower, limits.upper, strict=True)
         if not low <= x <= high
     ]
-    return [f"joints are outside their limits: {'; '.join(outside)}"] if outside else []
+    if not outside:
+        return []
+    return [
+        f"joints are outside their limits: {'; '.join(outside)}; bring the arm back ({HOW_BACK})"
+    ]
 
 
 def _dependent(loop: ControlLoop) -> list[str]:

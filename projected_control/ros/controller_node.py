@@ -13,9 +13,9 @@ from std_msgs.msg import Float64MultiArray, Header
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
 
-from projected_control.control.activation import require_limits, require_near, require_start
+from projected_control.control.activation import require_limits, require_start
 from projected_control.control.loop import ControlLoop
-from projected_control.control.references import Constant, ReferencePoint
+from projected_control.control.references import Constant
 from projected_control.errors import ProjectedControlError
 from projected_control.ports.kinds import PORTS
 from projected_control.ports.port import Port
@@ -178,11 +178,10 @@ class ControllerNode(ManagedNode[ControllerSettings]):
     def _prepare(self, loop: ControlLoop, port: Port) -> None:
         """Get ready to start from where the arm is; raise where that cannot be."""
         model, settings = loop.controller.model, self.settings
-        require_start(loop, model.arm.q.copy(), settings.constraint.residual_tolerance)
-        here = ReferencePoint(model.theta.copy(), *np.zeros((2, model.k)))
-        reference = build.build_reference(settings, here, 0.0, model.arm.q.copy())
-        require_near(loop, reference)
-        loop.set_reference(reference)
+        q = model.arm.q.copy()
+        here = build.starting_point(settings, model)
+        require_start(loop, q, settings.constraint.residual_tolerance)
+        loop.set_reference(build.first_reference(settings, loop, here, q))
         allow_for_delay(loop, port.delay)
 
     def _say_active(self, loop: ControlLoop) -> None:

@@ -128,6 +128,11 @@ class ManagedNode(LifecycleNode, Generic[S]):
             return self.stopped_by_itself
         return self._reason
 
+    @property
+    def _starts_itself(self) -> bool:
+        """Whether it goes on trying to start; else it waits to be told to."""
+        return bool(self.settings.autostart) and self._to_be_started
+
     # Lifecycle
 
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
@@ -205,7 +210,7 @@ class ManagedNode(LifecycleNode, Generic[S]):
                 self.trigger_deactivate()
                 self.publish_diagnostics()
             return
-        if not (self.settings.autostart and self._to_be_started):
+        if not self._starts_itself:
             return
         if self._state_machine.current_state[1] == "unconfigured":
             self.trigger_configure()
@@ -219,9 +224,11 @@ class ManagedNode(LifecycleNode, Generic[S]):
         level, message, values = self.status()
         label = self._state_machine.current_state[1]
         if self.stopped_by_itself:
-            level, message = ERROR, self.stopped_by_itself
+            again = f"; and refused: {self._reason}" if self._reason else ""
+            level, message = ERROR, self.stopped_by_itself + again
         elif self._reason:
-            level, message = max(level, WARN), f"waiting: {self._reason}"
+            word = "waiting" if self._starts_itself else "refused"
+            level, message = max(level, WARN), f"{word}: {self._reason}"
         status = DiagnosticStatus(
             level=bytes([level]),
             name=f"{self.get_fully_qualified_name().lstrip('/')}",

@@ -253,7 +253,7 @@ class Reference(Group):
     amplitude: Numbers = parameter((0.0,), "Amplitude of the sine, likewise", "m or rad", minimum=-LARGE, maximum=LARGE, live=True)
     frequency: Numbers = parameter((0.5,), "Frequency of the sine, likewise", "Hz", minimum=0.0, maximum=100.0, live=True)
     phase: Numbers = parameter((0.0,), "Phase of the sine, likewise; of a circle or spiral, the angle at which it begins", "rad", minimum=-LARGE, maximum=LARGE, live=True)
-    approach: bool = parameter(True, "Go to the start of the motion smoothly first; without it the arm must already be there, and move along a sine")
+    approach: bool = parameter(True, "Go to the start of the motion smoothly first; without it, only where the arm is elsewhere or moves otherwise")
     along: Words = parameter((), "Coordinates that a path moves, in its order; empty for the first ones. The others stay where they are", live=True)
     centre: Numbers = parameter((), "Centre of a line, circle, spiral or raster in these coordinates; empty for where the arm is", "m or rad", minimum=-LARGE, maximum=LARGE, live=True)
     size: Numbers = parameter((), "From end to end of a line, one number per coordinate that it moves; length and width of a raster", "m or rad", minimum=-LARGE, maximum=LARGE, live=True)

@@ -54,7 +54,7 @@ def refuses(fleet: Fleet, node: str, *words: str) -> str:
     def why() -> str:
         assert not fleet.change(node, "activate")
         assert fleet.state(node) == "inactive"
-        message = fleet.until_said(node, "waiting", level=1).message
+        message = fleet.until_said(node, "refused: ", level=1).message
         return message if all(word in message for word in words) else ""
 
     return fleet.until(why, f"{node} to refuse because of {words}")
@@ -93,12 +93,6 @@ def test_outside_limits(arm: Fleet) -> None:
     message = refuses(arm, FORCE, "outside their limits")
     assert "joint_2" in message
     assert "joint_1" not in message
-
-
-def test_reference_elsewhere(arm: Fleet) -> None:
-    """Without an approach the arm must be where its reference begins."""
-    arm.put(FORCE, {"reference.approach": False, "reference.offset": [0.3, 0.0]})
-    refuses(arm, FORCE, "the reference begins", "limits.reference_jump")
 
 
 def test_unstable_force_loop(arm: Fleet) -> None:

@@ -10,6 +10,7 @@ from time import monotonic
 from types import TracebackType
 from typing import Any
 
+from projected_control.apps.bench.view import by_minute
 from projected_control.apps.demo.case import settings_for
 from projected_control.apps.demo.fleet import Fleet
 from projected_control.apps.demo.monitor import Monitor
@@ -81,7 +82,8 @@ class Scene:
 
     def alone(self, seconds: float) -> dict[str, Any]:
         """A turn without the page."""
-        return {**self._measure(seconds), "clients": 0}
+        measured = self._measure(seconds)
+        return {**measured, "missed": by_minute(measured["missed"], seconds), "clients": 0}
 
     def with_clients(self, seconds: float) -> dict[str, Any]:
         """A turn with the page and two clients, one of which leaves in the middle."""
@@ -100,10 +102,11 @@ class Scene:
                     client.terminate()
                 pictures = sum(self._seen(client) for client in clients)
         self._listen(SETTLE_SECONDS)
+        later = [(0.5 * seconds + when, count) for when, count in halves[1]["missed"]]
         return {
             "p50": [*halves[0]["p50"], *halves[1]["p50"]],
             "p99": [*halves[0]["p99"], *halves[1]["p99"]],
-            "missed": halves[0]["missed"] + halves[1]["missed"],
+            "missed": by_minute([*halves[0]["missed"], *later], seconds),
             "seconds": seconds,
             "clients": 2,
             "memory": (first, last),
@@ -123,8 +126,8 @@ class Scene:
         """Latencies and missed deadlines of a while, as the controller itself says."""
         p50: list[float] = []
         p99: list[float] = []
-        missed: list[int] = []
-        began = monotonic()
+        missed: list[tuple[float, int]] = []
+        began, before = monotonic(), -1
         while (passed := monotonic() - began) < seconds:
             self._monitor.diagnostics.clear()
             self._listen(0.25)
@@ -133,9 +136,10 @@ class Scene:
                 continue
             if said[0] == 2:
                 raise ProjectedControlError(f"{self._controller}: {said[1]}")
-            missed.append(int(said[2]["deadlines missed"]))
+            count = int(said[2]["deadlines missed"])
+            missed.append((passed, count - before if before >= 0 else 0))
+            before = count
             if passed > LOOK_BACK or seconds <= 2.0 * LOOK_BACK:
                 p50.append(float(said[2]["latency p50 (us)"]))
                 p99.append(float(said[2]["latency p99 (us)"]))
-        count = missed[-1] - missed[0] if missed else 0
-        return {"p50": p50, "p99": p99, "missed": count, "seconds": seconds}
+        return {"p50": p50, "p99": p99, "missed": missed, "seconds": seconds}

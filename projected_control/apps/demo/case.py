@@ -7,10 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import yaml
 
-from projected_control.control.references import ReferencePoint
 from projected_control.errors import UnknownName
 from projected_control.ports import run
 from projected_control.ports.recorder import Recorder
@@ -154,8 +152,8 @@ def run_in_process(settings: DemoSettings) -> dict[str, Any]:
     controller = loop.controller
     state = arm.read()
     controller.hold(state.q, state.v)
-    here = ReferencePoint(controller.model.theta.copy(), *np.zeros((2, controller.model.k)))
-    loop.set_reference(build.build_reference(settings.controller, here, 0.0, state.q.copy()))
+    here = build.starting_point(settings.controller, controller.model)
+    loop.set_reference(build.first_reference(settings.controller, loop, here, state.q.copy()))
     return run(loop, arm, settings.ticks, record=recorder(settings)).totals.summary()
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projected_control.control.loop import ControlLoop, Tick
-from projected_control.control.references import Reference, ReferencePoint
+from projected_control.control.references import Reference
 from projected_control.errors import ProjectedControlError
 from projected_control.model.coordinates import Coordinates
 from projected_control.model.function_kinds import AxisCosine
@@ -133,8 +133,8 @@ def run_task(
     state = plant.read()
     loop.controller.hold(state.q, state.v)
     model = loop.controller.model
-    here = ReferencePoint(model.theta.copy(), *np.zeros((2, model.k)))
-    reference = build.build_reference(controller, here, 0.0, state.q.copy())
+    here = build.starting_point(controller, model)
+    reference = build.first_reference(controller, loop, here, state.q.copy())
     loop.set_reference(reference)
     rows: list[tuple[Any, ...]] = []
     limit = loop.guard.limits.effort

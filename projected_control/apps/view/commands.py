@@ -41,6 +41,12 @@ TRANSITION_SECONDS = 120.0
 STOP_SECONDS = 3.0
 """How long a controller may take to stop before the user is told that it did not [s]."""
 
+REASON_SECONDS = 3.0
+"""How long the reason of a refusal is waited for [s]."""
+
+REFUSALS = ("refused: ", "waiting: ")
+"""What a node's diagnosis says before the reason, told to start or starting by itself."""
+
 ARM_ACTIONS = ("reset", "pause", "go", "step")
 MOST_CHANGES = 50
 """Changes that can be undone."""
@@ -163,10 +169,20 @@ class Commands:
         answer = await self._watch.link.call(ChangeState, service, request, seconds)
         logger.info("%s: %s %s", mirror.name, label, "done" if answer.success else "refused")
         if not answer.success:
-            await asyncio.sleep(0.6)  # it says why with its next diagnostics
-            light = self._watch.lights.by_name.get(mirror.name.lstrip("/"))
-            why = light.message if light is not None else ""
+            why = await self._reason_of(mirror)
             raise ProjectedControlError(f"{mirror.name} refused to {label}: {why}")
+
+    async def _reason_of(self, mirror: Mirror) -> str:
+        """Why a controller refused: it says so with its next diagnostics."""
+        asked, name = monotonic(), mirror.name.lstrip("/")
+        while monotonic() - asked < REASON_SECONDS:
+            await asyncio.sleep(0.05)
+            light = self._watch.lights.by_name.get(name)
+            if light is not None and light.heard > asked:
+                for word in REFUSALS:
+                    if word in light.message:
+                        return light.message.partition(word)[2]
+        return "it does not say why; its console may"
 
     async def _setpoint(self, message: Mapping[str, Any]) -> dict[str, Any]:
         mirror, values = self._mirror(message), message.get("values")

@@ -103,3 +103,13 @@ class Coordinates:
             phi, phi_rate = (tuple(x[i : i + 3].tolist()) for x in (place, found))
             found[i : i + 3] = angular_motion(phi, phi_rate, (0.0, 0.0, 0.0))[0]
         return found
+
+    def rate(self, value: ArrayLike, velocity: ArrayLike) -> Array:
+        """The rate of a reference that goes along with an arm: the inverse of `velocity`."""
+        found: Array = np.array(velocity, dtype=np.float64)
+        units = np.eye(3)
+        for i in np.flatnonzero(self.topology == Topology.ROTATION):
+            phi = tuple(np.asarray(value, dtype=np.float64)[i : i + 3].tolist())
+            columns = [angular_motion(phi, tuple(e.tolist()), (0.0, 0.0, 0.0))[0] for e in units]
+            found[i : i + 3] = np.linalg.solve(np.array(columns).T, found[i : i + 3])
+        return found

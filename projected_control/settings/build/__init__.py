@@ -45,6 +45,7 @@ from projected_control.settings.build.plants import (
     build_plant,
     start_guess,
 )
+from projected_control.settings.build.takeover import first_reference, starting_point
 
 __all__ = [
     "build_arm",
@@ -71,6 +72,7 @@ __all__ = [
     "check_tare",
     "controlled_rows",
     "description_file",
+    "first_reference",
     "force_controller",
     "gain_warnings",
     "motion_controller",
@@ -79,5 +81,6 @@ __all__ = [
     "plan_reference",
     "set_payload",
     "start_guess",
+    "starting_point",
     "tare_source",
 ]

@@ -175,14 +175,14 @@ export class Panel {
 
   filter() {
     const word = this.find.value.trim().toLowerCase();
-    for (const section of document.querySelectorAll("#parameters > details")) {
+    for (const section of document.querySelectorAll("#parameters > details, #plant")) {
       let any = false;
       for (const control of section.querySelectorAll(".control")) {
         const fits = !word || control.dataset.parameter.toLowerCase().includes(word) || control.title.toLowerCase().includes(word);
         control.hidden = !fits;
         any ||= fits;
       }
-      section.hidden = !any;
+      if (section.id !== "plant") section.hidden = !any; // that one is hidden where there is no simulated arm
       if (word && any) section.open = true;
     }
   }
@@ -195,7 +195,9 @@ export class Panel {
   }
 
   async go(values) {
-    return this.tell({ ask: "setpoint", values });
+    const answer = await this.tell({ ask: "setpoint", values });
+    if (answer.ok) document.getElementById("targets").open = true; // the way back to the reference stands there
+    return answer;
   }
 
   async resume() {
@@ -226,7 +228,7 @@ export class Panel {
       if (answer.ok) this.toast(`saved to ${answer.path}`);
     });
     this.presetInputs = [choice, load, name, save];
-    this.body("presets").append(element("div", { className: "row" }, choice, load), element("div", { className: "row" }, name, save));
+    this.body("presets").append(element("div", { className: "row" }, choice, load, name, save));
     this.presets([]);
   }
 
