@@ -139,7 +139,6 @@ class ForceLoop:
             f"{samples} of delay at {1.0 / self.period:g} Hz, {reason}; {' or '.join(advice)}"
         )
 
-
     def warning(self) -> str:
         """In words, that a stable loop is close to diverging; or nothing."""
         if not self.stable or self.gain_margin >= LITTLE_MARGIN:

@@ -20,6 +20,8 @@ from urllib.request import urlopen
 
 from fleet import Fleet
 
+from projected_control.settings.nodes import FORCE
+
 PATIENCE = 240.0
 
 
@@ -54,6 +56,7 @@ class Terminal:
 
 @pytest.mark.long
 def test_the_demo_opens_the_page_and_stays_until_enter(fleet: Fleet, tmp_path: Path) -> None:
+    """Meanwhile it says which of its nodes has died."""
     opened = tmp_path / "opened"
     browser = tmp_path / "browser"
     browser.write_text(f'#!/bin/sh\necho "$1" > {opened}\n')
@@ -68,6 +71,9 @@ def test_the_demo_opens_the_page_and_stays_until_enter(fleet: Fleet, tmp_path: P
         assert address in terminal.text
         with urlopen(address.partition("#")[0]) as answer:  # it is still served
             assert answer.status == 200
+        command_line = f"projected_control.ros {FORCE} --ros-args --params-file {tmp_path}"
+        subprocess.run(["pkill", "-9", "-f", command_line], check=True)
+        terminal.until(f"{FORCE} ended with status -9")
         terminal.enter()
         terminal.until("Report:")
         assert terminal.process.wait(PATIENCE) == 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import select
 import sys
 from contextlib import suppress
 from importlib.util import find_spec
@@ -17,12 +18,16 @@ from projected_control.resources import PRESETS
 if TYPE_CHECKING:
     from projected_control.apps.commands import Subparsers
     from projected_control.apps.demo.case import DemoSettings
+    from projected_control.apps.demo.fleet import Fleet
     from projected_control.apps.demo.monitor import Monitor
     from projected_control.apps.view.process import PageProcess
 
 DEFAULT_FOLDER = Path("demo_output")
 START_SECONDS = 1200.0
 """How long the nodes may take to come up; the first time they compile their kernels [s]."""
+
+LOOK_SECONDS = 0.5
+"""Between two looks at the nodes while the page stays [s]."""
 
 DESCRIPTION = """\
 Starts a simulated arm, its watchdog and a controller as ROS 2 processes, lets the arm follow the
@@ -249,7 +254,7 @@ def _run_nodes(
                 f"The {settings.seconds:g} s of the report are over; the page stays. Enter ends it."
             )
             with suppress(KeyboardInterrupt):
-                sys.stdin.readline()
+                _stay(fleet, say)
     finally:
         with suppress(KeyboardInterrupt):
             if page is not None:
@@ -257,6 +262,17 @@ def _run_nodes(
             fleet.stop()
         monitor.close()
     return times, state, summary, interrupted
+
+
+def _stay(fleet: Fleet, say: Any) -> None:
+    """Until Enter; a node that dies meanwhile is told of once."""
+    told: set[str] = set()
+    while not select.select([sys.stdin], [], [], LOOK_SECONDS)[0]:
+        for node, reason in fleet.ended().items():
+            if node not in told:
+                told.add(node)
+                say(f"{reason}. The page stays; Enter ends it.")
+    sys.stdin.readline()
 
 
 def _open_page(folder: Path) -> PageProcess:

@@ -53,14 +53,18 @@ class Fleet:
                 start_new_session=True,
             )
 
+    def ended(self) -> dict[str, str]:
+        """The nodes that have died, each with the end of its log."""
+        return {
+            node: f"{node} ended with status {status}; its last words: {self.tail(node)}"
+            for node, process in self._running.items()
+            if (status := process.poll()) is not None
+        }
+
     def check(self) -> None:
         """Raise if a node has died, with the end of its log."""
-        for node, process in self._running.items():
-            if process.poll() is not None:
-                raise ProjectedControlError(
-                    f"{node} ended with status {process.returncode}; its last words: "
-                    f"{self.tail(node)}"
-                )
+        for reason in self.ended().values():
+            raise ProjectedControlError(reason)
 
     def tail(self, node: str, lines: int = 3) -> str:
         """The end of a node's log."""
