@@ -137,4 +137,4 @@ def test_a_task_is_judged_by_what_the_nodes_did(fleet: Fleet, tmp_path: Path) ->
     for key in JUDGED:
         assert nodes[key] == pytest.approx(here[key], rel=1e-6, abs=1e-9), key
         assert nodes[key] > 0.0
-    assert nodes["force_error_rms"] < 0.01 * nodes["force_wanted"]
+    assert nodes["force_error_rms"] < 0.02 * nodes["force_wanted"]
