@@ -1,6 +1,7 @@
 """The flight check: margins along a whole reference, what is closest to its limit, and where."""
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -56,6 +57,15 @@ def test_the_effort_along_the_way_is_what_a_run_sends():
     assert 1.0 - effort.margin[late].min() == pytest.approx(sent, rel=0.05)
 
 
+def test_what_friction_takes_is_in_the_efforts():
+    """A path that stays as fast: the largest effort grows by the friction of that joint."""
+    plain, rough = flown(), flown(compensation__coulomb=[4.0], compensation__width=[1e-3])
+    before, now = quantity(plain, "effort of"), quantity(rough, "effort of")
+    assert rough.times[-1] == pytest.approx(plain.times[-1])
+    assert now.name == before.name
+    assert now.value - before.value == pytest.approx(4.0, abs=0.2)
+
+
 def uppers(above):
     """Upper limits with which joint 2 stays so far below its own on the raster [rad]."""
     largest = float(flown().q[:, 1].max())
@@ -105,7 +115,9 @@ def test_the_command_prints_draws_and_exits_by_the_light(tmp_path, capsys):
     picture = tmp_path / "check.png"
     command = ["check", str(ARM), "--preset", "paper"]
     assert main([*command, "--picture", str(picture)]) == 0
-    assert "GREEN: " in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "GREEN: " in printed
+    assert re.search(r"manipulability of the coordinates: 0\.\d+ at least, at \d", printed)
     assert picture.read_bytes().startswith(b"\x89PNG")
     tight = f"limits.upper:={uppers(-0.01)}"
     assert main([*command, "--json", "--set", tight]) == 1

@@ -42,7 +42,7 @@ ROOT = Path(__file__).parents[1]
 ARMS = sorted(
     path
     for path in (ROOT / "config").glob("*.yaml")
-    if path.name not in (choices.CONTROLLERS_FILE, "rough.yaml")
+    if path.name not in (choices.CONTROLLERS_FILE, "real.yaml", "rough.yaml")
 )
 """Rough arms are said on top of another file."""
 PRESETS = sorted((ROOT / "config" / "presets").glob("*.yaml"))

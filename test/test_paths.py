@@ -20,8 +20,8 @@ from projected_control.settings.nodes import FORCE
 CONFIG = Path(__file__).parents[1] / "config" / "seven_joints.yaml"
 
 
-def settings(**changes):
-    names = {f"reference.{name}": value for name, value in changes.items()}
+def settings(others=None, **changes):
+    names = {f"reference.{name}": value for name, value in changes.items()} | (others or {})
     return Layers.read([CONFIG], "paper").on_top(names, "test").controller(FORCE)
 
 
@@ -36,8 +36,8 @@ def start():
 MODEL, Q, HERE = start()
 
 
-def planned(**changes):
-    return build.build_reference(settings(approach=False, **changes), HERE, 0.0, Q)
+def planned(others=None, **changes):
+    return build.build_reference(settings(others, approach=False, **changes), HERE, 0.0, Q)
 
 
 # Geometry
@@ -158,8 +158,8 @@ def test_a_path_on_which_the_arm_cannot_stand_is_refused_with_place_and_joint():
 # On an arm
 
 
-def asked_of(reference, seconds):
-    """Joint rates, efforts and the coordinates' derivatives along a reference, by Pinocchio."""
+def asked_of(reference, seconds, coulomb=0.0, viscous=0.0):
+    """Joint rates and efforts along a reference, by Pinocchio, with friction."""
     from projected_control.control.following import Follower
 
     follower = Follower(build.build_model(settings()), Q, np.array(settings().posture.target))
@@ -171,7 +171,10 @@ def asked_of(reference, seconds):
     effort = []
     for each, rate, change in zip(q, v, a, strict=True):
         MODEL.evaluate(each, rate)
-        effort.append(MODEL.arm.M @ change + MODEL.arm.h + MODEL.terms.jacobian[0] * 10.0)
+        friction = coulomb * np.sign(rate) + viscous * rate
+        effort.append(
+            MODEL.arm.M @ change + MODEL.arm.h + MODEL.terms.jacobian[0] * 10.0 + friction
+        )
     return times, v[2:-2], np.array(effort)[2:-2]
 
 
@@ -195,6 +198,21 @@ def test_joint_rates_and_torques_stay_within_their_share_and_use_it(changes, tig
     assert worst.max() > 0.95
     if tight == "velocity":  # along the path, not by one factor: most of the way is at a limit
         assert np.median(worst) > 0.8
+
+
+def test_the_torques_of_friction_are_within_their_share_too():
+    """There and back, with friction of which a path that knew nothing takes too much."""
+    share, coulomb, viscous = 0.42, np.array([15.0, 15.0, 10.0, 5.0, 1.0, 1.0, 1.0]), 2.0
+    wide = {"max_rate": [5.0], "max_acceleration": [50.0], "max_jerk": [1e4], "speed": 10.0}
+    wide |= {"repeats": 1, "back": True, "effort_share": share}
+    known = {"compensation.coulomb": coulomb.tolist(), "compensation.viscous": [viscous]}
+    taken = {}
+    for others in ({}, known):
+        reference = planned(others, **wide)
+        _, _, effort = asked_of(reference, reference.end, coulomb, viscous)
+        taken[bool(others)] = (np.abs(effort) / MODEL.arm.limits.effort / share).max()
+    assert taken[False] > 1.05
+    assert 0.85 < taken[True] <= 1.01
 
 
 def test_rates_accelerations_and_jerks_of_the_coordinates_are_kept_everywhere():

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from projected_control.apps.demo.case import settings_for
+from projected_control.apps.demo.node_samples import node_samples
 from projected_control.apps.demo.task_run import run_task
 from projected_control.control.references import ReferencePoint
 from projected_control.errors import ProjectedControlError
@@ -16,7 +17,7 @@ from projected_control.settings.layers import Layers
 from projected_control.settings.nodes import FORCE, MOTION
 
 CONFIG = Path(__file__).parents[1] / "config"
-ROUGH = CONFIG / "rough.yaml"
+REAL, ROUGH = CONFIG / "real.yaml", CONFIG / "rough.yaml"
 
 ARMS = pytest.mark.skipif(
     arms_folder() is None,
@@ -47,12 +48,16 @@ def numbers_of(task, seconds=4.0, files=(), **overrides):
     )
 
 
+def ideal_run(arm="seven_joints", files=(), seconds=4.0, **changes):
+    """A run of an arm's file as it stands: the bare arm of seven joints, or that of a task."""
+    names = {name.replace("__", "."): value for name, value in changes.items()}
+    layers = Layers.read([CONFIG / f"{arm}.yaml", *files], "paper").on_top(names, "test")
+    return run_task(FORCE, layers.controller(FORCE), layers.arm(), round(1000 * seconds))
+
+
 def bare_arm(files=(), seconds=4.0, **changes):
     """The bare arm of seven joints, with the same numbers as the tasks."""
-    names = {name.replace("__", "."): value for name, value in changes.items()}
-    layers = Layers.read([CONFIG / "seven_joints.yaml", *files], "paper").on_top(names, "test")
-    run = run_task(FORCE, layers.controller(FORCE), layers.arm(), round(1000 * seconds))
-    return run.numbers("wipe")
+    return ideal_run("seven_joints", files, seconds, **changes).numbers("wipe")
 
 
 def test_a_bare_arm_wipes_within_half_a_percent_and_a_tenth_of_a_millimetre():
@@ -73,6 +78,90 @@ def test_a_bare_arm_that_sticks_and_is_10_percent_heavier_still_wipes():
     assert numbers["tilt_error"] < np.radians(0.5)
 
 
+def test_a_bare_arm_of_real_parts_wipes_where_its_friction_is_known():
+    """It sticks, its encoders count, its efforts and forces are late and noisy: 1 %, 0.15 mm."""
+    numbers = bare_arm([REAL])
+    assert numbers["force_error_rms"] < 0.01 * 10.0
+    assert numbers["lateral_drift"] < 1.5e-4
+    assert numbers["tilt_error"] < np.radians(0.1)
+
+
+def test_a_bare_arm_wipes_without_a_force_sensor_where_its_masses_are_right():
+    numbers = bare_arm([ROUGH], force__source="momentum", simulation__mass_factor=1.0)
+    assert numbers["force_error_rms"] < 0.15 * 10.0
+
+
+def told_by_nodes(run, every=10, begin=0.0):
+    """What the topics ~/state and ~/truth would have told of a run, the former from some time on.
+
+    The controller's states are those of other ticks where it begins elsewhere.
+    """
+    controller, names = run.loop.controller, run.coordinates.names
+    joints = controller.model.arm.joint_names
+    times = np.arange(begin, run.times[-1], 1e-3 * every)
+    state = {f"{name}/desired": [] for name in names}
+    for t in times:
+        for name, value in zip(names, run.reference.at(t).value, strict=True):
+            state[f"{name}/desired"].append(value)
+    state = {name: np.array(column) for name, column in state.items()}
+    state |= {"lambda_0/desired": np.full(times.size, 10.0)}
+    limit = run.loop.guard.limits.effort
+    ratio = np.interp(times, run.times, run.effort_ratio)
+    state |= {f"{joint}/effort": ratio * limit[j] for j, joint in enumerate(joints)}
+    truth = {joint: run.q[:, j] for j, joint in enumerate(joints)}
+    truth |= {"lambda_0": run.multipliers[:, 0], "residual": run.residual}
+    return (times, state), (run.times, truth)
+
+
+@pytest.mark.parametrize("begin", [0.009, 0.0034])
+def test_nodes_are_judged_by_what_they_told(begin):
+    """As the run that they did, on the same ticks or on others; not as another one."""
+    run = ideal_run(seconds=2.5)
+    expected = run.numbers("wipe")
+    state, truth = told_by_nodes(run, begin=begin)
+    numbers = node_samples(state, truth, run).numbers("wipe", run.loop.controller)
+    for name in ("force_error_rms", "residual_max"):
+        assert numbers[name] == pytest.approx(expected[name], rel=0.02)
+    for name in ("lateral_drift", "tracking_rms", "tilt_error"):
+        assert numbers[name] == pytest.approx(expected[name], abs=5e-7)
+    truth[1]["lambda_0"] = truth[1]["lambda_0"] + 1.0
+    truth[1]["joint_1"] = truth[1]["joint_1"] + 0.01
+    off = node_samples(state, truth, run).numbers("wipe", run.loop.controller)
+    assert off["force_error_rms"] == pytest.approx(1.0, rel=0.01)
+    assert off["lateral_drift"] == pytest.approx(0.01 * 0.55, rel=0.2)  # as far as the tool is
+
+
+def test_nodes_that_told_nothing_cannot_be_judged():
+    run = ideal_run(seconds=1.1)
+    nothing = (np.zeros(0), {})
+    with pytest.raises(ProjectedControlError, match="cannot be judged by 0 states"):
+        node_samples(nothing, nothing, run)
+
+
+@ARMS
+@pytest.mark.parametrize(
+    ("task", "force", "drift"),
+    [
+        ("wipe", 0.005 * 10.0, 1e-4),
+        ("wipe_sphere", 0.01 * 10.0, 1.5e-4),
+        ("drawer", 0.4, 1.5e-4),
+        ("valve", 0.05 * 5.0, 1.5e-4),
+    ],
+)
+def test_a_task_as_the_demo_shows_it_is_done_by_an_arm_of_real_parts(task, force, drift):
+    """It sticks with 0.3 N·m, which is known; encoders, efforts and forces are real ones."""
+    settings = settings_for(task, 10.0, "paper", True, {})
+    assert settings.arm.friction.sticks
+    assert settings.arm.encoder.resolution[0] > 0.0
+    assert settings.arm.motor.delay == settings.arm.sensor.delay == 1
+    assert settings.arm.motor.noise[0] * settings.arm.sensor.noise > 0.0
+    numbers = numbers_of(task, 10.0)
+    assert set(numbers) == KEYS
+    assert numbers["force_error_rms"] < force
+    assert numbers["lateral_drift"] < drift
+    assert numbers["tilt_error"] < np.radians(0.1)
+
+
 @ARMS
 @pytest.mark.parametrize(
     ("task", "arm", "joints", "wanted"),
@@ -83,9 +172,9 @@ def test_a_bare_arm_that_sticks_and_is_10_percent_heavier_still_wipes():
         ("valve", "panda", 7, 5.0),
     ],
 )
-def test_a_task_on_a_real_arm_keeps_force_and_path(task, arm, joints, wanted):
-    """Nominal: 0.5 % of the force (0.05 N where none is wanted), 0.1 mm, 1 mrad."""
-    numbers = numbers_of(task)
+def test_a_task_on_an_ideal_arm_keeps_force_and_path(task, arm, joints, wanted):
+    """0.5 % of the force (0.05 N where none is wanted), 0.1 mm, 1 mrad."""
+    numbers = ideal_run(task).numbers(task)
     assert (numbers["arm"], numbers["joints"], numbers["task"]) == (arm, joints, task)
     assert numbers["force_wanted"] == pytest.approx(wanted)
     assert numbers["force_error_rms"] < 0.005 * (wanted or 10.0)
@@ -115,7 +204,7 @@ def test_a_panda_wipes_without_a_force_sensor_where_its_masses_are_right():
 
 def tared_above_the_table(seconds=10.0):
     """F₀ of a rough Panda that goes over the raster 2 cm above the table, touching nothing."""
-    layers = Layers.read([CONFIG / "wipe.yaml", ROUGH], "paper")
+    layers = Layers.read([CONFIG / "wipe.yaml", REAL, ROUGH], "paper")
     own = layers.values(FORCE)
     free = {
         "constraint.kind": "none",

@@ -11,7 +11,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from projected_control.control.compensation import NO_COMPENSATION, FrictionCompensation
 from projected_control.control.law import Law
+from projected_control.control.planned_friction import planned_friction
 from projected_control.control.timing import Bounds
 from projected_control.errors import InvalidValue, Unreachable
 from projected_control.model.constrained_arm import ConstrainedArm
@@ -211,9 +213,17 @@ class WayLimits:
 
 
 def bounds_along(
-    model: ConstrainedArm, way: Way, limits: WayLimits, law: Law, force: Array | None = None
+    model: ConstrainedArm,
+    way: Way,
+    limits: WayLimits,
+    law: Law,
+    force: Array | None = None,
+    friction: FrictionCompensation = NO_COMPENSATION,
 ) -> Bounds:
     """What the limits leave for u and x along a way (see `timing`).
+
+    What friction takes at the fastest is taken off the limits of the efforts, in both directions:
+    a path may be gone back.
 
     Args:
         model: The arm; its own, as it is evaluated here.
@@ -221,10 +231,13 @@ def bounds_along(
         limits: What it may be asked for.
         law: Which efforts are sent.
         force: λ_d, m; zero unless given.
+        friction: That is compensated.
     """
     n, k, s = model.n, model.k, way.s
     q1, q2 = (way.derivative("q", s, order) for order in (1, 2))
     t1, t2, t3 = (way.derivative("theta", s, order) for order in (1, 2, 3))
+    fastest = _fastest(q1, t1, t3, limits)
+    largest = np.tile(np.concatenate([limits.effort, limits.motion[1]]), (s.size, 1))
     slope, bend, rest = (np.zeros((s.size, n + k)) for _ in range(3))
     desired = np.zeros(model.m) if force is None else force
     still = np.zeros(n)
@@ -239,11 +252,18 @@ def bounds_along(
         rest[i, :n] = sent @ weight
         if law in (Law.HYBRID, Law.PASSIVE_FORCE):
             rest[i, :n] += model.terms.jacobian[: model.m].T @ desired
+        taken = planned_friction(friction, model, fastest[i] * q1[i], desired)
+        largest[i, :n] = np.maximum(largest[i, :n] - np.abs(sent @ taken), 0.0)
     slope[:, n:], bend[:, n:] = t1, t2
-    largest = np.tile(np.concatenate([limits.effort, limits.motion[1]]), (s.size, 1))
     names = [f"the effort of {name}" for name in model.arm.joint_names]
     coordinates = model.coordinates.names if model.coordinates is not None else ()
     names += [f"the acceleration of {name}" for name in coordinates]
+    jerk = np.stack([t1, t2, t3]) / limits.motion[2]
+    return Bounds(s, fastest, slope, bend, rest, largest, tuple(names), jerk)
+
+
+def _fastest(q1: Array, t1: Array, t3: Array, limits: WayLimits) -> Array:
+    """Largest ṡ that rates and speed allow, and jerks at a steady speed, N."""
     with np.errstate(divide="ignore"):
         fastest = np.min(limits.velocity / np.abs(q1), axis=1)
         fastest = np.minimum(fastest, np.min(limits.motion[0] / np.abs(t1), axis=1))
@@ -251,8 +271,7 @@ def bounds_along(
         fastest = np.minimum(fastest, limits.speed / along)
         bent = np.abs(t3) / limits.motion[2]
         fastest = np.minimum(fastest, np.cbrt(0.5 / np.max(bent, axis=1, initial=1e-30)))
-    jerk = np.stack([t1, t2, t3]) / limits.motion[2]
-    return Bounds(s, fastest, slope, bend, rest, largest, tuple(names), jerk)
+    return np.asarray(fastest)
 
 
 def effort_map(model: ConstrainedArm, law: Law) -> Array:

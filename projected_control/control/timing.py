@@ -73,7 +73,7 @@ class Bounds:
         raise InvalidValue(
             f"the path cannot be followed: standing still at {self.s[i]:.4g} of {self.s[-1]:.4g} "
             f"along it, {self.names[j]} is {abs(self.rest[i, j]):.4g} and may be "
-            f"{self.largest[i, j]:.4g}"
+            f"{self.largest[i, j]:.4g}, besides friction"
         )
 
     def scaled(self, factor: Array) -> Bounds:

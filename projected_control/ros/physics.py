@@ -27,6 +27,7 @@ from projected_control.ros.messages import (
     wrench_layout,
 )
 from projected_control.ros.realtime import quiet_interpreter
+from projected_control.ros.truth_topic import TruthTopic
 from projected_control.ros.wait_set import Worker, unused
 from projected_control.settings.nodes import SimulatedArmSettings
 
@@ -82,6 +83,7 @@ class Physics(Worker):
         self._states = node.create_publisher(JointState, "joint_states", QUEUE)
         self._wrenches = node.create_publisher(WrenchStamped, "wrench", QUEUE)
         self._clock = node.create_publisher(Clock, "/clock", QUEUE)
+        self._truth = TruthTopic(node, hardware, settings)
         self._writer = StateWriter(arm.joint_names)
         self._backwards = StateWriter(arm.joint_names[::-1])
         self._wrench_layout, self._clock_layout = wrench_layout(arm.root_link), clock_layout()
@@ -105,7 +107,7 @@ class Physics(Worker):
     def destroy(self) -> None:
         """Give back what was made on the node."""
         self._node.destroy_subscription(self._commands)
-        for publisher in (self._states, self._wrenches, self._clock):
+        for publisher in (self._states, self._wrenches, self._clock, self._truth.publisher):
             self._node.destroy_publisher(publisher)
 
     def hand_over(self, change: Callable[[], None]) -> None:
@@ -255,6 +257,7 @@ class Physics(Worker):
         if self._reading.wrench is not None:
             self._outgoing.append((self._wrenches, self._wrench(now)))
         self._outgoing.append((self._states, self._state(now, fault)))
+        self._truth.tell(self.ticks, self.ticks * self.period_ns)
         self._send()
 
     def _send(self) -> None:

@@ -49,9 +49,13 @@ class SimulatedArmNode(ManagedNode[SimulatedArmSettings]):
     def activate(self) -> None:
         if self._arm is None:
             raise ProjectedControlError("the simulated arm is not configured")
-        self._arm.reset()
-        self._physics = Physics(self._physics_node, self._arm, self.settings)
-        self.accept(self.settings, ["disturbance.effort", "sensor.noise", "sensor.delay"])
+        arm, settings = self._arm, self.settings
+        arm.sensor = ForceSensor(settings.sensor.noise, settings.sensor.delay)
+        arm.encoders = build.build_encoders(settings, arm.plant.model.n)
+        arm.motors = build.build_motors(settings, arm.plant.model.n)
+        arm.reset()  # noise begins with the first reading, as it does in process
+        self._physics = Physics(self._physics_node, arm, settings)
+        self.accept(settings, ["disturbance.effort"])
         self._physics.start()
 
     def deactivate(self) -> None:

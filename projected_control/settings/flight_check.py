@@ -19,6 +19,7 @@ from projected_control.control.following import Follower, effort_map
 from projected_control.control.law import Law
 from projected_control.control.loop import ControlLoop
 from projected_control.control.passive import CONTROLLABILITY_TOLERANCE
+from projected_control.control.planned_friction import planned_friction
 from projected_control.control.references import Reference, ReferencePoint
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.inverse_kinematics import manipulability
@@ -179,12 +180,14 @@ def _look(
     independence, controllability = np.ones(count), np.ones(count)
     measure, rank, smallest = np.zeros(count), np.zeros(count), np.full(count, np.inf)
     desired, law = _desired_force(settings, loop), _efforts_as(controller)
+    known = build.build_compensation(settings, model.n)
     for i in range(count):
         controller.stop(q[i], v[i])
         independence[i], controllability[i] = controller.margins
         model.evaluate(q[i], v[i])
         theta[i] = model.theta
-        effort[i] = effort_map(model, law) @ (model.arm.M @ a[i] + model.arm.h)
+        friction = planned_friction(known, model, v[i], desired)
+        effort[i] = effort_map(model, law) @ (model.arm.M @ a[i] + model.arm.h + friction)
         if controller.force is not None:
             effort[i] += model.terms.jacobian[: model.m].T @ desired
         measure[i] = manipulability(model).measure

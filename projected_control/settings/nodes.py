@@ -200,6 +200,8 @@ class DemoCase:
         title: In words.
         own: Parameters of its own.
         needs_arms: Whether its arm comes with the extra ``arms``.
+        parts: Name of a file in config/ with what the demo's simulated arm is made of; empty for
+            an ideal one.
     """
 
     name: str
@@ -208,6 +210,7 @@ class DemoCase:
     title: str
     own: Mapping[str, Value] = field(default_factory=dict)
     needs_arms: bool = False
+    parts: str = ""
 
 
 @dataclass(frozen=True)
@@ -285,6 +288,12 @@ CONTROLLERS.add(
     )
 )
 
+
+def _real(name: str, title: str) -> DemoCase:
+    """A task on an arm that one can buy."""
+    return DemoCase(name, FORCE, name, title, needs_arms=True, parts="real")
+
+
 TASKS: dict[str, DemoCase] = {
     case.name: case
     for case in (
@@ -294,14 +303,10 @@ TASKS: dict[str, DemoCase] = {
         DemoCase("four_bar_3d", PASSIVE, "four_bar_3d", "A four-bar in space, rows that repeat"),
         DemoCase("hitch", PASSIVE, "hitch", "A tractor's hitch with two cylinders"),
         DemoCase("two_arms", FORCE, "two_arms", "Two arms carry a bar, internal force held"),
-        DemoCase("wipe", FORCE, "wipe", "A Panda wipes a table with 10 N", needs_arms=True),
-        DemoCase(
-            "wipe_sphere", FORCE, "wipe_sphere", "A UR5 wipes a dome with 10 N", needs_arms=True
-        ),
-        DemoCase("drawer", FORCE, "drawer", "An xArm7 opens and closes a drawer", needs_arms=True),
-        DemoCase(
-            "valve", FORCE, "valve", "A Panda turns a valve and pushes it with 5 N", needs_arms=True
-        ),
+        _real("wipe", "A Panda wipes a table with 10 N"),
+        _real("wipe_sphere", "A UR5 wipes a dome with 10 N"),
+        _real("drawer", "An xArm7 opens and closes a drawer"),
+        _real("valve", "A Panda turns a valve and pushes it with 5 N"),
     )
 }
 """Mechanisms and tasks that the demo and the launch files show, each with the controller that fits

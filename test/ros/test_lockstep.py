@@ -7,6 +7,9 @@ import pytest
 pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -111,3 +114,27 @@ def test_by_the_exported_library(fleet: Fleet) -> None:
     numbers = run(fleet, FORCE, ARM)
     compare(numbers, GOLDEN["force"])
     assert numbers["engine"] == "native"
+
+
+JUDGED = ("force_error_rms", "lateral_drift", "tilt_error", "tracking_rms", "torque_peak_ratio")
+
+
+def test_a_task_is_judged_by_what_the_nodes_did(fleet: Fleet, tmp_path: Path) -> None:
+    """An arm that sticks, with noise: the demo's numbers, from topics, are those in process."""
+    config = Path(__file__).parents[2] / "config"
+    demo = [sys.executable, "-m", "projected_control.apps.cli", "demo", "--controller", "force"]
+    demo += ["--arm", str(config / "seven_joints.yaml"), "--with", str(config / "real.yaml")]
+    demo += ["--seconds", "1.5", "--json", "--out", str(tmp_path / "out")]
+    found = {}
+    for way in ("--lockstep", "--in-process"):
+        done = subprocess.run(
+            [*demo, way], env=dict(os.environ), capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        found[way] = json.loads(done.stdout)
+    nodes, here = found["--lockstep"], found["--in-process"]
+    assert nodes["ticks"] == here["in_process"]["ticks"] == TICKS
+    for key in JUDGED:
+        assert nodes[key] == pytest.approx(here[key], rel=1e-6, abs=1e-9), key
+        assert nodes[key] > 0.0
+    assert nodes["force_error_rms"] < 0.02 * nodes["force_wanted"]

@@ -23,6 +23,7 @@ from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
 
 from projected_control.apps.playback import what_if
+from projected_control.errors import InvalidValue
 from projected_control.recordings.file import Recording, read_recording
 from projected_control.settings.nodes import ARM, FORCE
 
@@ -93,6 +94,14 @@ def test_the_whole_life_of_a_recording(fleet: Fleet, tmp_path: Path) -> None:
     assert "torque_norm" in plotted.name
 
 
+def is_whole(file: Path) -> bool:
+    """Whether what writes it has finished; at first the file is empty."""
+    try:
+        return not read_recording(file).broken
+    except InvalidValue:
+        return False
+
+
 def test_the_command_records_a_running_node_and_kill_9_leaves_a_whole_file(
     fleet: Fleet, tmp_path: Path
 ) -> None:
@@ -123,7 +132,7 @@ def test_the_command_records_a_running_node_and_kill_9_leaves_a_whole_file(
     fleet.put(FORCE, {"recording.file": str(crashed)})
     ticks_on(fleet, 500)
     controller.signal(signal.SIGKILL)
-    fleet.until(lambda: not read_recording(crashed).broken, "a complete file")
+    fleet.until(lambda: is_whole(crashed), "a complete file")
     recording = read_recording(crashed)
     assert recording.reason == "the process that recorded was killed"
     assert len(recording.rows) >= 500

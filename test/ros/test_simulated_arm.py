@@ -125,6 +125,27 @@ def test_moves_as_the_plant(arm: Puppeteer) -> None:
     arm.fleet.until(lambda: arm.clock.messages[-1].clock == state.header.stamp, "its time")
 
 
+def test_the_truth_is_told_whatever_the_encoders_say(arm: Puppeteer) -> None:
+    """Every hundredth of a second: where the arm is and what its slider takes."""
+    arm.fleet.put(ARM, {"encoder.resolution": [0.01], "sensor.noise": 5.0})
+    arm.settle()
+    hardware, first = plant(), arm.now // 1_000_000
+    told = arm.fleet.record(JointState, f"{ARM}/truth")
+    count = 9 - first % 10 or 10  # to the next state that is told
+    measured = arm.step(count=count)
+    follow(hardware, EFFORT, count)
+
+    def same_state() -> list[JointState]:
+        return [m for m in told.messages if m.header.stamp == measured.header.stamp]
+
+    truth = arm.fleet.until(same_state, "its truth")[-1]
+    assert list(truth.name) == ["joint_1", "joint_2", "joint_3", "lambda_0", "residual"]
+    np.testing.assert_allclose(truth.position[:3], hardware.truth.q, rtol=0.0, atol=1e-12)
+    assert truth.position[3] == pytest.approx(hardware.truth.multipliers[0], abs=1e-9)
+    steps = np.array(measured.position) / 0.01
+    np.testing.assert_allclose(steps, np.round(steps), rtol=0.0, atol=1e-6)
+
+
 def test_reset(arm: Puppeteer) -> None:
     """Back at the start; time goes on."""
     arm.step(count=20)

@@ -166,6 +166,11 @@ def _flight_lines(flight: FlightCheck) -> list[str]:
             f"  {each.light.value:6}  {each.name:{width}}  {100 * each.least:4.0f} % left at "
             f"{flight.times[each.worst]:6.2f} s  ({numbers})"
         )
+    least = int(flight.manipulability.argmin())
+    lines.append(
+        f"  manipulability of the coordinates: {flight.manipulability[least]:.4g} at least, at "
+        f"{flight.times[least]:.2f} s; {flight.manipulability.max():.4g} at most"
+    )
     return [*lines, f"{flight.light.value.upper()}: {flight.nearest}"]
 
 

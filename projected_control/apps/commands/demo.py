@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from projected_control.apps.commands import Subparsers
     from projected_control.apps.demo.case import DemoSettings
     from projected_control.apps.demo.fleet import Fleet
-    from projected_control.apps.demo.monitor import Monitor
+    from projected_control.apps.demo.monitor import Monitor, Recording
+    from projected_control.apps.demo.task_run import TaskRun
     from projected_control.apps.view.process import PageProcess
 
 DEFAULT_FOLDER = Path("demo_output")
@@ -28,6 +29,9 @@ START_SECONDS = 1200.0
 
 LOOK_SECONDS = 0.5
 """Between two looks at the nodes while the page stays [s]."""
+
+ARRIVE_SECONDS = 0.3
+"""How long the last messages of a run in lockstep may take to arrive [s]."""
 
 DESCRIPTION = """\
 Starts a simulated arm, its watchdog and a controller as ROS 2 processes, lets the arm follow the
@@ -44,7 +48,8 @@ planar loop in space, rows that repeat), hitch (prismatic cylinders), two_arms (
 carry one bar, the internal force is held).
 
 Or a task on a real arm (the extra arms), also with --task: wipe (a Panda on a table, 10 N), drawer
-(an xArm7), wipe_sphere (a UR5 on a dome), valve (a Panda). Its numbers are force_wanted and
+(an xArm7), wipe_sphere (a UR5 on a dome), valve (a Panda). The simulated arm is made of real parts,
+which stick, count, are late and noisy (config/real.yaml). The task's numbers are force_wanted and
 force_error_rms [N], lateral_drift [m], tilt_error [rad], tracking_rms [m or rad], residual_max [m]
 and torque_peak_ratio, of the simulated arm itself, after the first second.
 """
@@ -146,6 +151,8 @@ def run(args: argparse.Namespace) -> int:
     if args.in_process:
         print(as_json(_in_process(settings, choice)))
         return 0
+    from projected_control.apps.demo.case import run_in_process
+    from projected_control.apps.demo.node_samples import node_samples
     from projected_control.apps.demo.report import make_report
     from projected_control.apps.experiments.output import output_folder, publish, write_files
 
@@ -154,13 +161,16 @@ def run(args: argparse.Namespace) -> int:
         parameters = settings.parameter_file().encode()
         (path,) = write_files(folder, {"parameters.yaml": parameters})
         say("Working out in process what to expect (compiles its kernels the first time) …")
-        numbers_here = _in_process(settings.unrecorded, choice)
-        judged = {name: numbers_here[name] for name in numbers_here if name != "in_process"}
-        expected: dict[str, Any] | None = numbers_here["in_process"]
+        twin = _task_in_process(settings.unrecorded) if settings.is_task else None
+        expected: dict[str, Any] | None
+        expected = _summary_of(twin) if twin is not None else run_in_process(settings.unrecorded)
         page = _wants_page(args)
-        times, state, summary, interrupted = _run_nodes(
+        state, truth, summary, interrupted = _run_nodes(
             settings, folder, path, args.json, page, say
         )
+        judged: dict[str, Any] = {}
+        if twin is not None and not interrupted:
+            judged = node_samples(state, truth, twin).numbers(choice, twin.loop.controller)
         if not args.lockstep and interrupted:
             expected = None
         numbers = {
@@ -171,7 +181,7 @@ def run(args: argparse.Namespace) -> int:
             **judged,
             "in_process": expected,
         }
-        outcome = make_report(settings, times, state, summary, expected)
+        outcome = make_report(settings, *state, summary, expected)
         files = publish(folder, [outcome], "index.html")
         files += write_files(folder, {"demo.json": as_json(numbers).encode()})
     if args.json:
@@ -190,25 +200,31 @@ def _wants_page(args: argparse.Namespace) -> bool:
 
 
 def _in_process(settings: DemoSettings, choice: str) -> dict[str, Any]:
-    """What the numbers ought to be: those of a task, and as `in_process` what every run counts."""
-    from projected_control.apps.demo.case import recorder, run_in_process
-    from projected_control.apps.demo.task_run import run_task
+    """The numbers of a run without ROS: those of a task, and what every run counts."""
+    from projected_control.apps.demo.case import run_in_process
 
     if not settings.is_task:
         return {"in_process": run_in_process(settings)}
-    done = run_task(
-        settings.case.node,
-        settings.controller,
-        settings.arm,
-        settings.ticks,
-        record=recorder(settings),
-    )
-    return {**done.numbers(choice), "in_process": done.statistics.totals.summary()}
+    done = _task_in_process(settings)
+    return {**done.numbers(choice), "in_process": _summary_of(done)}
+
+
+def _task_in_process(settings: DemoSettings) -> TaskRun:
+    from projected_control.apps.demo.case import recorder
+    from projected_control.apps.demo.task_run import run_task
+
+    node, controller, arm = settings.case.node, settings.controller, settings.arm
+    return run_task(node, controller, arm, settings.ticks, record=recorder(settings))
+
+
+def _summary_of(done: TaskRun) -> dict[str, Any]:
+    summary: dict[str, Any] = done.statistics.totals.summary()
+    return summary
 
 
 def _run_nodes(
     settings: DemoSettings, folder: Path, parameters: Path, quiet: bool, with_page: bool, say: Any
-) -> tuple[Any, Any, dict[str, Any], bool]:
+) -> tuple[Recording, Recording, dict[str, Any], bool]:
     """Start the nodes, watch them to the end or to Ctrl-C, and stop them, whatever happens.
 
     With the page they go on after the time is over, until Enter: the report is of that time.
@@ -248,7 +264,7 @@ def _run_nodes(
             except KeyboardInterrupt:
                 interrupted = True
             summary = monitor.summary()
-        times, state = monitor.recording()
+        state, truth = monitor.recording(), monitor.truth()
         if page is not None and not interrupted:
             say(
                 f"The {settings.seconds:g} s of the report are over; the page stays. Enter ends it."
@@ -261,7 +277,7 @@ def _run_nodes(
                 page.close()
             fleet.stop()
         monitor.close()
-    return times, state, summary, interrupted
+    return state, truth, summary, interrupted
 
 
 def _stay(fleet: Fleet, say: Any) -> None:
@@ -325,6 +341,7 @@ def _watch(
         show(monitor, done)
         if settings.controller.lockstep:
             if done > 0.9 and monitor.summary()["ticks"] >= settings.ticks:
+                monitor.spin(ARRIVE_SECONDS)
                 return
         elif done >= 1.0:
             return

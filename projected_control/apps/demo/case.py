@@ -93,8 +93,9 @@ def settings_for(
 ) -> DemoSettings:
     """Settings of a demonstration: the preset, the arm's file, then what is overridden.
 
-    More files come between, and may say different things to the controller and to the arm. Another
-    arm's file may take the place of the case's own.
+    More files come between, first the one with the parts of a real arm where the case has them, and
+    may say different things to the controller and to the arm. Another arm's file may take the place
+    of the case's own.
 
     On a sine the arm starts moving, so that the run has no approach; a path begins with one, from
     where the arm's file puts it.
@@ -103,6 +104,8 @@ def settings_for(
     if choice not in cases:
         raise UnknownName("controller or task", choice, cases)
     case = cases[choice]
+    if case.parts:
+        files = [share_file("config", f"{case.parts}.yaml"), *files]
     values = read_parameter_file(preset_file(preset))
     values |= read_parameter_file(arm_file or share_file("config", f"{case.arm}.yaml"))
     more = {node: _read(files, node) for node in (case.node, ARM)}

@@ -1,4 +1,4 @@
-"""Watching the nodes from outside: their state, their diagnostics, their summary."""
+"""Watching the nodes from outside: their state, their diagnostics, their summary, the truth."""
 
 from __future__ import annotations
 
@@ -11,15 +11,26 @@ import rclpy
 from diagnostic_msgs.msg import DiagnosticArray
 from numpy.typing import NDArray
 from rclpy.executors import SingleThreadedExecutor
+from rclpy.qos import DurabilityPolicy, QoSProfile
 from rclpy.signals import SignalHandlerOptions
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 
 from projected_control.errors import ProjectedControlError
+from projected_control.settings.nodes import ARM
+
+Recording = tuple[NDArray[np.float64], dict[str, NDArray[np.float64]]]
+"""Times, N [s], and every quantity over them, N each, by name."""
+
+DEPTH = 1000
+"""Messages that may wait, ten seconds of them: in lockstep none may be lost."""
+
+KEPT = QoSProfile(depth=DEPTH, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+"""Likewise, with those that were told before anybody listened."""
 
 
 class Monitor:
-    """A node that listens to a controller.
+    """A node that listens to a controller, and to what the simulated arm really does.
 
     Args:
         controller: Its node name.
@@ -31,18 +42,24 @@ class Monitor:
         self._node = rclpy.create_node("projected_control_demo", context=self._context)
         self._executor = SingleThreadedExecutor(context=self._context)
         self._executor.add_node(self._node)
-        self._node.create_subscription(JointState, f"{controller}/state", self._on_state, 100)
+        self._node.create_subscription(JointState, f"{controller}/state", self._on_state, DEPTH)
+        self._node.create_subscription(JointState, f"{ARM}/truth", self._on_truth, KEPT)
         self._node.create_subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics, 10)
         self._summary = self._node.create_client(Trigger, f"{controller}/summary")
         self.controller = controller
         self.names: list[str] = []
         self._rows: list[list[float]] = []
+        self._true_names: list[str] = []
+        self._true_rows: list[list[float]] = []
         self.diagnostics: dict[str, tuple[int, str, dict[str, str]]] = {}
 
     def _on_state(self, message: JointState) -> None:
-        stamp = message.header.stamp
         self.names = list(message.name)
-        self._rows.append([stamp.sec + 1e-9 * stamp.nanosec, *message.position])
+        self._rows.append(_row(message))
+
+    def _on_truth(self, message: JointState) -> None:
+        self._true_names = list(message.name)
+        self._true_rows.append(_row(message))
 
     def _on_diagnostics(self, message: DiagnosticArray) -> None:
         for status in message.status:
@@ -67,11 +84,13 @@ class Monitor:
         """The newest state by name."""
         return dict(zip(self.names, self._rows[-1][1:], strict=True)) if self._rows else {}
 
-    def recording(self) -> tuple[NDArray[np.float64], dict[str, NDArray[np.float64]]]:
-        """Times, and every quantity over them."""
-        rows = np.array([row for row in self._rows if len(row) == len(self.names) + 1])
-        rows = rows.reshape(-1, len(self.names) + 1)
-        return rows[:, 0], {name: rows[:, i + 1] for i, name in enumerate(self.names)}
+    def recording(self) -> Recording:
+        """The controller's state over the time."""
+        return _columns(self.names, self._rows)
+
+    def truth(self) -> Recording:
+        """What the simulated arm really did."""
+        return _columns(self._true_names, self._true_rows)
 
     def spin(self, seconds: float) -> None:
         """Listen for a while."""
@@ -97,3 +116,14 @@ class Monitor:
         self._executor.shutdown()
         self._node.destroy_node()
         self._context.try_shutdown()
+
+
+def _row(message: JointState) -> list[float]:
+    stamp = message.header.stamp
+    return [stamp.sec + 1e-9 * stamp.nanosec, *message.position]
+
+
+def _columns(names: list[str], rows: list[list[float]]) -> Recording:
+    table = np.array([row for row in rows if len(row) == len(names) + 1])
+    table = table.reshape(-1, len(names) + 1)
+    return table[:, 0], {name: table[:, i + 1] for i, name in enumerate(names)}

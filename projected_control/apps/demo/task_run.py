@@ -13,11 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from projected_control.apps.demo.judging import Samples, is_sampled
 from projected_control.control.loop import ControlLoop, Tick
 from projected_control.control.references import Reference
-from projected_control.errors import ProjectedControlError
 from projected_control.model.coordinates import Coordinates
-from projected_control.model.function_kinds import AxisCosine
 from projected_control.ports import SimulatedArm, run
 from projected_control.ports.recorder import Recorder
 from projected_control.ports.statistics import Statistics
@@ -25,15 +24,6 @@ from projected_control.settings import build
 from projected_control.settings.nodes import ControllerSettings, SimulatedArmSettings
 
 Array = NDArray[np.float64]
-
-SETTLED = 1.0
-"""Time from which on the numbers count [s]."""
-
-MOVED = 1e-3
-"""Travel from which on a coordinate counts as moved by the task [m or rad]."""
-
-EVERY = 5
-"""Ticks per recorded state."""
 
 
 @dataclass(frozen=True)
@@ -78,34 +68,22 @@ class TaskRun:
         """θ_d − θ, N × k."""
         return self.coordinates.difference(self.desired, self.theta)
 
+    @property
+    def samples(self) -> Samples:
+        """What the run is judged by."""
+        return Samples(
+            self.times,
+            self.theta,
+            self.desired,
+            self.multipliers,
+            self.wanted,
+            self.effort_ratio,
+            self.residual,
+        )
+
     def numbers(self, task: str) -> dict[str, Any]:
         """The numbers of the run after its first second, in SI units."""
-        if self.statistics.lost:
-            raise ProjectedControlError(f"the task {task} ended early: {self.statistics.lost}")
-        late = self.times >= SETTLED
-        if not late.any():
-            raise ProjectedControlError(f"a task is judged after {SETTLED:g} s; let it run longer")
-        error, members = self.error[late], self.coordinates.members
-        lengths = [i for i, member in enumerate(members) if member.unit == "m"]
-        tilts = [i for i, m in enumerate(members) if isinstance(m.function, AxisCosine)]
-        moved = [i for i in range(len(members)) if np.ptp(self.desired[late, i]) > MOVED]
-        force = self.loop.controller.force
-        rows = np.flatnonzero(force.controlled) if force is not None else np.arange(0)
-        wanted = self.wanted[late][:, rows]
-        off = self.multipliers[late][:, rows] - wanted
-        model = self.loop.controller.model
-        return {
-            "task": task,
-            "arm": model.arm.name,
-            "joints": model.n,
-            "force_wanted": _rms(wanted),
-            "force_error_rms": _rms(off),
-            "lateral_drift": _largest(error[:, lengths]),
-            "tilt_error": _largest(error[:, tilts]),
-            "tracking_rms": _rms(error[:, moved]),
-            "residual_max": float(self.residual[late].max()),
-            "torque_peak_ratio": float(self.effort_ratio[late].max()),
-        }
+        return self.samples.numbers(task, self.loop.controller, self.statistics.lost)
 
 
 def run_task(
@@ -140,7 +118,7 @@ def run_task(
     limit = loop.guard.limits.effort
 
     def look(number: int, tick: Tick) -> None:
-        if number % EVERY:
+        if not is_sampled(number):
             return
         truth, force = plant.truth, loop.controller.force
         wanted = np.zeros(model.m) if force is None else force.desired.copy()
@@ -151,10 +129,7 @@ def run_task(
     times, q, multipliers, wanted, ratio, residual = (
         np.array(column) for column in zip(*rows, strict=True)
     )
-    assert model.coordinates is not None
-    probe = plant.plant.model.arm.twin()
-    still = np.zeros(model.n)
-    theta = np.array([model.coordinates.value(probe.update(each, still)) for each in q])
+    theta = coordinates_at(loop, plant, q)
     desired = np.array([reference.at(t).value for t in times])
     return TaskRun(
         loop,
@@ -172,9 +147,9 @@ def run_task(
     )
 
 
-def _rms(values: Array) -> float:
-    return float(np.sqrt(np.mean(np.sum(values**2, axis=1)))) if values.size else 0.0
-
-
-def _largest(values: Array) -> float:
-    return float(np.linalg.norm(values, axis=1).max()) if values.size else 0.0
+def coordinates_at(loop: ControlLoop, plant: SimulatedArm, q: Array) -> Array:
+    """The coordinates of a loop at joint positions of the arm itself, N × k."""
+    coordinates, probe = loop.controller.model.coordinates, plant.plant.model.arm.twin()
+    assert coordinates is not None
+    still = np.zeros(q.shape[1])
+    return np.array([coordinates.value(probe.update(each, still)) for each in q])

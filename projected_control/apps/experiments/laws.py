@@ -13,7 +13,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from projected_control.apps.demo.task_run import EVERY
+from projected_control.apps.demo.judging import is_sampled
 from projected_control.apps.experiments.outcome import Outcome, Picture, Table
 from projected_control.apps.experiments.progress import Progress
 from projected_control.apps.experiments.registry import Options
@@ -51,7 +51,7 @@ Array = NDArray[np.float64]
 SECONDS = 4.0
 """Simulated time unless another is asked for [s]."""
 
-KNOTS_EVERY = 4
+KNOTS_EVERY = 2
 """Recorded states per point of the joints' reference."""
 
 LONGER = 0.1
@@ -144,7 +144,7 @@ def follow_joints(law: str, reference: Waypoints, path: Array, seconds: float) -
     rows: list[Any] = []
 
     def look(number: int, tick: Tick) -> None:
-        if number % EVERY:
+        if not is_sampled(number):
             return
         truth = plant.truth
         tool = probe.update(truth.q, truth.v).frame("tool")

@@ -17,7 +17,8 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from projected_control.apps.demo.task_run import SETTLED, TaskRun, run_task
+from projected_control.apps.demo.judging import SETTLED
+from projected_control.apps.demo.task_run import TaskRun, run_task
 from projected_control.apps.experiments.outcome import Outcome, Picture, Table
 from projected_control.apps.experiments.progress import Progress
 from projected_control.apps.experiments.registry import Options

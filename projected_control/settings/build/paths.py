@@ -24,6 +24,7 @@ from projected_control.errors import InvalidValue, UnknownName
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.settings import groups, references
 from projected_control.settings.build.arms import build_limits, build_model
+from projected_control.settings.build.controllers import build_compensation
 from projected_control.settings.nodes import (
     ForceControllerSettings,
     MotionControllerSettings,
@@ -85,7 +86,12 @@ def plan_path(settings: MovedArmSettings, start: ReferencePoint, q: Array) -> Re
     for stroke in strokes:
         way = _way(follower, stroke, columns, start.value)
         bounds = bounds_along(
-            model, way, _limits(settings, model), _law(settings), _force(settings, model)
+            model,
+            way,
+            _limits(settings, model),
+            _law(settings),
+            _force(settings, model),
+            build_compensation(settings, model.n),
         )
         motions.append((way, time_path(bounds)))
     knots = [_knots(way, timing) for way, timing in motions]
