@@ -186,7 +186,7 @@ def _wants_page(args: argparse.Namespace) -> bool:
 
 def _in_process(settings: DemoSettings, choice: str) -> dict[str, Any]:
     """What the numbers ought to be: those of a task, and as `in_process` what every run counts."""
-    from projected_control.apps.demo.case import recorder, run_in_process
+    from projected_control.apps.demo.case import judge_arm, recorder, run_in_process
     from projected_control.apps.demo.task_run import run_task
 
     if not settings.is_task:
@@ -198,7 +198,8 @@ def _in_process(settings: DemoSettings, choice: str) -> dict[str, Any]:
         settings.ticks,
         record=recorder(settings),
     )
-    return {**done.numbers(choice), "in_process": done.statistics.totals.summary()}
+    counted = {**done.statistics.totals.summary(), **judge_arm(settings, done.arm.summary())}
+    return {**done.numbers(choice), "in_process": counted}
 
 
 def _run_nodes(
@@ -208,6 +209,7 @@ def _run_nodes(
 
     With the page they go on after the time is over, until Enter: the report is of that time.
     """
+    from projected_control.apps.demo.case import judge_arm
     from projected_control.apps.demo.display import live_display
     from projected_control.apps.demo.fleet import Fleet
     from projected_control.apps.demo.monitor import Monitor
@@ -242,7 +244,7 @@ def _run_nodes(
                 _watch(settings, fleet, monitor, show, forgiving=page is not None)
             except KeyboardInterrupt:
                 interrupted = True
-            summary = monitor.summary()
+            summary = {**monitor.summary(), **judge_arm(settings, monitor.arm_summary())}
         times, state = monitor.recording()
         if page is not None and not interrupted:
             say(

@@ -156,7 +156,23 @@ def run_in_process(settings: DemoSettings) -> dict[str, Any]:
     controller.hold(state.q, state.v)
     here = ReferencePoint(controller.model.theta.copy(), *np.zeros((2, controller.model.k)))
     loop.set_reference(build.build_reference(settings.controller, here, 0.0, state.q.copy()))
-    return run(loop, arm, settings.ticks, record=recorder(settings)).totals.summary()
+    statistics = run(loop, arm, settings.ticks, record=recorder(settings))
+    return {**statistics.totals.summary(), **judge_arm(settings, arm.summary())}
+
+
+def judge_arm(settings: DemoSettings, seen: Mapping[str, Any]) -> dict[str, Any]:
+    """Largest ‖Φ‖ of the simulated arm, and largest effort that reached a joint without a motor.
+
+    Args:
+        settings: Of the demonstration.
+        seen: What the arm says of itself, see `SimulatedArm.summary`.
+    """
+    passive = build.build_arm(settings.controller).passive
+    reached = [peak for name, peak in seen["effort_peaks"].items() if name in passive]
+    return {
+        "residual_max": seen["residual_max"],
+        "passive_effort_peak": max(reached, default=0.0),
+    }
 
 
 def recorder(settings: DemoSettings) -> Recorder | None:
