@@ -4,7 +4,8 @@ import pytest
 import yaml
 from arms import random_urdf
 
-from projected_control.errors import ProjectedControlError
+from projected_control.apps.demo.case import settings_for
+from projected_control.errors import ProjectedControlError, UnknownName
 from projected_control.settings import build
 from projected_control.settings.layers import Layers
 from projected_control.settings.nodes import FORCE, settings_class
@@ -128,3 +129,11 @@ def test_what_the_arm_refuses_says_where_and_what(tmp_path, name, value, message
     assert message in said
     assert name.rpartition(".")[0] in said
     assert f"wrong.yaml, line {line}: " in said, said
+
+
+def test_a_demonstration_of_a_wrong_file_says_where_and_what_too(tmp_path):
+    wrong = {**GOOD, "constraints.table.frame": "pem", "reference.kind": "hold"}
+    written(tmp_path, wrong)
+    settings = settings_for("force", 1.0, "paper", True, {}, arm_file=tmp_path / "wrong.yaml")
+    with pytest.raises(UnknownName, match=r"wrong\.yaml, line \d+: constraints\.table\.frame: unk"):
+        build.build_loop(FORCE, settings.controller)

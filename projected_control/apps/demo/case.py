@@ -17,7 +17,7 @@ from projected_control.ports.recorder import Recorder
 from projected_control.ports.recording_head import About
 from projected_control.resources import share_file
 from projected_control.settings import build
-from projected_control.settings.files import read_parameter_file
+from projected_control.settings.files import read_file, read_parameter_file
 from projected_control.settings.layers import preset_file
 from projected_control.settings.nodes import (
     ARM,
@@ -105,8 +105,8 @@ def settings_for(
     if choice not in cases:
         raise UnknownName("controller or task", choice, cases)
     case = cases[choice]
-    values = read_parameter_file(preset_file(preset))
-    values |= read_parameter_file(arm_file or share_file("config", f"{case.arm}.yaml"))
+    own_files = [preset_file(preset), Path(arm_file or share_file("config", f"{case.arm}.yaml"))]
+    values = _read(own_files, "")
     more = {node: _read(files, node) for node in (case.node, ARM)}
     values |= {"lockstep": lockstep, **case.own, **_read(files, ""), **overrides}
     start: dict[str, Any] = {}
@@ -115,6 +115,7 @@ def settings_for(
         start = _on_the_sine(checked_controller(case.node, own_values(case.node, values)))
     own = {**values, **more[case.node], **overrides}
     controller = checked_controller(case.node, own_values(case.node, own))
+    controller = controller.from_origins(_origins([*own_files, *files], case.node, overrides))
     values |= {
         **more[ARM],
         **overrides,
@@ -123,6 +124,7 @@ def settings_for(
         "simulation.wait_for_command": True,
     }
     arm = SimulatedArmSettings.of(own_values(ARM, values))
+    arm = arm.from_origins(_origins([*own_files, *files], ARM, overrides))
     watchdog: dict[str, Any] = {"joints": arm.joints, "controller": case.node}
     if lockstep:
         watchdog["timeout"] = 5.0  # the arm waits for every answer, so nothing is urgent
@@ -134,6 +136,15 @@ def _read(files: Sequence[Path | str], node: str) -> dict[str, Any]:
     return {
         name: value for file in files for name, value in read_parameter_file(file, node).items()
     }
+
+
+def _origins(
+    files: Sequence[Path | str], node: str, overrides: Mapping[str, Any]
+) -> dict[str, str]:
+    """Where the values of a node come from, for messages."""
+    given = [read_file(file).given(node) for file in files]
+    found = {name: each.origin for layer in given for name, each in layer.items()}
+    return {**found, **dict.fromkeys(overrides, "command line")}
 
 
 def _on_the_sine(controller: ControllerSettings) -> dict[str, Any]:
