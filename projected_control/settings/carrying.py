@@ -104,11 +104,11 @@ def constraints_of_nothing(model: ConstrainedArm) -> list[str]:
 
 def forces_of_nothing(loop: ControlLoop) -> list[str]:
     """In words, where λ_d has a part outside R(A), which no force is."""
-    force, model = loop.controller.force, loop.controller.model
-    if force is None or model.constraint is None:
+    force, model, reference = loop.controller.force, loop.controller.model, loop.force_reference
+    if force is None or model.constraint is None or reference is None:
         return []
     rows = np.flatnonzero(force.controlled)
-    wanted: Array = np.asarray(loop.force_reference.at(0.0).value)[rows]
+    wanted: Array = np.asarray(reference.at(0.0).value)[rows]
     A = model.A[rows]
     possible = A @ (np.linalg.pinv(A, rcond=1e-9) @ wanted) if rows.size else wanted
     if np.linalg.norm(wanted - possible) <= CARRIED * np.linalg.norm(wanted):
