@@ -11,7 +11,13 @@ from difflib import get_close_matches
 
 
 class ProjectedControlError(Exception):
-    """Base of all errors of this package."""
+    """Base of all errors of this package.
+
+    Attributes:
+        placed: Whether the message says which parameter was wrong, and where it was given.
+    """
+
+    placed = False
 
     def __str__(self) -> str:
         return str(self.args[0]) if self.args else type(self).__name__

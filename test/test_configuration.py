@@ -206,9 +206,9 @@ def test_every_kind_of_constraint_builds_and_evaluates(name, node):
     ("changes", "reason"),
     [
         ({"constraint.frame": "hand"}, "unknown frame 'hand'; there are: .*tip"),
-        ({"constraint.direction": [0.0, 0.0, 0.0]}, "direction of the line must have a direction"),
+        ({"constraint.direction": [0.0, 0.0, 0.0]}, "constraint.direction must have a direction"),
         ({"constraint.direction": [0.0, 0.0, 1.0]}, "is not in the plane"),
-        ({"constraint.point": [0.0, 1.0]}, "point of the line must have shape 3, got 2"),
+        ({"constraint.point": [0.0, 1.0]}, "constraint.point must have 3 numbers, got 2"),
         (
             {"constraint.kind": "loop"},
             r"'loop' .* needs constraint\.other_frame",

@@ -4,7 +4,9 @@ import pytest
 import yaml
 from arms import random_urdf
 
-from projected_control.errors import ProjectedControlError
+from projected_control.apps.demo.case import settings_for
+from projected_control.errors import ProjectedControlError, UnknownName
+from projected_control.settings import build
 from projected_control.settings.layers import Layers
 from projected_control.settings.nodes import FORCE, settings_class
 
@@ -84,3 +86,54 @@ def test_a_wrong_file_says_where_and_what(tmp_path, name, value, message):
     assert "wrong.yaml" in said
     assert f"line {line}" in said or f"line {line + 1}" in said  # a mapping's key is one below
     assert name.rpartition(".")[2] in said
+
+
+BUILT = [
+    ("frames.pen.link", "end_77", "unknown link of frame 'pen': 'end_77'; there are: end_7, "),
+    ("constraints.table.frame", "pem", "unknown frame 'pem'; there are: pen, "),
+    ("constraints.table.direction", [0.0, 0.0, 0.0], "table.direction must have a direction, got"),
+    ("constraints.table.direction", [0.0, 1.0], "table.direction must have 3 numbers, got 2"),
+    (
+        "constraints.table.motion.rate",
+        [0.1, 0.2],
+        "rate must be one number or 1, one per row",
+    ),
+    ("constraints.pin.joint", "joint_22", "unknown joint 'joint_22'; there are: joint_2, "),
+    ("constraints.pin.position", [0.1, 0.2], "pin.position must be one number"),
+    ("coordinate.lean.frame", "pan", "unknown frame 'pan'; there are: pen, "),
+    ("coordinate.lean.axis", [0.0, 1.0], "lean.axis must have 3 numbers, got 2"),
+    ("coordinate.lean.direction", [0.0, 0.0, 0.0], "lean.direction must have a direction"),
+    ("coordinates", ["pen.x", "leen"], "unknown joint 'leen'"),
+    ("coordinates", ["pan.x", "lean"], "unknown frame 'pan'; there are: pen, "),
+    ("coordinates", ["pen.q", "lean"], "coordinate 'pen.q' must be"),
+    ("joints", ["joint_1", "joint_2", "jiont_3"], "unknown joint 'jiont_3'; there are: joint_3, "),
+    ("payload.link", "hand", "unknown frame 'hand'"),
+    ("force.rows", ["tabel"], "'tabel'; there are: "),
+    ("force.reference", [1.0, 2.0, 3.0], "force.reference must have"),
+    ("posture.target", [0.1, 0.2], "posture.target must have 7 numbers, one per joint, got 2"),
+    ("limits.effort", [1.0, 2.0], "limits.effort"),
+]
+"""What the arm's description or the constraint refuse, not the declaration of the parameter."""
+
+
+@pytest.mark.parametrize(("name", "value", "message"), BUILT)
+def test_what_the_arm_refuses_says_where_and_what(tmp_path, name, value, message):
+    with pytest.raises(ProjectedControlError) as error:
+        build.build_loop(FORCE, written(tmp_path, {**GOOD, name: value}))
+    said = str(error.value)
+    line = 1 + next(
+        i
+        for i, text in enumerate((tmp_path / "wrong.yaml").read_text().splitlines())
+        if text.strip().startswith(f"{name}:")
+    )
+    assert message in said
+    assert name.rpartition(".")[0] in said
+    assert f"wrong.yaml, line {line}: " in said, said
+
+
+def test_a_demonstration_of_a_wrong_file_says_where_and_what_too(tmp_path):
+    wrong = {**GOOD, "constraints.table.frame": "pem", "reference.kind": "hold"}
+    written(tmp_path, wrong)
+    settings = settings_for("force", 1.0, "paper", True, {}, arm_file=tmp_path / "wrong.yaml")
+    with pytest.raises(UnknownName, match=r"wrong\.yaml, line \d+: constraints\.table\.frame: unk"):
+        build.build_loop(FORCE, settings.controller)

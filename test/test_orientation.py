@@ -27,6 +27,7 @@ from projected_control.model.coordinates import Coordinate, Coordinates, coordin
 from projected_control.model.dynamics import Problem, projected
 from projected_control.model.rotations import (
     angular_motion,
+    difference_rate,
     quaternion_of,
     quaternion_of_axes,
     rotation_vector,
@@ -98,6 +99,24 @@ def test_angular_motion_is_the_derivative(phi, rate, second, scale):
     step = 1e-3
     slope = (omega(step) - omega(-step)) / (2 * step)
     np.testing.assert_allclose(alpha, slope, atol=1e-5)
+
+
+@given(a=VECTORS, b=VECTORS, omega=VECTORS, other=VECTORS, scale=st.sampled_from([1e-9, 0.02, 1.0]))
+def test_the_rate_of_a_difference_is_its_derivative(a, b, omega, other, scale):
+    """ė of log(R_a R_bᵀ) against central differences, 1e-6; small differences and up to 2.7 rad."""
+    omega, other = np.array(omega), np.array(other)
+    B = Rotation.from_rotvec(b)
+    A = Rotation.from_rotvec(scale * 1.55 * np.array(a)) * B
+
+    def difference(t):
+        turned = Rotation.from_rotvec(omega * t) * A
+        return (turned * (Rotation.from_rotvec(other * t) * B).inv()).as_rotvec()
+
+    step = 1e-5
+    slope = (difference(step) - difference(-step)) / (2 * step)
+    e = tuple(difference(0.0).tolist())
+    found = difference_rate(e, tuple(omega.tolist()), tuple(other.tolist()))
+    np.testing.assert_allclose(found, slope, atol=1e-6)
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -191,47 +210,91 @@ def test_a_moving_reference_is_followed():
 
 
 class Turning(Reference):
-    """The tip turns evenly, and keeps its height."""
+    """The tip turns about a fixed axis, faster and faster, and keeps its height."""
 
     size = 4
 
-    def __init__(self, omega, height):
-        self._omega, self._height = np.asarray(omega), height
+    def __init__(self, omega, alpha, height):
+        self._omega, self._alpha, self._height = omega, alpha, height
 
     def at(self, time):
-        value = np.array([*self._omega * time, self._height])
-        return ReferencePoint(value, np.array([*self._omega, 0.0]), np.zeros(4))
+        value = np.array([*(self._omega + 0.5 * self._alpha * time) * time, self._height])
+        rate = np.array([*(self._omega + self._alpha * time), 0.0])
+        return ReferencePoint(value, rate, np.array([*self._alpha, 0.0]))
 
 
-@pytest.mark.parametrize("size", [1e-2, 1e-3])
-def test_small_errors_about_a_turning_reference_obey_the_linear_equation(size):
-    """ė = e_ω + ω_d × e, ė_ω = −G_D e_ω − G_P e, but for the error's square; here at 4 rad/s."""
+OMEGA = np.array([3.0, -2.0, 1.7])  # ω_d at first [rad/s]; its ω̇_d points along it, at twice that
+GAINS = {
+    "a gain each": MotionGains([100.0, 64.0, 36.0, 64.0], [20.0, 12.0, 10.0, 16.0]),
+    "one gain": MotionGains(64.0, 16.0),
+}
+
+
+def follow_from_away(away, gains, seconds):
+    """A tip `away` [rad] from a turning reference, but turning with it; e, s, and (e, s) after."""
     arm = seven_joints()
     zero = arm.update(HOME, np.zeros(7)).frame(TIP)
-    theta = [*Coordinate.orientation(TIP, zero.rotation), Coordinate.position(TIP, "z")]
+    apart = Rotation.from_rotvec(away) * Rotation.from_matrix(zero.rotation)
+    theta = [*Coordinate.orientation(TIP, apart.as_matrix()), Coordinate.position(TIP, "z")]
     held = ConstrainedArm(arm, None, Coordinates(theta))
-    controller = MotionController(held, MotionGains([100.0, 64.0, 36.0, 64.0], [20, 12, 10, 16]))
-    omega = np.array([3.0, -2.0, 1.7])
     at = held.evaluate(HOME, np.zeros(7))
-    away = np.linalg.pinv(at.J_theta) @ np.array([0.3, 0.8, -0.5, 0.0])
-    q = HOME + size * away
-    at = held.evaluate(q, np.zeros(7))
-    e_0 = -at.theta[:3]  # log(R_dᵀ…) at time zero, where R_d is the zero
-    v = np.linalg.pinv(at.J_theta) @ np.array([*omega, 0.0])
-    seconds = 0.15
-    _, error = follow(controller, q, v, Turning(omega, zero.position[2]), seconds)
-    G_P, G_D, _ = controller.gains.array(4)
-    spin = np.cross(np.eye(3), omega)  # ω ×
-    np.testing.assert_allclose(spin @ e_0, np.cross(omega, e_0), atol=1e-15)
-    system = np.zeros((6, 6))
-    system[:3, 3:], system[3:, :3], system[3:, 3:] = np.eye(3), -np.diag(G_P[:3]), -np.diag(G_D[:3])
-    without = expm(seconds * system) @ [*e_0, 0.0, 0.0, 0.0]
-    system[:3, :3] = spin
-    expected = expm(seconds * system) @ [*e_0, 0.0, 0.0, 0.0]
-    found = np.concatenate([error[0, :3], error[1, :3]])
-    np.testing.assert_allclose(found[:3], expected[:3], atol=3.0 * size**2 + 1e-8)
-    np.testing.assert_allclose(found[3:], expected[3:], atol=30.0 * size**2 + 1e-7)
-    assert np.abs(without[:3] - expected[:3]).max() > 0.1 * size  # the term is there
+    v = np.linalg.pinv(at.J_theta) @ np.array([*OMEGA, 0.0])
+    reference = Turning(OMEGA, 2.0 * OMEGA, zero.position[2])
+    controller = MotionController(held, gains)
+    controller.reset()
+    controller.motion[:] = reference.at(0.0)
+    controller.update(HOME, v)
+    began = controller.error[:, :3].copy()
+    _, error = follow(controller, HOME, v, reference, seconds)
+    return began, error[:, :3]
+
+
+@pytest.mark.parametrize("gains", GAINS)
+@pytest.mark.parametrize("size", [1e-2, 1e-3])
+def test_small_errors_about_a_turning_reference_obey_the_linear_equation(size, gains):
+    """ë + G_D ė + G_P e = 0, but for the error's square, at 4 rad/s and 8 rad/s²."""
+    away, seconds = size * np.array([0.3, 0.8, -0.5]), 0.15
+    began, ended = follow_from_away(away, GAINS[gains], seconds)
+    np.testing.assert_allclose(began[0], away, atol=1e-12)
+    np.testing.assert_allclose(began[1], np.cross(OMEGA, away), atol=1e-12)  # ω = ω_d
+    G_P, G_D, _ = GAINS[gains].array(4)
+    for i in range(3):
+        system = np.array([[0.0, 1.0], [-G_P[i], -G_D[i]]])
+        expected = expm(seconds * system) @ began[:, i]
+        np.testing.assert_allclose(ended[0, i], expected[0], atol=3.0 * size**2 + 1e-8)
+        np.testing.assert_allclose(ended[1, i], expected[1], atol=30.0 * size**2 + 1e-7)
+    assert np.abs(ended).max() > 0.1 * size
+
+
+@pytest.mark.parametrize("gains", GAINS)
+def test_large_errors_about_a_turning_reference_obey_their_equation(gains):
+    """From 2.2 rad away: s = ω_d − ω + ω_d × e, ṡ = −G_D s − G_P e, to 1e-6.
+
+    With one gain ½ G_P eᵀe + ½ sᵀs falls at the rate G_D sᵀs, however the reference turns.
+    """
+    away, seconds = 2.2 * np.array([0.6, 0.0, 0.8]), 0.3
+    began, ended = follow_from_away(away, GAINS[gains], seconds)
+    G_P, G_D = GAINS[gains].array(4)[:2, :3]
+
+    def error(time, R):
+        turned = Rotation.from_rotvec((OMEGA + OMEGA * time) * time)
+        return (turned * Rotation.from_matrix(R.reshape(3, 3)).inv()).as_rotvec()
+
+    def slope(time, y):
+        e, s, omega_d = error(time, y[:9]), y[9:12], OMEGA * (1.0 + 2.0 * time)
+        omega = omega_d + np.cross(omega_d, e) - s
+        turning = np.cross(omega, y[:9].reshape(3, 3), axisb=0, axisc=0)
+        return np.concatenate([turning.reshape(-1), -G_D * s - G_P * e, [(G_D * s) @ s]])
+
+    R = Rotation.from_rotvec(-away).as_matrix()  # where R_d is the zero at first
+    begin = np.concatenate([R.reshape(-1), began[1], [0.0]])
+    done = solve_ivp(slope, (0.0, seconds), begin, rtol=1e-10, atol=1e-12).y[:, -1]
+    np.testing.assert_allclose(ended[0], error(seconds, done[:9]), atol=1e-6)
+    np.testing.assert_allclose(ended[1], done[9:12], atol=1e-5)
+    if gains == "one gain":
+        before, after = (0.5 * G_P[0] * e @ e + 0.5 * s @ s for e, s in (began, ended))
+        assert before - after == pytest.approx(done[12], rel=1e-5)
+        assert after < 0.5 * before
 
 
 def test_errors_near_half_a_turn_are_refused():

@@ -14,8 +14,9 @@ from projected_control.model.constraints import FrameFixed, Parallel, PointOnPla
 from projected_control.model.coordinates import Coordinate, Coordinates
 from projected_control.ports import SimulatedArm, run
 from projected_control.settings import build
+from projected_control.settings.carrying import moments_of_nothing
 from projected_control.settings.files import read_file
-from projected_control.settings.inspection import moments_of_nothing
+from projected_control.settings.inspection import inspect
 from projected_control.settings.layers import Layers
 from projected_control.settings.nodes import ARM, FORCE, checked
 from projected_control.simulation import Plant, assemble
@@ -75,6 +76,51 @@ def test_check_warns_of_a_moment_that_nothing_gives(written):
     assert "constraints.table holds a point and gives none" in warning
     assert "two coordinates of kind tilt" in warning
     assert not moments_of_nothing(settings.changed({"constraints.upright.kind": "hinge"}))
+
+
+@pytest.mark.parametrize(
+    ("directions", "warns"), [(["rx", "ry"], True), (["tz", "rx", "ry"], False), (["tz"], False)]
+)
+def test_check_warns_of_a_frame_that_is_held_by_moments_alone(written, directions, warns):
+    """A pad on a table has a force beside its moments; a pose that is wished for has none."""
+    change = {
+        "constraints.upright.kind": "frame_fixed",
+        "constraints.upright.point": [0.0, 0.0, 0.0],
+        "constraints.upright.directions": directions,
+    }
+    found = moments_of_nothing(Layers.read([written()]).controller(FORCE).changed(change))
+    assert bool(found) is warns
+    assert all("coordinates of kind tilt or orientation" in text for text in found)
+
+
+def test_check_warns_of_a_constraint_that_no_joint_could_break(written):
+    """The base's origin on a plane through it: A is zero, and so is every force."""
+    path = written("kind: point_on_plane, frame: pen", "kind: point_on_plane, frame: link_0")
+    place = "point: [0.1, 0.2, 0.3]", "point: [0.0, 0.0, 0.0]"
+    path.write_text(path.read_text().replace(*place))
+    found = inspect(FORCE, Layers.read([path]).controller(FORCE), np.full(7, 0.4).tolist())
+    (warning,) = [text for text in found.warnings if "holds nothing" in text]
+    assert warning.startswith("constraints.table holds nothing: no joint moves the arm along its")
+
+
+@pytest.mark.parametrize(
+    ("wanted", "said"), [([6.0, 2.0], "6, 2 N or N·m on table.normal, again.normal"), ([4.0], "")]
+)
+def test_check_warns_of_a_force_that_rows_that_repeat_cannot_carry(written, wanted, said):
+    """Of (6, 2) on one table that is declared twice, (4, 4) lies in R(A)."""
+    line = next(line for line in TABLE.splitlines() if line.startswith("      table:"))
+    upright = TABLE[TABLE.index("      upright:") : TABLE.index("    coordinates:")]
+    path = written(upright, line.replace("table:", "again:") + "\n")
+    path.write_text(
+        path.read_text().replace("upright", "again").replace("[table]", "[table, again]")
+    )
+    settings = Layers.read([path]).controller(FORCE).changed({"force.reference": wanted})
+    found = inspect(FORCE, settings, np.full(7, 0.4).tolist())
+    warnings = [text for text in found.warnings if text.startswith("force.reference asks for")]
+    assert len(warnings) == bool(said)
+    for text in warnings:
+        assert said in text
+        assert "can carry 4, 4 only" in text
 
 
 def test_named_groups_survive_as_flat_parameters(written):
@@ -155,7 +201,7 @@ def test_a_wrong_file_names_file_line_and_key(written, old, new, message):
 )
 def test_what_cannot_be_built_says_why(written, old, new, message):
     settings = Layers.read([written(old, new)]).controller(FORCE)
-    with pytest.raises(ProjectedControlError, match=message):
+    with pytest.raises(ProjectedControlError, match=rf"table\.yaml, line \d+: .*{message}"):
         build.build_loop(FORCE, settings)
 
 

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from projected_control.settings.declaration import Parameter, Value
-from projected_control.settings.nodes import nodes, parameters_of
+from projected_control.settings.declaration import NAMES, Parameter, Value
+from projected_control.settings.nodes import MOTION, nodes, parameters_of, settings_class
 
 COLUMNS = ("name", "default", "unit", "range", "live", "description")
 
@@ -36,6 +37,14 @@ This page is made from `projected_control/settings/groups.py` and `nodes.py` by
 Python, dots are attributes: `settings.limits.effort` is the parameter `limits.effort`.
 """
 
+NAMED = """\
+## Under names of your own
+
+`frames.names` and `coordinate.names` list names; each has these parameters. What stands under a
+name of `constraints.names` is called as under `constraint`: `constraints.<name>.kind` and so on
+([constraints](constraints.md)).
+"""
+
 
 def page() -> str:
     """The whole page, in Markdown."""
@@ -44,7 +53,18 @@ def page() -> str:
     for node in nodes():
         rows = [_row(parameter) for parameter in parameters_of(node).values()]
         sections.append("\n".join([f"## {node}", "", *_table(COLUMNS, rows), ""]))
-    return "\n".join(sections)
+    return "\n".join([*sections, _named_groups()])
+
+
+def _named_groups() -> str:
+    """What stands under names of one's own, once for all nodes."""
+    rows = []
+    for field in ("frames", "coordinate"):
+        values: dict[str, Value] = {f"{field}.{NAMES}": ["name"]}
+        table = settings_class(MOTION).parameters_with(values)
+        own = [parameter for name, parameter in table.items() if name.startswith(f"{field}.name.")]
+        rows += [_row(replace(each, name=each.name.replace(".name.", ".<name>."))) for each in own]
+    return "\n".join([NAMED, *_table(COLUMNS, rows), ""])
 
 
 def _row(parameter: Parameter) -> tuple[str, ...]:

@@ -131,7 +131,7 @@ def locate_contact(v: Array, spatial_jacobian: Array, placements: Array, c: Cont
 def desired_velocity(t: Terms, c: ControlTerms) -> None:
     """q̇_d = A⁺ẋ + (J_θ P)⁺ (θ̇_d − J_θ A⁺ẋ) and (J_θ P)⁺ θ̈_d, in joint units.
 
-    θ̇_d is what ė counts from, which of an orientation is ω_d. The vector a is overwritten.
+    θ̇_d is what ė counts from, of an orientation ω_d + ω_d × e. The vector a is overwritten.
     """
     matvec(t.A_pinv, t.target[1], c.v_desired)
     for i in range(c.a.size):

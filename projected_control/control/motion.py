@@ -20,10 +20,15 @@ from projected_control.control.disturbance import integrate_error, note_rest, ta
 from projected_control.control.law_kinds import LAWS, MOTION, PASSIVE, Law, LawKind
 from projected_control.control.terms import ControlTerms
 from projected_control.model.constrained_arm import Terms
-from projected_control.model.kinematics import vector
+from projected_control.model.kinematics import add, cross, vector
 from projected_control.model.linalg import axpy, copy, fill, matmul, matvec, matvec_add
 from projected_control.model.projection import pseudo_inverse
-from projected_control.model.rotations import Topology, angular_motion, subtract
+from projected_control.model.rotations import (
+    Topology,
+    angular_motion,
+    difference_rate,
+    subtract,
+)
 
 Array = NDArray[np.float64]
 
@@ -37,11 +42,32 @@ STOP_DAMPING = 10.0
 
 
 @compiled
+def turning_error(i: int, t: Terms, c: ControlTerms) -> None:
+    """ė and θ̈_d of the orientation that begins at i, whose e = log(R_d Rᵀ) is known.
+
+        what stands for ė:    ω_d − ω + ω_d × e
+        what stands for θ̈_d:  ω̇_d + ω̇_d × e + ω_d × ė
+
+    The terms in ω_d × and ω̇_d × are the turning of the axes in which e is seen: with them small
+    errors obey ë + G_D ė + G_P e = 0 however the reference turns (docs/equations.md).
+    """
+    e, omega = vector(c.error[0], i), vector(t.theta_rate, i)
+    omega_d, alpha_d = angular_motion(
+        vector(c.motion[0], i), vector(c.motion[1], i), vector(c.motion[2], i)
+    )
+    rate = add(add(omega_d, omega, -1.0), cross(omega_d, e))
+    turned = cross(omega_d, difference_rate(e, omega_d, omega))
+    feedforward = add(add(alpha_d, cross(alpha_d, e)), turned)
+    for j in range(3):
+        c.error[1, i + j] = rate[j]
+        c.feedforward[i + j] = feedforward[j]
+
+
+@compiled
 def tracking_error(t: Terms, c: ControlTerms) -> None:
     """e = θ_d − θ, angles by the short way round, ė, and θ̈_d.
 
-    Of an orientation, whose reference is a rotation vector, e = log(R_d Rᵀ), ė stands for ω_d − ω
-    and θ̈_d for ω̇_d: θ̇ and J_θ are those of the angular velocity.
+    Of an orientation see `turning_error`: θ̇ and J_θ are those of the angular velocity.
     """
     subtract(c.motion[0], t.theta, c.topology, c.error[0])
     for i in range(t.theta.size):
@@ -49,12 +75,7 @@ def tracking_error(t: Terms, c: ControlTerms) -> None:
             c.error[1, i] = c.motion[1, i] - t.theta_rate[i]
             c.feedforward[i] = c.motion[2, i]
         elif int(c.topology[i]) == _ROTATION:
-            omega, alpha = angular_motion(
-                vector(c.motion[0], i), vector(c.motion[1], i), vector(c.motion[2], i)
-            )
-            for j in range(3):
-                c.error[1, i + j] = omega[j] - t.theta_rate[i + j]
-                c.feedforward[i + j] = alpha[j]
+            turning_error(i, t, c)
 
 
 @compiled

@@ -5,7 +5,10 @@ velocity, but with K = φ×, ϑ = ‖φ‖
 
     ω = (I + a K + b K²) φ̇,   a = (1 − cos ϑ)/ϑ²,   b = (ϑ − sin ϑ)/ϑ³.
 
-The difference of two rotations is log(R_a R_bᵀ), the turn that leads from b to a, in the world.
+The difference of two rotations is log(R_a R_bᵀ), the turn that leads from b to a, in the world. It
+changes with the rate (`difference_rate`)
+
+    ė = (I + K/2 + c K²) (ω_a − ω_b) + ω_a × e,   K = e×,   c = (1 − ϑ/2 cot ϑ/2)/ϑ²,   ϑ = ‖e‖.
 """
 
 from __future__ import annotations
@@ -112,6 +115,21 @@ def angular_motion(phi: Vector, rate: Vector, second: Vector) -> tuple[Vector, V
     alpha = add(add(second, k_second, a), kk_second, b)
     alpha = add(add(alpha, k_rate, s * a1), kk_rate, s * b1)
     return omega, add(alpha, cross(rate, k_rate), b)
+
+
+@compiled
+def difference_rate(e: Vector, omega_a: Vector, omega_b: Vector) -> Vector:
+    """ė of e = log(R_a R_bᵀ) where a and b turn with these angular velocities; for ‖e‖ < 2π."""
+    square = inner(e, e)
+    if square < _SMALL:
+        c = 1.0 / 12.0 + square / 720.0 + square * square / 30240.0
+    else:
+        half = 0.5 * np.sqrt(square)
+        c = (1.0 - half * np.cos(half) / np.sin(half)) / square
+    apart = add(omega_a, omega_b, -1.0)
+    across = cross(e, apart)
+    relative = add(add(apart, across, 0.5), cross(e, across), c)
+    return add(relative, cross(omega_a, e))
 
 
 @compiled

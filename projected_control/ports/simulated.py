@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -34,6 +36,8 @@ class SimulatedArm(Port):
     Attributes:
         by_hand: Whether Python works out how the wrench follows from λ, in every reading.
         truth: The plant's state at the last reading, with what no sensor shows.
+        residual_max: Largest ‖Φ‖ of all readings since the start [m or rad].
+        effort_peaks: Largest effort that each joint was given since then, n [N·m or N].
     """
 
     def __init__(
@@ -67,6 +71,7 @@ class SimulatedArm(Port):
         self.motors = motors or Motors()
         self.encoders = encoders or Encoders()
         self.truth: PlantState = plant.reset(*self._start)
+        self.residual_max, self.effort_peaks = 0.0, np.zeros(plant.model.n)
         self.reset()
 
     def tell_sensor(self) -> None:
@@ -120,6 +125,8 @@ class SimulatedArm(Port):
     def reset(self) -> None:
         """Back to the start."""
         self.truth = self.plant.reset(*self._start)
+        self.residual_max = 0.0
+        self.effort_peaks[:] = 0.0
         if self.sensor is not None:
             self.sensor.reset()
         self.motors.reset()
@@ -128,6 +135,7 @@ class SimulatedArm(Port):
 
     def read(self) -> RawState:
         self.truth = state = self.plant.state
+        self.residual_max = max(self.residual_max, state.residual)
         plant, model = self.plant, self.plant.model.arguments
         sense_joints(plant.sizes, plant.work, model.state, model.sizes)
         q, v = plant.terms.measured_q.copy(), plant.terms.measured_v.copy()
@@ -164,11 +172,18 @@ class SimulatedArm(Port):
         if motors.noisy:
             plant.terms.motor_noise[:] = motors.draw(1, plant.model.n)[0]
         plant.apply(effort)  # refuses what is not finite
+        np.maximum(self.effort_peaks, np.abs(plant.terms.effort), out=self.effort_peaks)
         drive_motors(
             plant.sizes, plant.work, plant.terms.effort.copy(), plant.model.arguments.sizes
         )
         for _ in range(self.substeps):
             plant.step()
+
+    def summary(self) -> dict[str, Any]:
+        """What it has seen since the start: largest ‖Φ‖, and the largest effort of each joint."""
+        names = self.plant.model.arm.joint_names
+        peaks = dict(zip(names, self.effort_peaks.tolist(), strict=True))
+        return {"residual_max": self.residual_max, "effort_peaks": peaks}
 
     def hold(self, effort: Array) -> None:
         """Apply an effort while brakes hold the arm: forces answer, but time stands still."""

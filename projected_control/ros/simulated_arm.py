@@ -7,6 +7,7 @@ says the state again if none comes. In lockstep nothing depends on how fast the 
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -36,6 +37,7 @@ class SimulatedArmNode(ManagedNode[SimulatedArmSettings]):
         self.create_service(Trigger, "~/reset", self._on_reset)
         self.create_service(SetBool, "~/pause", self._on_pause)
         self.create_service(Trigger, "~/step", self._on_step)
+        self.create_service(Trigger, "~/summary", self._on_summary)
 
     def configure(self) -> None:
         self._arm = self._build(self.settings)
@@ -119,6 +121,13 @@ class SimulatedArmNode(ManagedNode[SimulatedArmSettings]):
             physics.hand_over(physics.step_once)
 
         return self._do(response, step, "one step")
+
+    def _on_summary(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        """What the arm itself has seen since it started, as JSON."""
+        arm = self._arm
+        response.success = arm is not None
+        response.message = "it is not configured" if arm is None else json.dumps(arm.summary())
+        return response
 
     def _do(self, response: Any, action: Callable[[Physics], None], done: str) -> Any:
         try:

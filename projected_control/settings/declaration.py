@@ -262,7 +262,23 @@ class Settings(Group):
 
     def changed(self, values: Mapping[str, Value]) -> Self:
         """The same with other values, given under full names; every value is checked."""
-        return type(self).of({**self.values(), **values})
+        left = {name: at for name, at in self.origins.items() if name not in values}
+        return type(self).of({**self.values(), **values}).from_origins(left)
+
+    @property
+    def origins(self) -> Mapping[str, str]:
+        """Where values were given, by full name: ``my_arm.yaml, line 7``; empty where unknown."""
+        return cast("Mapping[str, str]", getattr(self, "_origins", {}))
+
+    def from_origins(self, origins: Mapping[str, str]) -> Self:
+        """The same, which knows where its values were given."""
+        object.__setattr__(self, "_origins", dict(origins))
+        return self
+
+    def origin_of(self, name: str) -> str:
+        """Where a parameter was given, or the first one of a group; empty where unknown."""
+        inside = (at for key, at in self.origins.items() if key.startswith(f"{name}."))
+        return self.origins.get(name) or next(inside, "")
 
     def values(self) -> dict[str, Value]:
         """All values under their full names, as a parameter file has them: lists, not tuples."""

@@ -71,12 +71,13 @@ class OffsetFrame(Group):
 class Coordinate(Group):
     """A coordinate that a bare name does not say."""
 
-    kind: str = parameter("", "What is moved: a position along a direction, the angle of an axis about a direction, the tilt of an axis towards a direction, how far round an axis a point has gone (turns are counted), the centre of mass along a direction, or an orientation, which is three coordinates: name.rx, name.ry and name.rz", choices=OWN_COORDINATES, required=True)
+    kind: str = parameter("", "What is moved: a position along a direction, the angle of an axis about a direction, the tilt of an axis towards a direction, how far round an axis a point has gone (turns are counted), the way along a constraint, the centre of mass along a direction, or an orientation, which is three coordinates: name.rx, name.ry and name.rz", choices=OWN_COORDINATES, required=True)
     frame: str = parameter("", "Link whose origin or axis is followed")
     direction: Numbers = parameter((), "Along or about which, in the world, or in other_frame for a position", minimum=-LARGE, maximum=LARGE)
     other_frame: str = parameter("", "Link from which a position counts, in its axes; empty for the world")
     point: Numbers = parameter((), "A point of the axis that a point goes round", "m", minimum=-LARGE, maximum=LARGE)
     axis: Numbers = parameter((), "Axis of the link that is followed, in its own axes; empty for x", minimum=-LARGE, maximum=LARGE)
+    constraint: str = parameter("", "Constraint along which a way is, one of constraints.names; empty for the only one. Of point_on_line and of frame_fixed with one direction left it counts from their point, of point_on_circle it is an angle whose turns are counted, of a hinge the angle of the link")
     zero: Numbers = parameter((), "Roll, pitch and yaw, in the world, from which an orientation counts: where its rotation vector is zero; empty for the world's axes", "rad", minimum=-LARGE, maximum=LARGE)
 
 

@@ -19,17 +19,9 @@ from projected_control.errors import ProjectedControlError
 from projected_control.model.arm import Arm
 from projected_control.model.dynamics import condition_numbers
 from projected_control.settings import build
+from projected_control.settings.carrying import uncarried
 from projected_control.settings.nodes import ControllerSettings
 from projected_control.simulation import assemble
-
-POINTS = (
-    "point_on_line",
-    "point_on_plane",
-    "point_at_point",
-    "point_on_circle",
-    "point_on_surface",
-)
-"""Kinds of constraint that touch a point, and so give it no moment."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +65,7 @@ def inspect(
         place = validate.finite_array("the joint positions", q, (model.n,))
     troubles = obstacles(loop, place, settings.constraint.residual_tolerance)
     numbers = _numbers(loop, place)
-    return Inspection(numbers, troubles, _warnings(settings, model.arm))
+    return Inspection(numbers, troubles, _warnings(settings, loop))
 
 
 def require_sound(
@@ -86,37 +78,13 @@ def require_sound(
     return found.warnings
 
 
-def _warnings(settings: ControllerSettings, arm: Arm) -> list[str]:
+def _warnings(settings: ControllerSettings, loop: ControlLoop) -> list[str]:
     return [
         *build.gain_warnings(settings),
         *locked(settings),
-        *arm.warnings,
-        *moments_of_nothing(settings),
+        *loop.controller.model.arm.warnings,
+        *uncarried(settings, loop),
     ]
-
-
-def moments_of_nothing(settings: ControllerSettings) -> list[str]:
-    """In words, where a constraint takes for granted a moment that a point contact cannot give."""
-    if settings.constraints:
-        kinds = {f"constraints.{name}": group.kind for name, group in settings.constraints.items()}
-        frames = {f"constraints.{name}": g.frame for name, g in settings.constraints.items()}
-        others = {f"constraints.{name}": g.other_frame for name, g in settings.constraints.items()}
-    else:
-        group = settings.constraint
-        kinds, frames = {"constraint": group.kind}, {"constraint": group.frame}
-        others = {"constraint": group.other_frame}
-    found = []
-    for name, kind in kinds.items():
-        if kind not in ("parallel", "angle") or others[name]:
-            continue
-        touching = [n for n, k in kinds.items() if k in POINTS and frames[n] == frames[name]]
-        what = f"{touching[0]} holds a point and" if touching else "nothing else there"
-        found.append(
-            f"{name} ({kind}) needs something in the world that gives {frames[name]} a moment: "
-            f"{what} gives none. If the direction is what you want, not what the world enforces, "
-            "make it two coordinates of kind tilt; if the link lies flat, frame_fixed in tz, rx, ry"
-        )
-    return found
 
 
 def locked(settings: ControllerSettings) -> list[str]:

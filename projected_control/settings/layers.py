@@ -80,7 +80,8 @@ class Layers:
                 values[name] = table[name].check(given.value)
             except ProjectedControlError as error:
                 raise InvalidValue(f"{given.origin}: {error}") from None
-        return checked(node, values)
+        origins = {name: given.origin for name, given in everything.items()}
+        return checked(node, values).from_origins(origins)
 
     def controller(self, node: str) -> ControllerSettings:
         """The complete settings of a controller node."""

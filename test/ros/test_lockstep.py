@@ -16,9 +16,15 @@ from typing import Any
 
 from fleet import Fleet
 
-from projected_control.apps.demo.case import DemoSettings, run_in_process, settings_for
+from projected_control.apps.demo.case import (
+    DemoSettings,
+    judge_arm,
+    run_in_process,
+    settings_for,
+)
 from projected_control.native.library import kernels
 from projected_control.native.toolchain import ExportFailed, NoCompiler
+from projected_control.settings.build import build_arm
 from projected_control.settings.nodes import ARM, FORCE, MOTION, PASSIVE
 
 SECONDS = 1.5
@@ -97,6 +103,33 @@ def test_with_a_passive_joint(fleet: Fleet) -> None:
     for node in (PASSIVE, ARM):
         assert fleet.change(node, "configure")
     compare_twice(fleet, PASSIVE, settings, "passive")
+
+
+@pytest.mark.parametrize(
+    "task",
+    [
+        "five_bar",
+        pytest.param("four_bar_3d", marks=pytest.mark.long),
+        pytest.param("hitch", marks=pytest.mark.long),
+        "two_arms",
+    ],
+)
+def test_a_mechanism(fleet: Fleet, task: str) -> None:
+    """The arm's own ‖Φ‖ stays below 1e-9, and no effort reaches a joint without a motor."""
+    overrides = {"diagnostics_rate": 20.0, "autostart": False}
+    settings = settings_for(task, SECONDS, "paper", True, overrides)
+    controller = settings.case.node
+    fleet.start(controller, settings.controller.values())
+    fleet.start(ARM, settings.arm.values())
+    for node in (controller, ARM):
+        assert fleet.change(node, "configure")
+    expected = run_in_process(settings)
+    compare(run(fleet, controller, ARM), expected)
+    seen = judge_arm(settings, fleet.summary(ARM))
+    assert 0.0 < seen["residual_max"] < 1e-9
+    assert seen["passive_effort_peak"] == expected["passive_effort_peak"] == 0.0
+    motors = [peak for peak in fleet.summary(ARM)["effort_peaks"].values() if peak]
+    assert len(motors) == int(build_arm(settings.controller).actuated.sum())
 
 
 @pytest.mark.timeout(900)  # the export takes a minute, longer on a busy computer

@@ -163,7 +163,10 @@ def run(args: argparse.Namespace) -> int:
         say("Working out in process what to expect (compiles its kernels the first time) …")
         twin = _task_in_process(settings.unrecorded) if settings.is_task else None
         expected: dict[str, Any] | None
-        expected = _summary_of(twin) if twin is not None else run_in_process(settings.unrecorded)
+        if twin is not None:
+            expected = _summary_of(settings, twin)
+        else:
+            expected = run_in_process(settings.unrecorded)
         page = _wants_page(args)
         state, truth, summary, interrupted = _run_nodes(
             settings, folder, path, args.json, page, say
@@ -206,7 +209,7 @@ def _in_process(settings: DemoSettings, choice: str) -> dict[str, Any]:
     if not settings.is_task:
         return {"in_process": run_in_process(settings)}
     done = _task_in_process(settings)
-    return {**done.numbers(choice), "in_process": _summary_of(done)}
+    return {**done.numbers(choice), "in_process": _summary_of(settings, done)}
 
 
 def _task_in_process(settings: DemoSettings) -> TaskRun:
@@ -217,9 +220,10 @@ def _task_in_process(settings: DemoSettings) -> TaskRun:
     return run_task(node, controller, arm, settings.ticks, record=recorder(settings))
 
 
-def _summary_of(done: TaskRun) -> dict[str, Any]:
-    summary: dict[str, Any] = done.statistics.totals.summary()
-    return summary
+def _summary_of(settings: DemoSettings, done: TaskRun) -> dict[str, Any]:
+    from projected_control.apps.demo.case import judge_arm
+
+    return {**done.statistics.totals.summary(), **judge_arm(settings, done.arm.summary())}
 
 
 def _run_nodes(
@@ -229,6 +233,7 @@ def _run_nodes(
 
     With the page they go on after the time is over, until Enter: the report is of that time.
     """
+    from projected_control.apps.demo.case import judge_arm
     from projected_control.apps.demo.display import live_display
     from projected_control.apps.demo.fleet import Fleet
     from projected_control.apps.demo.monitor import Monitor
@@ -263,7 +268,7 @@ def _run_nodes(
                 _watch(settings, fleet, monitor, show, forgiving=page is not None)
             except KeyboardInterrupt:
                 interrupted = True
-            summary = monitor.summary()
+            summary = {**monitor.summary(), **judge_arm(settings, monitor.arm_summary())}
         state, truth = monitor.recording(), monitor.truth()
         if page is not None and not interrupted:
             say(

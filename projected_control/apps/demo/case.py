@@ -15,7 +15,7 @@ from projected_control.ports.recorder import Recorder
 from projected_control.ports.recording_head import About
 from projected_control.resources import share_file
 from projected_control.settings import build
-from projected_control.settings.files import read_parameter_file
+from projected_control.settings.files import read_file, read_parameter_file
 from projected_control.settings.layers import preset_file
 from projected_control.settings.nodes import (
     ARM,
@@ -106,8 +106,8 @@ def settings_for(
     case = cases[choice]
     if case.parts:
         files = [share_file("config", f"{case.parts}.yaml"), *files]
-    values = read_parameter_file(preset_file(preset))
-    values |= read_parameter_file(arm_file or share_file("config", f"{case.arm}.yaml"))
+    own_files = [preset_file(preset), Path(arm_file or share_file("config", f"{case.arm}.yaml"))]
+    values = _read(own_files, "")
     more = {node: _read(files, node) for node in (case.node, ARM)}
     values |= {"lockstep": lockstep, **case.own, **_read(files, ""), **overrides}
     start: dict[str, Any] = {}
@@ -116,6 +116,7 @@ def settings_for(
         start = _on_the_sine(checked_controller(case.node, own_values(case.node, values)))
     own = {**values, **more[case.node], **overrides}
     controller = checked_controller(case.node, own_values(case.node, own))
+    controller = controller.from_origins(_origins([*own_files, *files], case.node, overrides))
     values |= {
         **more[ARM],
         **overrides,
@@ -124,6 +125,7 @@ def settings_for(
         "simulation.wait_for_command": True,
     }
     arm = SimulatedArmSettings.of(own_values(ARM, values))
+    arm = arm.from_origins(_origins([*own_files, *files], ARM, overrides))
     watchdog: dict[str, Any] = {"joints": arm.joints, "controller": case.node}
     if lockstep:
         watchdog["timeout"] = 5.0  # the arm waits for every answer, so nothing is urgent
@@ -135,6 +137,15 @@ def _read(files: Sequence[Path | str], node: str) -> dict[str, Any]:
     return {
         name: value for file in files for name, value in read_parameter_file(file, node).items()
     }
+
+
+def _origins(
+    files: Sequence[Path | str], node: str, overrides: Mapping[str, Any]
+) -> dict[str, str]:
+    """Where the values of a node come from, for messages."""
+    given = [read_file(file).given(node) for file in files]
+    found = {name: each.origin for layer in given for name, each in layer.items()}
+    return {**found, **dict.fromkeys(overrides, "command line")}
 
 
 def _on_the_sine(controller: ControllerSettings) -> dict[str, Any]:
@@ -157,7 +168,23 @@ def run_in_process(settings: DemoSettings) -> dict[str, Any]:
     controller.hold(state.q, state.v)
     here = build.starting_point(settings.controller, controller.model)
     loop.set_reference(build.first_reference(settings.controller, loop, here, state.q.copy()))
-    return run(loop, arm, settings.ticks, record=recorder(settings)).totals.summary()
+    statistics = run(loop, arm, settings.ticks, record=recorder(settings))
+    return {**statistics.totals.summary(), **judge_arm(settings, arm.summary())}
+
+
+def judge_arm(settings: DemoSettings, seen: Mapping[str, Any]) -> dict[str, Any]:
+    """Largest ‖Φ‖ of the simulated arm, and largest effort that reached a joint without a motor.
+
+    Args:
+        settings: Of the demonstration.
+        seen: What the arm says of itself, see `SimulatedArm.summary`.
+    """
+    passive = build.build_arm(settings.controller).passive
+    reached = [peak for name, peak in seen["effort_peaks"].items() if name in passive]
+    return {
+        "residual_max": seen["residual_max"],
+        "passive_effort_peak": max(reached, default=0.0),
+    }
 
 
 def recorder(settings: DemoSettings) -> Recorder | None:

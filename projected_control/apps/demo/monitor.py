@@ -45,7 +45,9 @@ class Monitor:
         self._node.create_subscription(JointState, f"{controller}/state", self._on_state, DEPTH)
         self._node.create_subscription(JointState, f"{ARM}/truth", self._on_truth, KEPT)
         self._node.create_subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics, 10)
-        self._summary = self._node.create_client(Trigger, f"{controller}/summary")
+        self._summaries = {
+            node: self._node.create_client(Trigger, f"{node}/summary") for node in (controller, ARM)
+        }
         self.controller = controller
         self.names: list[str] = []
         self._rows: list[list[float]] = []
@@ -100,14 +102,22 @@ class Monitor:
 
     def summary(self, seconds: float = 5.0) -> dict[str, Any]:
         """The controller's own numbers of its run."""
-        if not self._summary.wait_for_service(timeout_sec=seconds):
-            raise ProjectedControlError(f"{self.controller} does not answer")
-        future = self._summary.call_async(Trigger.Request())
+        return self._ask(self.controller, seconds)
+
+    def arm_summary(self, seconds: float = 5.0) -> dict[str, Any]:
+        """What the simulated arm itself has seen (see `SimulatedArm.summary`)."""
+        return self._ask(ARM, seconds)
+
+    def _ask(self, node: str, seconds: float) -> dict[str, Any]:
+        client = self._summaries[node]
+        if not client.wait_for_service(timeout_sec=seconds):
+            raise ProjectedControlError(f"{node} does not answer")
+        future = client.call_async(Trigger.Request())
         self._executor.spin_until_future_complete(future, timeout_sec=seconds)
         response = future.result() if future.done() else None
         if response is None or not response.success:
             reason = "it does not answer" if response is None else response.message
-            raise ProjectedControlError(f"no summary of {self.controller}: {reason}")
+            raise ProjectedControlError(f"no summary of {node}: {reason}")
         numbers: dict[str, Any] = json.loads(response.message)
         return numbers
 

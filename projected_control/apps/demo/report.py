@@ -30,6 +30,11 @@ COMPARED = {
     "torque_rms_idc": "torque RMS that IDC would need (N·m)",
 }
 
+OF_THE_ARM = {
+    "residual_max": "‖Φ‖ of the arm, largest (m, rad)",
+    "passive_effort_peak": "effort on joints without a motor, largest (N·m, N)",
+}
+
 
 def make_report(
     settings: DemoSettings,
@@ -47,7 +52,7 @@ def make_report(
             f"{summary[key]:.6g}",
             f"{expected[key]:.6g}" if expected is not None else "not run",
         ]
-        for key, label in COMPARED.items()
+        for key, label in {**COMPARED, **OF_THE_ARM}.items()
     ]
     steadiness = [
         ["states answered", f"{summary['ticks']}"],

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from projected_control import validate
+from projected_control.errors import InvalidValue
 from projected_control.model.constraints.function_constraint import FunctionConstraint
 from projected_control.model.constraints.kinds import (
     ConstraintKind,
@@ -15,6 +16,7 @@ from projected_control.model.constraints.kinds import (
     Setting,
 )
 from projected_control.model.constraints.poses import (
+    ALONG,
     DIRECTIONS,
     directions_of,
     position_rows,
@@ -22,6 +24,7 @@ from projected_control.model.constraints.poses import (
     rotation_rows,
 )
 from projected_control.model.constraints.shapes import Point, Shape
+from projected_control.model.function_kinds import PositionAlong
 
 Array = NDArray[np.float64]
 
@@ -69,6 +72,20 @@ def _make(settings: ConstraintSettings) -> FrameFixed:
     )
 
 
+def _way(settings: ConstraintSettings) -> PositionAlong:
+    """Of a drawer, which one direction is left: from the point on, along that [m]."""
+    held = directions_of("directions", settings.directions or DIRECTIONS)
+    free = [direction for direction in DIRECTIONS if direction not in held]
+    if len(free) != 1 or free[0] not in ALONG:
+        raise InvalidValue(
+            "a way along frame_fixed needs one direction left of tx, ty and tz, as of a drawer; "
+            f"this one leaves {', '.join(free) or 'none'}"
+        )
+    point = validate.finite_array("point", settings.point, (3,))
+    i, other = ALONG.index(free[0]), settings.other_frame or None
+    return PositionAlong(settings.frame, np.eye(3)[i], float(point[i]), other, other)
+
+
 RECORD = ConstraintKind(
     "frame_fixed",
     "a frame held in any of six directions",
@@ -82,4 +99,5 @@ RECORD = ConstraintKind(
         Setting("orientation", "roll, pitch and yaw in which it is held; empty for none", "rad"),
         Setting("other_frame", "link in whose axes it is held; empty for the world"),
     ),
+    way=_way,
 )

@@ -6,6 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from projected_control import validate
+from projected_control.errors import InvalidValue
+from projected_control.model.constraints.axes import perpendiculars, plane_axes
 from projected_control.model.constraints.function_constraint import FunctionConstraint
 from projected_control.model.constraints.kinds import (
     AXIS,
@@ -15,6 +17,7 @@ from projected_control.model.constraints.kinds import (
 )
 from projected_control.model.constraints.poses import ALONG, parallel_rows, position_rows
 from projected_control.model.constraints.shapes import Line, Shape
+from projected_control.model.function_kinds import HeadingInPlane
 
 Array = NDArray[np.float64]
 
@@ -56,6 +59,18 @@ def _make(settings: ConstraintSettings) -> Hinge:
     return Hinge(settings.frame, settings.axis, point, settings.direction, other)
 
 
+def _way(settings: ConstraintSettings) -> HeadingInPlane:
+    """The angle of an axis of the link across the hinge, about that [rad]."""
+    if settings.other_frame:
+        raise InvalidValue(
+            "a way round a hinge needs one that stands in the world; where a link carries it, "
+            "take a joint of the chain"
+        )
+    e1, e2 = plane_axes(validate.direction("direction of the hinge", settings.direction))
+    across, _ = perpendiculars(validate.direction("axis of the hinge", settings.axis))
+    return HeadingInPlane(settings.frame, across, e1, e2)
+
+
 RECORD = ConstraintKind(
     "hinge",
     "a frame that may turn about one axis only",
@@ -69,4 +84,5 @@ RECORD = ConstraintKind(
         Setting("point", "where the hinge is, likewise; empty for the origin", "m"),
         Setting("other_frame", "link that carries the hinge; empty for the world"),
     ),
+    way=_way,
 )

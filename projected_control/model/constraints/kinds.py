@@ -21,6 +21,7 @@ from typing import Any, Protocol
 
 from projected_control.errors import InvalidValue, UnknownName
 from projected_control.model.constraints.base import Constraint
+from projected_control.model.function_kinds import ScalarFunction
 from projected_control.registry import Registry
 
 
@@ -143,6 +144,8 @@ class ConstraintKind:
         make: The constraint from settings that are all given, or None for no constraint.
         needs: Settings without which it cannot be made.
         takes: Settings that may be left empty.
+        way: From the same settings how far along it the arm has come, where what it leaves is one
+            curve: how far out the drawer, how far round the valve. None where it is not.
     """
 
     name: str
@@ -150,6 +153,7 @@ class ConstraintKind:
     make: Callable[[Any], Constraint | None]
     needs: tuple[Setting, ...] = ()
     takes: tuple[Setting, ...] = ()
+    way: Callable[[Any], ScalarFunction] | None = None
 
     def build(self, settings: Any, group: str = "constraint") -> Constraint | None:
         """The constraint of these settings.
@@ -163,7 +167,24 @@ class ConstraintKind:
             InvalidValue: If a setting that the kind needs is missing.
             UnknownName: If there is an argument that the kind does not take.
         """
-        given = _Given(settings, self._arguments(getattr(settings, "arguments", ()), group))
+        return self.make(self._given(settings, group))
+
+    def way_of(self, settings: Any, group: str = "constraint") -> ScalarFunction:
+        """How far along the constraint of these settings the arm has come.
+
+        Raises:
+            InvalidValue: If it does not leave one curve, or as `build` does.
+        """
+        if self.way is None:
+            known = [kind.name for kind in CONSTRAINTS.values() if kind.way is not None]
+            raise InvalidValue(
+                f"{group} ({self.name}) leaves no single way to go along; {', '.join(known)} do"
+            )
+        return self.way(self._given(settings, group))
+
+    def _given(self, settings: Any, group: str) -> _Given:
+        """The settings with the kind's arguments, of which none is missing."""
+        given = _Given(settings, self._arguments(getattr(settings, "arguments", ()), group), group)
         missing = [need for need in self.needs if is_empty(getattr(given, need.name, None))]
         if missing:
             raise InvalidValue(
@@ -171,7 +192,9 @@ class ConstraintKind:
                 f"{' and '.join(need.within(group) for need in missing)}, which the settings do "
                 "not give"
             )
-        return self.make(given)
+        for setting in (*self.needs, *self.takes):
+            check_vector(f"{group}.{setting.name}", setting.name, getattr(given, setting.name, ()))
+        return given
 
     def _arguments(self, items: Sequence[str], group: str) -> dict[str, Any]:
         """Arguments by name: numbers, tuples of numbers where there are commas, or texts."""
@@ -190,8 +213,8 @@ class ConstraintKind:
 class _Given:
     """The settings of the group, and a kind's own arguments beside them."""
 
-    def __init__(self, settings: Any, arguments: dict[str, Any]) -> None:
-        self._settings = settings
+    def __init__(self, settings: Any, arguments: dict[str, Any], group: str) -> None:
+        self._settings, self._group = settings, group
         self.__dict__.update(arguments)
 
     def __getattr__(self, name: str) -> Any:
@@ -199,7 +222,7 @@ class _Given:
         if name not in SINGLE or not isinstance(value, Sequence):
             return value
         if len(value) > 1:
-            raise InvalidValue(f"{name} must be one number, got {list(value)}")
+            raise InvalidValue(f"{self._group}.{name} must be one number, got {list(value)}")
         return value[0] if value else None
 
 
@@ -209,6 +232,21 @@ def _value_of(text: str) -> float | tuple[float, ...] | str:
     except ValueError:
         return text
     return numbers[0] if len(numbers) == 1 else numbers
+
+
+DIRECTIONS = ("direction", "axis", "plane_normal")
+VECTORS = (*DIRECTIONS, "point", "orientation", "zero")
+"""Settings of three numbers; the first have a direction and so a length."""
+
+
+def check_vector(name: str, setting: str, value: Any) -> None:
+    """Raise where a setting of three numbers, if given, has others, or no direction."""
+    if setting not in VECTORS or is_empty(value):
+        return
+    if len(value) != 3:
+        raise InvalidValue(f"{name} must have 3 numbers, got {len(value)}: {list(value)}")
+    if setting in DIRECTIONS and not any(value):
+        raise InvalidValue(f"{name} must have a direction, got the zero vector")
 
 
 def is_empty(value: Any) -> bool:

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from projected_control import validate
 from projected_control.errors import InvalidValue
-from projected_control.model.constraints.axes import perpendiculars
+from projected_control.model.constraints.axes import perpendiculars, plane_axes
 from projected_control.model.constraints.function_constraint import FunctionConstraint
 from projected_control.model.constraints.kinds import (
     FRAME,
@@ -17,7 +17,12 @@ from projected_control.model.constraints.kinds import (
     Setting,
 )
 from projected_control.model.constraints.shapes import Curve, Shape
-from projected_control.model.function_kinds import DistanceTo, PositionAlong, ScalarFunction
+from projected_control.model.function_kinds import (
+    AngleAbout,
+    DistanceTo,
+    PositionAlong,
+    ScalarFunction,
+)
 
 Array = NDArray[np.float64]
 
@@ -79,6 +84,13 @@ def _make(settings: ConstraintSettings) -> PointOnCircle:
     return PointOnCircle(settings.frame, settings.point, settings.direction, settings.radius, plane)
 
 
+def _way(settings: ConstraintSettings) -> AngleAbout:
+    """Round the axis, turns counted [rad]."""
+    e1, e2 = plane_axes(validate.direction("axis of the circle", settings.direction))
+    centre = validate.finite_array("centre of the circle", settings.point, (3,))
+    return AngleAbout(settings.frame, centre, e1, e2)
+
+
 RECORD = ConstraintKind(
     "point_on_circle",
     "a point on a circle",
@@ -90,4 +102,5 @@ RECORD = ConstraintKind(
         Setting("radius", "radius of the circle", "m"),
     ),
     takes=(PLANE_NORMAL,),
+    way=_way,
 )

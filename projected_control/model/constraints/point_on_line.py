@@ -66,6 +66,13 @@ def _make(settings: ConstraintSettings) -> PointOnLine:
     return PointOnLine(settings.frame, settings.point, settings.direction, plane)
 
 
+def _way(settings: ConstraintSettings) -> PositionAlong:
+    """From the line's point on, along its direction [m]."""
+    along = validate.direction("direction of the line", settings.direction)
+    through = validate.finite_array("point of the line", settings.point, (3,))
+    return PositionAlong(settings.frame, along, float(along @ through))
+
+
 RECORD = ConstraintKind(
     "point_on_line",
     "a point on a line",
@@ -76,4 +83,5 @@ RECORD = ConstraintKind(
         Setting("direction", "direction of the line, in the world"),
     ),
     takes=(PLANE_NORMAL,),
+    way=_way,
 )

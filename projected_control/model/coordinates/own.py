@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 import pinocchio
 
 from projected_control import validate
 from projected_control.errors import InvalidValue
+from projected_control.model.constraints.kinds import VECTORS, check_vector
 from projected_control.model.coordinates.coordinate import CENTRE_OF_MASS, Coordinate
+from projected_control.model.function_kinds import HeadingInPlane, ScalarFunction
 
 ORIENTATION = "orientation"
-OWN_COORDINATES = ("position", "angle", "tilt", "round", CENTRE_OF_MASS, ORIENTATION)
+WAY = "way"
+OWN_COORDINATES = ("position", "angle", "tilt", "round", WAY, CENTRE_OF_MASS, ORIENTATION)
 """Kinds of coordinate that ``coordinate.<name>.kind`` can name."""
 
 
@@ -44,6 +47,10 @@ class CoordinateSettings(Protocol):
         """An axis of the link."""
 
     @property
+    def constraint(self) -> str:
+        """Name of the constraint along which a way is."""
+
+    @property
     def zero(self) -> Sequence[float]:
         """Roll, pitch and yaw of the orientation from which an orientation counts [rad]."""
 
@@ -53,6 +60,7 @@ _NEEDED = {
     "angle": ("frame", "direction"),
     "tilt": ("frame", "axis", "direction"),
     "round": ("frame", "point", "direction"),
+    WAY: (),
     CENTRE_OF_MASS: ("direction",),
     ORIENTATION: ("frame",),
 }
@@ -71,10 +79,18 @@ def own_group(name: str, groups: Iterable[str]) -> str:
     return name if name in known else group if group in known and axis in _TURNS else ""
 
 
-def own_coordinate(name: str, settings: CoordinateSettings) -> Coordinate:
+def own_coordinate(
+    name: str, settings: CoordinateSettings, way: Callable[[str, str], ScalarFunction]
+) -> Coordinate:
     """The coordinate of a group of settings, under its own name.
 
     An orientation is three: ``name.rx``, ``name.ry`` and ``name.rz``.
+
+    Args:
+        name: Of the coordinate.
+        settings: What it is.
+        way: How far along a constraint the arm has come, from the names of the coordinate and of
+            the constraint, which may be empty where there is only one.
     """
     group, _, turn = name.rpartition(".")
     if settings.kind == ORIENTATION or turn in _TURNS:
@@ -89,7 +105,12 @@ def own_coordinate(name: str, settings: CoordinateSettings) -> Coordinate:
     if missing:
         needs = " and ".join(f"coordinate.{name}.{n}" for n in missing)
         raise InvalidValue(f"coordinate.{name}.kind {kind!r} needs {needs}")
+    for setting in VECTORS:
+        check_vector(f"coordinate.{name}.{setting}", setting, getattr(settings, setting, ()))
     frame, direction = settings.frame, settings.direction
+    if kind == WAY:
+        function = way(name, settings.constraint)
+        return Coordinate(name, function.unit, function, isinstance(function, HeadingInPlane))
     if kind == "position":
         return Coordinate.along(frame, direction, settings.other_frame or None, name)
     if kind == "angle":

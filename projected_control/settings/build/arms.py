@@ -9,17 +9,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projected_control.control.limits import Limits
-from projected_control.errors import InvalidValue
+from projected_control.errors import InvalidValue, UnknownName
 from projected_control.model.arm import Arm, OffsetFrame
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.constraints import CONSTRAINTS, Constraint, Moving, Stack, with_mimics
 from projected_control.model.constraints.moving import Travel
 from projected_control.model.coordinates import (
+    Coordinate,
     Coordinates,
     coordinate_named,
     own_coordinate,
     own_group,
 )
+from projected_control.model.function_kinds import ScalarFunction
 from projected_control.model.projection import Metric
 from projected_control.resources import ARMS, arm_description, share_file
 from projected_control.settings import groups
@@ -28,11 +30,13 @@ from projected_control.settings.nodes import (
     MovedArmSettings,
     PassiveJointsSettings,
 )
+from projected_control.settings.placing import says_where
 from projected_control.settings.references import spread
 
 Array = NDArray[np.float64]
 
 
+@says_where
 def build_arm(settings: ConstrainedArmSettings) -> Arm:
     """The arm of a node's settings."""
     weightless = isinstance(settings, MovedArmSettings) and not settings.effort_includes_gravity
@@ -98,6 +102,7 @@ def _arguments(parameter: str, items: Sequence[str]) -> dict[str, str]:
     return arguments
 
 
+@says_where
 def build_constraint(settings: ConstrainedArmSettings) -> Constraint | None:
     """What holds the arm of a node's settings: one constraint, or several under names."""
     group, several = settings.constraint, settings.constraints
@@ -120,7 +125,10 @@ def _one_constraint(group: groups.Constraint, name: str) -> Constraint | None:
             f"{name}.kind must be given, as nothing is assumed of what holds an arm: one of "
             f"{', '.join(CONSTRAINTS)}"
         )
-    constraint = CONSTRAINTS[group.kind].build(group, name)
+    try:
+        constraint = CONSTRAINTS[group.kind].build(group, name)
+    except InvalidValue as error:
+        raise InvalidValue(str(error) if name in str(error) else f"{name}: {error}") from None
     motion = group.motion
     if constraint is None or not (motion.rate or motion.amplitude):
         return constraint
@@ -140,21 +148,55 @@ def _one_constraint(group: groups.Constraint, name: str) -> Constraint | None:
     )
 
 
+@says_where
 def build_coordinates(
     names: Sequence[str], arm: Arm, settings: ConstrainedArmSettings
 ) -> Coordinates:
     """Coordinates by name (see `model.coordinates.COORDINATES`)."""
     own = [(name, own_group(name, settings.coordinate)) for name in names]
+
+    def way(coordinate: str, constraint: str) -> ScalarFunction:
+        return way_along(coordinate, constraint, settings)
+
     return Coordinates(
         [
-            own_coordinate(name, settings.coordinate[group])
+            own_coordinate(name, settings.coordinate[group], way)
             if group
-            else coordinate_named(name, arm, settings.constraint)
+            else _bare_coordinate(name, arm, settings)
             for name, group in own
         ]
     )
 
 
+def _bare_coordinate(name: str, arm: Arm, settings: ConstrainedArmSettings) -> Coordinate:
+    try:
+        return coordinate_named(name, arm, settings.constraint)
+    except InvalidValue as error:
+        raise InvalidValue(f"coordinates: {error}") from None
+
+
+def way_along(coordinate: str, constraint: str, settings: ConstrainedArmSettings) -> ScalarFunction:
+    """How far along one of the constraints the arm has come; of the only one if none is named."""
+    given: dict[str, groups.Constraint] = dict(settings.constraints)
+    if not given and constraint:
+        raise InvalidValue(
+            f"coordinate.{coordinate}.constraint is {constraint!r}, but constraints.names names "
+            "none; leave it empty for what stands under constraint"
+        )
+    if not given:
+        return CONSTRAINTS[settings.constraint.kind].way_of(settings.constraint)
+    if not constraint and len(given) > 1:
+        raise InvalidValue(
+            f"coordinate.{coordinate}.constraint must name one of {', '.join(given)}, along which "
+            "it is the way"
+        )
+    name = constraint or next(iter(given))
+    if name not in given:
+        raise UnknownName(f"coordinate.{coordinate}.constraint", name, list(given))
+    return CONSTRAINTS[given[name].kind].way_of(given[name], f"constraints.{name}")
+
+
+@says_where
 def build_model(settings: MovedArmSettings) -> ConstrainedArm:
     """Arm, constraint and coordinates of a controller."""
     arm = build_arm(settings)
@@ -178,6 +220,7 @@ def build_model(settings: MovedArmSettings) -> ConstrainedArm:
     )
 
 
+@says_where
 def build_limits(settings: MovedArmSettings, arm: Arm) -> Limits:
     """The limits of the settings, and the description's where these say nothing."""
     group = settings.limits

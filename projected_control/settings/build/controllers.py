@@ -63,6 +63,11 @@ def build_controller(node: str, settings: ControllerSettings) -> Controller:
                 "gains.null_damping or posture.damping"
             )
         MotionLoop(group.stiffness, damping, controller.period, delay).require_stable("posture")
+        if len(group.target) != model.n:
+            raise InvalidValue(
+                f"posture.target must have {model.n} numbers, one per joint, got "
+                f"{len(group.target)}"
+            )
         controller.set_posture(Posture(group.target, group.stiffness, group.damping))
     controller.set_compensation(build_compensation(settings, model.n), 0.0)
     controller.set_disturbance(build_disturbance(settings, model.k), 0.0)

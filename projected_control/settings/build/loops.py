@@ -32,12 +32,14 @@ from projected_control.settings.nodes import (
     ForceControllerSettings,
     MovedArmSettings,
 )
+from projected_control.settings.placing import says_where
 from projected_control.settings.references import REFERENCES
 from projected_control.simulation import assemble
 
 Array = NDArray[np.float64]
 
 
+@says_where
 def build_loop(node: str, settings: ControllerSettings) -> ControlLoop:
     """The control loop of a node, holding still until it is given a reference."""
     controller = build_controller(node, settings)
@@ -97,6 +99,7 @@ Plan = Callable[[ReferencePoint, float], Reference]
 """The reference from a point, where the old one is, and from a time on [s]; quickly made."""
 
 
+@says_where
 def plan_reference(
     settings: MovedArmSettings, here: ReferencePoint, q: Array | None = None
 ) -> Plan:
@@ -119,6 +122,7 @@ def plan_reference(
     return lambda start, begin: references.Approach(start, path, limits, begin)
 
 
+@says_where
 def build_reference(
     settings: MovedArmSettings, start: ReferencePoint, begin: float, q: Array | None = None
 ) -> Reference:
@@ -132,6 +136,7 @@ def _somewhere(settings: MovedArmSettings, here: ReferencePoint) -> Array:
     return assemble(model.arm, model.constraint, guess, model.coordinates, here.value)
 
 
+@says_where
 def check_reference(settings: MovedArmSettings, k: int) -> None:
     """Raise where the settings make no reference for k coordinates."""
     references.motion_limits(settings.reference, k)

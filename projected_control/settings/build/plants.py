@@ -16,6 +16,7 @@ from projected_control.settings.build.arms import build_arm, build_constraint, b
 from projected_control.settings.nodes import (
     SimulatedArmSettings,
 )
+from projected_control.settings.placing import says_where
 from projected_control.settings.references import spread
 from projected_control.simulation import (
     Encoders,
@@ -32,6 +33,7 @@ PLANT_SINGULAR_VALUE = 1e-6
 """A plant's own tolerance: far below a controller's, so that no step falls where the rank drops."""
 
 
+@says_where
 def build_plant(settings: SimulatedArmSettings) -> SimulatedArm:
     """The simulated arm, assembled at its start."""
     arm = build_arm(settings)
