@@ -33,7 +33,7 @@ from std_srvs.srv import SetBool, Trigger
 import projected_control
 from projected_control.ros.lifecycle import END_WITH_PARENT
 from projected_control.settings.files import read_parameter_file
-from projected_control.settings.nodes import parameters_of
+from projected_control.settings.nodes import own_values, parameters_of
 
 SOURCE = Path(__file__).resolve().parents[2]
 PATIENCE = 90.0
@@ -245,7 +245,7 @@ class Fleet:
         `topics` gives topics other names.
         """
         values = {**settings, **{k.replace("__", "."): v for k, v in more.items()}}
-        own = {k: v for k, v in values.items() if k in parameters_of(kind)}
+        own = own_values(kind, values)
         number = len(self.processes)
         file = self._folder / f"{number}_{kind}.yaml"
         file.write_text(yaml.safe_dump({"/**": {"ros__parameters": own}}))
