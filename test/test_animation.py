@@ -32,7 +32,7 @@ def test_a_planar_mechanism_is_drawn_and_its_tip_stays_on_its_slider(tmp_path):
     np.testing.assert_allclose(shown.tip[:, 2], 0.0, atol=1e-9)
     lengths = np.linalg.norm(np.diff(shown.links, axis=2)[:, :, 0], axis=2)
     np.testing.assert_allclose(lengths, lengths[0][None].repeat(len(lengths), axis=0), atol=1e-12)
-    drawn = list(pictures(shown.at(25)))
+    drawn = list(pictures(shown.at(-(-len(shown.times) // 4))))
     assert len(drawn) == 4
     assert drawn[0].shape == (324, 432, 3)
     assert not np.array_equal(drawn[0], drawn[-1])

@@ -158,7 +158,7 @@ def test_posture_by_parameters():
     [
         (
             {"posture.target": [0.1, 0.2]},
-            "the posture needs 7 joint positions, one per joint, got 2",
+            "posture.target must have 7 numbers, one per joint, got 2",
         ),
         ({"posture.target": [0.1] * 7, "gains.null_damping": 0.0}, "nothing damps the motion"),
         ({"posture.target": [0.1] * 7, "posture.stiffness": 9e5}, "loop of posture would diverge"),
