@@ -206,6 +206,24 @@ def test_foxgloves_own_reader_validates_it(tmp_path):
     assert state.name[:3] == ["tip.x", "tip.x/desired", "tip.x/error"]
 
 
+def test_a_letter_that_did_not_reach_the_file_ends_what_is_used(tmp_path):
+    """As a crash can have it: rows go through shared memory, letters through a pipe."""
+    loop, arm = build("pidc")
+    runner, recorder = Runner(loop, arm), Recorder(tmp_path / "run.mcap")
+    runner.record(recorder)
+    runner.open()
+    for tick in range(100):
+        if tick == 60:
+            loop.mailbox.listener = None
+            loop.controller.set_gains(MotionGains(100.0, 20.0), 0.0)
+        runner.step()
+    recorder.close()
+    recording = read_recording(tmp_path / "run.mcap")
+    assert len(recording.rows) == 60
+    assert "has 100 ticks, of which 60 are used" in recording.warnings()[0]
+    assert replay(recording, build("pidc")[0]).difference == 0.0
+
+
 def test_a_file_that_breaks_off_is_read_up_to_there_and_says_so(tmp_path):
     from mcap.reader import make_reader
 

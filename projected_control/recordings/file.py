@@ -285,4 +285,23 @@ def _read(path: Path, file: BinaryIO) -> Recording:
             f"{path.name} breaks off after {len(recording.rows)} ticks ({seconds:.3f} s): "
             f"{why or 'it has no end'}; what comes before is used"
         )
+    _end_at_a_lost_letter(recording)
     return recording
+
+
+def _end_at_a_lost_letter(recording: Recording) -> None:
+    """Leave out what followed a change of which a crash kept the letter from the file."""
+    memory = recording.memory
+    if not memory or not len(recording.rows) or not recording.exact:
+        return
+    numbers = recording.column("letter")
+    known = [*recording.letters, *(float(memory[name][0]) for name in ("taken", "mailbox"))]
+    lost = np.flatnonzero(~(np.isnan(numbers) | np.isin(numbers, known)))
+    if not lost.size:
+        return
+    first, all_rows = int(lost[0]), len(recording.rows)
+    recording.rows, recording.index = recording.rows[:first], recording.index[:first]
+    recording.broken = recording.broken or (
+        f"{recording.path.name} has {all_rows} ticks, of which {first} are used: with the next one "
+        "gains, limits or references came into force that did not reach the file before it ended"
+    )

@@ -130,6 +130,7 @@ def test_the_command_records_a_running_node_and_kill_9_leaves_a_whole_file(
 
     crashed = tmp_path / "crashed.mcap"
     fleet.put(FORCE, {"recording.file": str(crashed)})
+    fleet.until(lambda: crashed.exists() and crashed.stat().st_size, "the head of the file")
     ticks_on(fleet, 500)
     controller.signal(signal.SIGKILL)
     fleet.until(lambda: is_whole(crashed), "a complete file")
