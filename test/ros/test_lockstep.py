@@ -111,7 +111,7 @@ def test_with_a_passive_joint(fleet: Fleet) -> None:
         "five_bar",
         pytest.param("four_bar_3d", marks=pytest.mark.long),
         pytest.param("hitch", marks=pytest.mark.long),
-        "two_arms",
+        pytest.param("two_arms", marks=pytest.mark.long),
     ],
 )
 def test_a_mechanism(fleet: Fleet, task: str) -> None:
