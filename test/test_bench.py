@@ -138,7 +138,7 @@ def test_a_bound_that_nothing_meets_is_missed(capsys, arguments):
         assert "not met" in out
 
 
-@pytest.mark.quiet
+@pytest.mark.quiet(late=0.002)  # microseconds are compared: a computer that is late is slow, too
 @pytest.mark.skipif(not COMPILED, reason="the bound is one of compiled kernels")
 def test_the_documented_bound_of_a_tick(capsys):
     for _ in range(3):  # from run to run a tick's median differs by some per cent
