@@ -43,6 +43,9 @@ PLUGINS = {
 SIMULATED_SYSTEM = "projected_control/SimulatedSystem"
 """The simulated arm within the controller manager, for a loop that runs there too."""
 
+SIMULATED_TIME = f"{hardware_block.NAME}/time"
+"""Its own time, as a state interface."""
+
 RUNNING, OWN = "running", "own"
 
 SENSOR = "force_sensor"
@@ -74,6 +77,13 @@ ARGUMENTS = [
         description="Where the ticks are made. plugin: in each cycle of the controller manager, by "
         "projected_control/ProjectedController, which our node commands. topics: in our node, with "
         "effort_watchdog. auto: plugin where it is installed and can do it, else topics.",
+    ),
+    DeclareLaunchArgument(
+        "time_interface",
+        default_value="",
+        description="With loop:=plugin: the state interface that tells the arm's own time in s, as "
+        "a Franka's robot_time does; empty for the time of the controller manager. The simulated "
+        "arm's own is found by itself.",
     ),
     DeclareLaunchArgument(
         "fault_file",
@@ -135,6 +145,8 @@ def start(context: LaunchContext) -> list[Action]:
     loop = loop_choice.choose_loop(given["loop"], chosen, settings[controller], settings.get(ARM))
     said = parts.checks(context, chosen, settings[controller])
     said += [LogInfo(msg=loop.said)] if loop.said else []
+    if given["time_interface"] and not loop.plugin:
+        said.append(LogInfo(msg="time_interface:= has no effect: it is for loop:=plugin"))
     senses = senses_force(settings[controller])
     plant: list[Path] = []
     if loop.plugin:
@@ -155,7 +167,8 @@ def start(context: LaunchContext) -> list[Action]:
     sensor = hardware_block.sensors(description)
     rate = settings[controller].rate
     axes = root_link(chosen) if plant else chosen.layers.arm().constraint.frame
-    parameters = write_controllers(context, chosen, sensor, axes, rate, senses)
+    time_interface = given["time_interface"] or (SIMULATED_TIME if plant else "")
+    parameters = write_controllers(context, chosen, sensor, axes, rate, senses, time_interface)
     if loop.plugin:
         effort = loop_choice.CONTROLLER
     else:
@@ -316,13 +329,14 @@ def write_controllers(
     frame: str,
     rate: float,
     senses: bool,
+    time_interface: str,
 ) -> Any:
     """The controllers' parameters for this arm, in a file that goes when the launch ends."""
     text = share_file("config", choices.CONTROLLERS_FILE).read_text(encoding="utf-8")
     name = sensor[0] if sensor else SENSOR
     sensed = senses and bool(sensor)
     content = choices.controllers_file(
-        chosen.motors, name, frame, text, rate, chosen.joints, sensed
+        chosen.motors, name, frame, text, rate, chosen.joints, sensed, time_interface
     )
     return parts.temporary_file(context, "controllers_", content)
 

@@ -35,6 +35,7 @@ class Acting:
     Attributes:
         now_ns: The steady clock.
         time_ns: The manager's time.
+        arm_seconds: The arm's own, where `arm_clock` says that it has one.
     """
 
     def __init__(
@@ -43,6 +44,7 @@ class Acting:
         period: float,
         commands: Sequence[str] | None = None,
         record: int = 0,
+        arm_clock: bool = False,
     ) -> None:
         self._library = native_loop()
         self._library.projected_control_session_create.restype = ctypes.c_void_p
@@ -56,9 +58,11 @@ class Acting:
                 _names(self.commands),
                 ctypes.c_double(period),
                 ctypes.c_int64(record),
+                ctypes.c_int32(arm_clock),
             )
         )
         self.period, self.now_ns, self.time_ns = period, 1_000_000_000, 5_000_000_000
+        self.arm_seconds = 40.0
         self._buffer = ctypes.create_string_buffer(ROOM)
         self._answer = ctypes.create_string_buffer(2000)  # another thread may receive
 
@@ -91,6 +95,7 @@ class Acting:
         """The efforts that are sent, so many periods after the last cycle."""
         step = periods * round(self.period * 1e9)
         self.now_ns, self.time_ns = self.now_ns + step, self.time_ns + step
+        self.arm_seconds += periods * self.period
         efforts = np.full(len(self.commands), np.nan)
         q, v = np.ascontiguousarray(q), np.ascontiguousarray(v)
         self._library.projected_control_session_cycle(
@@ -99,6 +104,7 @@ class Acting:
             _at(v),
             _at(wrench),
             ctypes.c_int64(self.time_ns),
+            ctypes.c_double(self.arm_seconds),
             ctypes.c_int64(self.now_ns),
             _at(efforts),
         )

@@ -46,10 +46,11 @@ pytestmark = pytest.mark.skipif(bool(REASON), reason=f"no native loop: {REASON}"
 class Ride:
     """Cycles of a session on its arm, with a heartbeat as long as it is wanted."""
 
-    def __init__(self, law, **options):
+    def __init__(self, law, *, arm_clock=False, **options):
         self.loop, hardware = opened(law)
         arm = self.loop.controller.model.arm
-        self.acting, self.plant = Acting(arm.joint_names, T), ActingPlant(hardware)
+        self.acting = Acting(arm.joint_names, T, arm_clock=arm_clock)
+        self.plant = ActingPlant(hardware)
         answer = self.send(begin_message(self.loop, **options))
         assert answer.status is Status.ACCEPTED, answer.reason
         assert self.acting.activate() == ""
@@ -711,6 +712,72 @@ def test_stamps_lie_on_a_grid_until_cycles_are_missed():
     state = ride.state()
     assert state.sections[Section.NOW][0] == pytest.approx(0.016, abs=1e-12)
     assert state.sections[Section.REPORT][Report.OVERRUNS] == 1
+
+
+def test_stamps_are_those_of_an_arm_that_has_a_clock():
+    """However late the manager is: what counts is when the state was measured."""
+    ride = Ride("pidc", arm_clock=True)
+    ride.go(10)
+    ride.acting.time_ns += 1_700_000  # the manager woke up late, the arm made one period
+    assert ride.state().sections[Section.NOW][0] == pytest.approx(0.010, abs=1e-12)
+    ride.acting.arm_seconds += 2 * T  # and now it has made three, but the manager is in time
+    assert ride.state().sections[Section.NOW][0] == pytest.approx(0.013, abs=1e-12)
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_cycles_that_do_not_come_are_the_same_for_arm_and_loop(law):
+    """An arm with a clock, a manager that is late at random: as in process with the same gaps."""
+    ride = Ride(law, arm_clock=True)
+    loop, hardware = build(law)
+    runner, random = Runner(loop, hardware), np.random.default_rng(5)
+    runner.open()
+    for i in range(1000):
+        gap = int(random.choice([0, 0, 0, 0, 0, 0, 0, 1, 2, 3])) if i else 0
+        for _ in range(gap):  # the arm goes on under the effort that it had
+            assert ride.plant.read(ride.effort) == 0
+            hardware.read()
+            hardware.write(hardware.plant.terms.effort.copy())
+        ride.acting.arm_seconds += gap * T
+        ride.acting.time_ns += int(random.integers(0, 1_900_000))
+        ride.go(1)
+        state = runner.step().state
+        np.testing.assert_allclose(ride.plant.q, state.q, rtol=0.0, atol=1e-9)
+
+
+@pytest.mark.parametrize("fault", ["nan", "frozen", "back"])
+def test_a_clock_of_the_arm_that_cannot_be_believed_ends_in_zero(fault):
+    ride = Ride("hybrid", arm_clock=True)
+    ride.go(100)
+    stood = ride.acting.arm_seconds
+    shown = {"nan": np.nan, "frozen": stood - T, "back": stood - 1.0}[fault]  # less a cycle's period
+    for _ in range(300):
+        ride.acting.arm_seconds = shown
+        effort = ride.go(1)
+        assert np.isfinite(effort).all()
+    assert not effort.any()
+    ride.acting.arm_seconds = shown
+    expected = {
+        "nan": Event.STATE_NOT_FINITE,
+        "frozen": Event.STATE_STALE,
+        "back": Event.TIME_WENT_BACK,
+    }
+    assert ride.report(Report.EVENTS) & expected[fault]
+
+
+def test_a_stop_can_begin_while_the_arm_does_not_tell_its_time():
+    """The node falls silent in the very cycle in which the time is missing: it brakes all the same."""
+    ride = Ride("hybrid", arm_clock=True, patience=0.05, seconds=0.1)
+    ride.go(100)
+    ride.go(49, beats=False)
+    known = ride.acting.arm_seconds
+    ride.acting.arm_seconds = np.nan
+    ride.go(3, beats=False)
+    ride.acting.arm_seconds = known + 3 * T
+    ride.go(600, beats=False)
+    report = ride.state(beats=False).sections[Section.REPORT]
+    assert report[Report.PHASE] == Phase.SILENT
+    assert report[Report.ACTION] == Action.STOP
+    assert np.abs(ride.plant.v).max() < 1e-2
 
 
 # What is no update

@@ -57,6 +57,7 @@ PARAMETERS = """controller_manager:
     joints: [{joints}]
     command_joints: [{motors}]
     sensor: {sensor}
+    time_interface: simulated/time
     record_ticks: {record}
     record_file: {file}
 """

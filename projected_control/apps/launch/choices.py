@@ -164,6 +164,7 @@ def controllers_file(
     rate: float = 1000.0,
     moving: Iterable[str] = (),
     sensed: bool = False,
+    time_interface: str = "",
 ) -> str:
     """The controllers' parameter file, with the joints and the sensor of an arm filled in.
 
@@ -175,6 +176,7 @@ def controllers_file(
         rate: Rate of the controller manager [Hz].
         moving: All joints that move; those with a motor where none are given.
         sensed: Whether our own plugin reads that sensor.
+        time_interface: State interface with the arm's own time, which our plugin reads; or none.
     """
     content, joints = yaml.safe_load(text), list(joints)
     content["controller_manager"]["ros__parameters"]["update_rate"] = whole_rate(rate)
@@ -184,6 +186,7 @@ def controllers_file(
         "joints": list(moving) or list(joints),
         "command_joints": list(joints),
         "sensor": sensor if sensed else "",
+        "time_interface": time_interface,
     }
     broadcaster = content["force_torque_sensor_broadcaster"]["ros__parameters"]
     broadcaster |= {"sensor_name": sensor, "frame_id": frame}

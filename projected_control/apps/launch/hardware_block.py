@@ -12,6 +12,9 @@ from xml.etree import ElementTree
 
 from projected_control.errors import InvalidDescription
 
+NAME = "arm"
+"""Of a block of ours, and so of its hardware."""
+
 WRENCH = tuple(f"{kind}.{axis}" for kind in ("force", "torque") for axis in "xyz")
 
 TOPIC_SYSTEM = {
@@ -78,7 +81,7 @@ def with_hardware(
     root = ElementTree.fromstring(urdf)
     for block in list(root.findall("ros2_control")):
         root.remove(block)
-    block = ElementTree.SubElement(root, "ros2_control", name="arm", type="system")
+    block = ElementTree.SubElement(root, "ros2_control", name=NAME, type="system")
     hardware = ElementTree.SubElement(block, "hardware")
     ElementTree.SubElement(hardware, "plugin").text = plugin
     own = TOPIC_SYSTEM if plugin.endswith("JointStateTopicSystem") else {}

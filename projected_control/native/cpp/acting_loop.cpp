@@ -73,6 +73,7 @@ Verdict ActingLoop::fill(const Message &begin, const Surroundings &surroundings)
   aside_.assign(static_cast<size_t>(mirrored), 0.0);
   columns_ = 3 * n + 12;
   room_ = surroundings.record_ticks;
+  arm_clock_ = surroundings.arm_clock;
   record_.assign(static_cast<size_t>(room_ * columns_), 0.0);
   return {};
 }
@@ -273,7 +274,15 @@ void ActingLoop::take_over(const ActingLoop &former) {
   if (former.sizes_.k == sizes_.k) copy(theirs.integral, ours.integral, sizes_.k);
 }
 
-void ActingLoop::place_stamp(int64_t time_ns) {
+void ActingLoop::place_stamp(const Reading &reading) {
+  if (arm_clock_) {  // when the state was measured, not when somebody woke up to read it
+    const bool known = std::isfinite(reading.arm_seconds);
+    if (known && std::isnan(first_seconds_)) first_seconds_ = reading.arm_seconds;
+    if (known) tick_.stamp = reading.arm_seconds - first_seconds_;
+    else tick_.stamp += period_;  // about then: a stop that begins now needs a beginning
+    return;
+  }
+  const int64_t time_ns = reading.time_ns;
   const int64_t period = std::lround(1e9 * period_);
   if (ticks_ == 0) {
     first_ns_ = time_ns;
@@ -300,6 +309,8 @@ void ActingLoop::read_state(const Reading &reading) {
     tick_.q[i] = joint.ratio * tick_.q[joint.leader] + joint.offset;
     tick_.v[i] = joint.ratio * tick_.v[joint.leader];
   }
+  // A state of which nobody knows when it was is none.
+  if (arm_clock_ && !std::isfinite(reading.arm_seconds)) tick_.q[0] = std::nan("");
 }
 
 void ActingLoop::read_wrench(const double *wrench) {
@@ -322,7 +333,7 @@ void ActingLoop::read_wrench(const double *wrench) {
 }
 
 int32_t ActingLoop::cycle(const Reading &reading, bool silent, double *commands) {
-  place_stamp(reading.time_ns);
+  place_stamp(reading);
   read_state(reading);
   read_wrench(reading.wrench);
   letters_.take(silent, tick_, silence_, arm_);

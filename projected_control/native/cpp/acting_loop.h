@@ -6,6 +6,7 @@
 #ifndef PROJECTED_CONTROL_ACTING_LOOP_H
 #define PROJECTED_CONTROL_ACTING_LOOP_H
 
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -22,6 +23,7 @@ struct Surroundings {
   std::vector<std::string> commands; /* with an effort, in the order of the commands */
   double period = 0.0;               /* [s] */
   int64_t record_ticks = 0;          /* how many ticks are kept from the beginning on */
+  bool arm_clock = false;            /* readings have the arm's own time */
 };
 
 /* What a cycle reads, in the manager's order. */
@@ -29,6 +31,7 @@ struct Reading {
   const double *q = nullptr, *v = nullptr; /* by Surroundings::joints */
   const double *wrench = nullptr;          /* [6], or NULL where there is no sensor */
   int64_t time_ns = 0;                     /* the manager's time */
+  double arm_seconds = 0.0;                /* the arm's own, NaN where it could not be read */
 };
 
 class ActingLoop {
@@ -90,7 +93,7 @@ class ActingLoop {
   Verdict check_contents();
   Verdict check_pinocchio(const Message &begin);
   Verdict find_joints(const Message &begin, const Surroundings &surroundings);
-  void place_stamp(int64_t time_ns);
+  void place_stamp(const Reading &reading);
   void read_state(const Reading &reading);
   void read_wrench(const double *wrench);
   void remember(int64_t nanoseconds);
@@ -108,6 +111,9 @@ class ActingLoop {
 
   int64_t ticks_ = 0, first_ns_ = 0;
   PeriodGrid grid_;
+  bool arm_clock_ = false;
+  /* Of the arm's clock; NaN before its first reading. */
+  double first_seconds_ = std::numeric_limits<double>::quiet_NaN();
   double wrench_age_ = 0.0;
   std::vector<double> last_v_;
 

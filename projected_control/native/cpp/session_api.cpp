@@ -41,8 +41,10 @@ extern "C" {
 
 // Names one after the other, each with its final zero, and one zero more.
 Session *projected_control_session_create(
-    const char *joints, const char *commands, double period, int64_t record_ticks) {
-  return new Session(Surroundings{split(joints), split(commands), period, record_ticks});
+    const char *joints, const char *commands, double period, int64_t record_ticks,
+    int32_t arm_clock) {
+  return new Session(
+      Surroundings{split(joints), split(commands), period, record_ticks, arm_clock != 0});
 }
 
 void projected_control_session_destroy(Session *session) { delete session; }
@@ -64,8 +66,8 @@ void projected_control_session_deactivate(Session *session) { session->deactivat
 
 void projected_control_session_cycle(
     Session *session, const double *q, const double *v, const double *wrench, int64_t time_ns,
-    int64_t now_ns, double *commands) {
-  session->cycle({q, v, wrench, time_ns}, now_ns, commands);
+    double arm_seconds, int64_t now_ns, double *commands) {
+  session->cycle({q, v, wrench, time_ns, arm_seconds}, now_ns, commands);
 }
 
 int64_t projected_control_session_state(
@@ -113,7 +115,8 @@ int64_t projected_control_session_ride(
   for (int64_t i = 1; i <= cycles; ++i) {
     if (plant->move() != 0 || plant->observe() != 0) return -2;
     session->cycle(
-        {plant->q(), plant->v(), plant->wrench(), time_ns + i * period}, now_ns, plant->effort());
+        {plant->q(), plant->v(), plant->wrench(), time_ns + i * period, plant->time()}, now_ns,
+        plant->effort());
   }
   return count ? count() - before : -1;
 }

@@ -64,6 +64,7 @@ CallbackReturn ProjectedController::on_init() {
   auto_declare<std::vector<std::string>>("joints", {});
   auto_declare<std::vector<std::string>>("command_joints", {});
   auto_declare<std::string>("sensor", "");
+  auto_declare<std::string>("time_interface", "");
   auto_declare<int>("record_ticks", 0);
   auto_declare<std::string>("record_file", "");
   return CallbackReturn::SUCCESS;
@@ -74,6 +75,7 @@ bool ProjectedController::read_parameters() {
   joints_ = node->get_parameter("joints").as_string_array();
   commands_ = node->get_parameter("command_joints").as_string_array();
   sensor_ = node->get_parameter("sensor").as_string();
+  arm_clock_ = node->get_parameter("time_interface").as_string();
   record_ticks_ = node->get_parameter("record_ticks").as_int();
   record_file_ = node->get_parameter("record_file").as_string();
   counts_ = node->get_parameter("use_sim_time").as_bool();
@@ -100,6 +102,7 @@ InterfaceConfiguration ProjectedController::state_interface_configuration() cons
   }
   if (!sensor_.empty())
     for (const char *axis : axes) wanted.names.push_back(sensor_ + "/" + axis);
+  if (!arm_clock_.empty()) wanted.names.push_back(arm_clock_);
   return wanted;
 }
 
@@ -111,7 +114,8 @@ CallbackReturn ProjectedController::on_configure(const rclcpp_lifecycle::State &
     return CallbackReturn::ERROR;
   }
   period_ns_ = std::llround(1e9 / rate);
-  session_ = std::make_shared<Session>(Surroundings{joints_, commands_, 1.0 / rate, record_ticks_});
+  session_ = std::make_shared<Session>(
+      Surroundings{joints_, commands_, 1.0 / rate, record_ticks_, !arm_clock_.empty()});
   q_.assign(joints_.size(), nothing);
   v_ = q_;
   wrench_.assign(6, nothing);
@@ -194,8 +198,9 @@ return_type ProjectedController::update(const rclcpp::Time &time, const rclcpp::
   for (size_t i = 0; senses && i < 6; ++i)
     wrench_[i] = value_of(state_interfaces_[2 * joints_.size() + i], 0);
   cycle_ns_ = counts_ && cycle_ns_ > 0 ? cycle_ns_ + period_ns_ : time.nanoseconds();
+  const double arm_seconds = arm_clock_.empty() ? 0.0 : value_of(state_interfaces_.back(), 0);
   session_->cycle(
-      {q_.data(), v_.data(), senses ? wrench_.data() : nullptr, cycle_ns_},
+      {q_.data(), v_.data(), senses ? wrench_.data() : nullptr, cycle_ns_, arm_seconds},
       projected_control_nanoseconds(), efforts_.data());
   for (size_t i = 0; i < efforts_.size(); ++i)
     count_untaken(set_value(command_interfaces_[i], efforts_[i]));

@@ -62,6 +62,7 @@ class SimulatedSystem : public hardware_interface::SystemInterface {
     }
     if (!sensor_.empty())
       for (size_t i = 0; i < 6; ++i) found.emplace_back(sensor_, axes[i], &wrench_[i]);
+    found.emplace_back(info_.name, "time", &seconds_);
     return found;
   }
 
@@ -101,6 +102,8 @@ class SimulatedSystem : public hardware_interface::SystemInterface {
     if (moved_) due = std::min(grid_.advance(time.nanoseconds()), most_periods);
     else grid_.begin(time.nanoseconds());
     moved_ = free;
+    periods_ += due;
+    seconds_ = plant_->period() * static_cast<double>(periods_);
     for (; free && due > 0 && failed_ == 0; --due) {
       failed_ = plant_->move();
       if (due > 1 && failed_ == 0) failed_ = look();  // encoders read on
@@ -204,6 +207,9 @@ class SimulatedSystem : public hardware_interface::SystemInterface {
   int32_t failed_ = 0;
   bool moved_ = false; /* at the last reading */
   PeriodGrid grid_;
+  int64_t periods_ = 0;
+  double seconds_ = 0.0; /* our own time: what the manager's clock says of a cycle, and when it
+                          * calls, differ from reading to update */
   FaultFile fault_;
   std::vector<double> q_, v_, felt_, commands_;
   double wrench_[6] = {};
