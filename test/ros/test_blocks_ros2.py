@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from time import monotonic, sleep
 
 import pytest
@@ -52,7 +54,11 @@ def test_commands_for_running_nodes_are_answered(page, tmp_path):
             assert nodes.poll() is None, "the demonstration ended by itself"
         finally:
             nodes.send_signal(signal.SIGINT)
-            nodes.wait(60.0)
+            try:
+                nodes.wait(60.0)
+            finally:  # nothing of it stays behind, whatever it does
+                with suppress(ProcessLookupError):
+                    os.killpg(nodes.pid, signal.SIGKILL)
 
 
 def _start(session: Session, controller: str) -> subprocess.Popen[bytes]:
@@ -75,6 +81,7 @@ def _start(session: Session, controller: str) -> subprocess.Popen[bytes]:
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=subprocess.STDOUT,
+            start_new_session=True,
         )
 
 
