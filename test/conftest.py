@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
 import blocks
@@ -20,6 +21,10 @@ from projected_control.model.arm import Arm
 settings.register_profile("fixed", deadline=None, max_examples=60, derandomize=True)
 settings.register_profile("random", deadline=None, max_examples=300, print_blob=True)
 settings.load_profile("fixed")
+
+# A shell that starts us in the background has us ignore Ctrl-C, and what we start would inherit that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
