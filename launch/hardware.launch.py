@@ -89,7 +89,8 @@ ARGUMENTS = [
         "fault_file",
         default_value="",
         description="For tests of hardware:=simulated loop:=plugin: a file with one word that "
-        "spoils what the arm reports: wrench_nan, wrench_frozen, state_nan, state_frozen, or none.",
+        "spoils what the arm reports: wrench_nan, wrench_frozen, state_nan, state_frozen, "
+        "time_nan, time_frozen, or none.",
     ),
     DeclareLaunchArgument(
         "rate",

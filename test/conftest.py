@@ -22,7 +22,7 @@ settings.register_profile("fixed", deadline=None, max_examples=60, derandomize=T
 settings.register_profile("random", deadline=None, max_examples=300, print_blob=True)
 settings.load_profile("fixed")
 
-# A shell that starts us in the background has us ignore Ctrl-C, and what we start would inherit that.
+# A shell that starts us in the background has us ignore Ctrl-C; what we start would inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 

@@ -749,7 +749,8 @@ def test_a_clock_of_the_arm_that_cannot_be_believed_ends_in_zero(fault):
     ride = Ride("hybrid", arm_clock=True)
     ride.go(100)
     stood = ride.acting.arm_seconds
-    shown = {"nan": np.nan, "frozen": stood - T, "back": stood - 1.0}[fault]  # less a cycle's period
+    # Less the period that a cycle adds.
+    shown = {"nan": np.nan, "frozen": stood - T, "back": stood - 1.0}[fault]
     for _ in range(300):
         ride.acting.arm_seconds = shown
         effort = ride.go(1)
@@ -765,7 +766,7 @@ def test_a_clock_of_the_arm_that_cannot_be_believed_ends_in_zero(fault):
 
 
 def test_a_stop_can_begin_while_the_arm_does_not_tell_its_time():
-    """The node falls silent in the very cycle in which the time is missing: it brakes all the same."""
+    """The node falls silent in a cycle in which the time is missing: it brakes all the same."""
     ride = Ride("hybrid", arm_clock=True, patience=0.05, seconds=0.1)
     ride.go(100)
     ride.go(49, beats=False)

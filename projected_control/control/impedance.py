@@ -197,9 +197,10 @@ def damp_by_ratio(ratio: float, rate: Array, s: TaskTerms) -> None:
     matmul(s.mobility, s.L, s.buffer)
     for i in range(k):
         for j in range(k):
-            s.D[i, j] = 0.0
-            for r in range(k):
-                s.D[i, j] += s.L[r, i] * s.buffer[r, j]
+            total = 0.0
+            for r in range(i, k):  # L is lower triangular
+                total += s.L[r, i] * s.buffer[r, j]
+            s.D[i, j] = total
     d = unpack_svd(s.scratch, k, k)
     svd(s.D, d.U, d.sigma, d.V)
     largest = 0.0
@@ -233,10 +234,7 @@ def shape_inertia(t: Terms, c: ControlTerms, s: TaskTerms) -> None:
     """a ← a + Λ_d⁻¹ (force + F_ext), F_ext = (J Φ Jᵀ)⁺ J Φ τ_ext."""
     k = t.theta.size
     find_mobility(t, c, s)
-    for r in range(k):
-        s.share[r] = 0.0
-        for i in range(t.v.size):
-            s.share[r] += s.answer[i, r] * s.external[i]
+    matvec_transposed(s.answer, s.external, s.share)
     pseudo_inverse(s.mobility, INDEPENDENCE_TOLERANCE, s.buffer, s.scratch)
     matvec_add(s.buffer, s.share, s.force)
     into_coordinates(c.impedance[2 * k * k : 3 * k * k], s, s.D)

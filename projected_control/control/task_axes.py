@@ -18,7 +18,7 @@ from projected_control.model.arm import Arm
 from projected_control.model.coordinates import Coordinates
 from projected_control.model.function_kinds import PositionAlong
 from projected_control.model.kinematics import turn
-from projected_control.model.linalg import dot, fill
+from projected_control.model.linalg import copy, dot, fill
 from projected_control.model.rotations import Topology
 
 Array = NDArray[np.float64]
@@ -68,13 +68,19 @@ def _same(function: object, other: PositionAlong) -> bool:
 
 
 @compiled
-def locate_axes(placements: Array, n: int, c: ControlTerms) -> None:
-    """Fill T where axes are named; before a law is applied."""
-    s = unpack_task(c.task, n, c.a.size)
+def axes_named(s: TaskTerms) -> bool:
+    """Whether a task is in other axes than its coordinates'; T is the identity where not."""
     named = False
     for i in range(s.triples.size):
         named = named or s.triples[i] != 0.0
-    if not named:
+    return named
+
+
+@compiled
+def locate_axes(placements: Array, n: int, c: ControlTerms) -> None:
+    """Fill T where axes are named; before a law is applied."""
+    s = unpack_task(c.task, n, c.a.size)
+    if not axes_named(s):
         return
     joint = placements[int(s.axes_joint[0])]
     for i in range(s.triples.size):
@@ -90,6 +96,10 @@ def locate_axes(placements: Array, n: int, c: ControlTerms) -> None:
 def into_coordinates(X: Array, s: TaskTerms, result: Array) -> None:
     """result = T X Tᵀ, with X in rows one after the other."""
     k = s.T.shape[0]
+    if not axes_named(s):
+        for i in range(k):
+            copy(X[i * k : (i + 1) * k], result[i])
+        return
     for i in range(k):
         fill(s.buffer[i], 0.0)
         for j in range(k):

@@ -310,6 +310,8 @@ def spoiled(own_domain, tmp_path):  # noqa: F811
         ("wrench_frozen", "force stale"),
         ("state_nan", "state not finite"),
         ("state_frozen", "state frozen"),
+        ("time_nan", "state not finite"),
+        ("time_frozen", "state stale"),
     ],
 )
 def test_sensor_and_states_that_are_spoiled(spoiled, fault, words):
@@ -325,7 +327,7 @@ def test_sensor_and_states_that_are_spoiled(spoiled, fault, words):
     )
     report(words, f"answered after {1e3 * (seen - when):.0f} ms, reason after {said - when:.2f} s")
     spoil("none")
-    if fault == "state_frozen":
+    if fault.endswith("_frozen") and fault != "wrench_frozen":
         rig.until(lambda: rig.values[FORCE]["state"] in ("active", "inactive"), "an end or none")
     else:
         rig.until_said(FORCE, "following", since=monotonic() - 0.2)

@@ -11,7 +11,7 @@
 
 namespace projected_control {
 
-enum class Fault { none, wrench_nan, wrench_frozen, state_nan, state_frozen };
+enum class Fault { none, wrench_nan, wrench_frozen, state_nan, state_frozen, time_nan, time_frozen };
 
 class FaultFile {
  public:
@@ -41,6 +41,8 @@ class FaultFile {
     if (word == "wrench_frozen") return Fault::wrench_frozen;
     if (word == "state_nan") return Fault::state_nan;
     if (word == "state_frozen") return Fault::state_frozen;
+    if (word == "time_nan") return Fault::time_nan;
+    if (word == "time_frozen") return Fault::time_frozen;
     return Fault::none;
   }
 

@@ -103,7 +103,6 @@ class SimulatedSystem : public hardware_interface::SystemInterface {
     else grid_.begin(time.nanoseconds());
     moved_ = free;
     periods_ += due;
-    seconds_ = plant_->period() * static_cast<double>(periods_);
     for (; free && due > 0 && failed_ == 0; --due) {
       failed_ = plant_->move();
       if (due > 1 && failed_ == 0) failed_ = look();  // encoders read on
@@ -193,6 +192,8 @@ class SimulatedSystem : public hardware_interface::SystemInterface {
     }
     for (int i = 0; fault != Fault::wrench_frozen && i < 6; ++i)
       wrench_[i] = fault == Fault::wrench_nan ? nothing : plant_->wrench()[i];
+    const double seconds = plant_->period() * static_cast<double>(periods_);
+    if (fault != Fault::time_frozen) seconds_ = fault == Fault::time_nan ? nothing : seconds;
     return status;
   }
 
@@ -207,9 +208,8 @@ class SimulatedSystem : public hardware_interface::SystemInterface {
   int32_t failed_ = 0;
   bool moved_ = false; /* at the last reading */
   PeriodGrid grid_;
-  int64_t periods_ = 0;
-  double seconds_ = 0.0; /* our own time: what the manager's clock says of a cycle, and when it
-                          * calls, differ from reading to update */
+  int64_t periods_ = 0;  /* that have passed */
+  double seconds_ = 0.0; /* the same, as it is told */
   FaultFile fault_;
   std::vector<double> q_, v_, felt_, commands_;
   double wrench_[6] = {};
