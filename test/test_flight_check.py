@@ -53,7 +53,7 @@ def test_the_effort_along_the_way_is_what_a_run_sends():
     check = flown()
     effort = quantity(check, "effort of")
     late = (check.times >= 1.0) & (check.times < 6.0)
-    sent = run.effort_ratio[run.times >= 1.0].max()
+    sent = run.samples.effort_ratio[run.samples.times >= 1.0].max()
     assert 1.0 - effort.margin[late].min() == pytest.approx(sent, rel=0.05)
 
 

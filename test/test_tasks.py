@@ -98,7 +98,7 @@ def told_by_nodes(run, every=10, begin=0.0):
     """
     controller, names = run.loop.controller, run.coordinates.names
     joints = controller.model.arm.joint_names
-    times = np.arange(begin, run.times[-1], 1e-3 * every)
+    times = np.arange(begin, run.samples.times[-1], 1e-3 * every)
     state = {f"{name}/desired": [] for name in names}
     for t in times:
         for name, value in zip(names, run.reference.at(t).value, strict=True):
@@ -106,11 +106,11 @@ def told_by_nodes(run, every=10, begin=0.0):
     state = {name: np.array(column) for name, column in state.items()}
     state |= {"lambda_0/desired": np.full(times.size, 10.0)}
     limit = run.loop.guard.limits.effort
-    ratio = np.interp(times, run.times, run.effort_ratio)
+    ratio = np.interp(times, run.samples.times, run.samples.effort_ratio)
     state |= {f"{joint}/effort": ratio * limit[j] for j, joint in enumerate(joints)}
     truth = {joint: run.q[:, j] for j, joint in enumerate(joints)}
-    truth |= {"lambda_0": run.multipliers[:, 0], "residual": run.residual}
-    return (times, state), (run.times, truth)
+    truth |= {"lambda_0": run.samples.multipliers[:, 0], "residual": run.samples.residual}
+    return (times, state), (run.samples.times, truth)
 
 
 @pytest.mark.parametrize("begin", [0.009, 0.0034])

@@ -79,7 +79,9 @@ def _task(choice: str, title: str, seconds: float, file: Path | None = None) -> 
     if run.statistics.lost:
         raise InvalidValue(f"{choice} ended early: {run.statistics.lost}")
     model = run.arm.plant.model
-    return film_of(title, model.arm, model.constraint, run.times, run.q, run.arm.frame, _strip(run))
+    return film_of(
+        title, model.arm, model.constraint, run.samples.times, run.q, run.arm.frame, _strip(run)
+    )
 
 
 def _strip(run: TaskRun) -> Strip:
@@ -87,8 +89,8 @@ def _strip(run: TaskRun) -> Strip:
     force = run.loop.controller.force
     if force is not None and force.controlled.any():
         rows = np.flatnonzero(force.controlled)
-        wanted = np.linalg.norm(run.wanted[:, rows], axis=1)
-        return Strip("force (N)", np.linalg.norm(run.multipliers[:, rows], axis=1), wanted)
+        wanted = np.linalg.norm(run.samples.wanted[:, rows], axis=1)
+        return Strip("force (N)", np.linalg.norm(run.samples.multipliers[:, rows], axis=1), wanted)
     return Strip("error (10⁻³)", 1e3 * np.linalg.norm(run.error, axis=1))
 
 

@@ -28,32 +28,21 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class TaskRun:
-    """What happened, one line per recorded state, from the beginning.
+    """What happened, one line per sample, from the beginning.
 
     Attributes:
         loop, arm: What ran.
         reference: What was to be followed.
-        times: [s], N.
         q: True joint positions, N × n.
-        theta, desired: True coordinates and their reference, N × k.
-        multipliers: True λ, N × m.
-        wanted: λ_d, N × m.
-        effort_ratio: Largest effort over its limit, N.
-        residual: ‖Φ‖ of the simulated arm, N.
+        samples: What the run is judged by.
         statistics: What the loop itself counted.
     """
 
     loop: ControlLoop
     arm: SimulatedArm
     reference: Reference
-    times: Array
     q: Array
-    theta: Array
-    desired: Array
-    multipliers: Array
-    wanted: Array
-    effort_ratio: Array
-    residual: Array
+    samples: Samples
     statistics: Statistics
 
     @property
@@ -66,20 +55,7 @@ class TaskRun:
     @property
     def error(self) -> Array:
         """θ_d − θ, N × k."""
-        return self.coordinates.difference(self.desired, self.theta)
-
-    @property
-    def samples(self) -> Samples:
-        """What the run is judged by."""
-        return Samples(
-            self.times,
-            self.theta,
-            self.desired,
-            self.multipliers,
-            self.wanted,
-            self.effort_ratio,
-            self.residual,
-        )
+        return self.coordinates.difference(self.samples.desired, self.samples.theta)
 
     def numbers(self, task: str) -> dict[str, Any]:
         """The numbers of the run after its first second, in SI units."""
@@ -131,20 +107,8 @@ def run_task(
     )
     theta = coordinates_at(loop, plant, q)
     desired = np.array([reference.at(t).value for t in times])
-    return TaskRun(
-        loop,
-        plant,
-        reference,
-        times,
-        q,
-        theta,
-        desired,
-        multipliers,
-        wanted,
-        ratio,
-        residual,
-        statistics,
-    )
+    samples = Samples(times, theta, desired, multipliers, wanted, ratio, residual)
+    return TaskRun(loop, plant, reference, q, samples, statistics)
 
 
 def coordinates_at(loop: ControlLoop, plant: SimulatedArm, q: Array) -> Array:

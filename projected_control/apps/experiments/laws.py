@@ -111,9 +111,9 @@ def run(options: Options, progress: Progress) -> Outcome:
         done = wipe(node, own, seconds + (LONGER if first else 0.0), _rough())
         runs[law] = wiped(done)
         if first:
-            times, q = done.times[::KNOTS_EVERY], done.q[::KNOTS_EVERY]
+            times, q = done.samples.times[::KNOTS_EVERY], done.q[::KNOTS_EVERY]
             joints = Waypoints(times, q, np.gradient(q, times, axis=0), order=3)
-            path = done.desired[:, :2]
+            path = done.samples.desired[:, :2]
     assert joints is not None
     for law, title in JOINT_CASES.items():
         progress(title, len(runs) / total)

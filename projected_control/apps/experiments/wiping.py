@@ -119,10 +119,10 @@ def wiped(done: TaskRun) -> Wiped:
     along = [names.index(name) for name in ("tool.x", "tool.y")]
     lean = [names.index(name) for name in ("lean_x", "lean_y")]
     return Wiped(
-        done.times,
-        done.multipliers[:, 0],
+        done.samples.times,
+        done.samples.multipliers[:, 0],
         np.linalg.norm(done.error[:, along], axis=1),
-        np.linalg.norm(done.theta[:, lean], axis=1),
+        np.linalg.norm(done.samples.theta[:, lean], axis=1),
     )
 
 
