@@ -238,7 +238,7 @@ def test_joint_missing(own_domain):
     require(SIMULATED)
     with running(own_domain, "hardware:=simulated", "controller:=passive", TOPICS) as rig:
         rig.until_active("passive_joint_controller")
-        rig.launch("hardware:=running", "controller:=motion", "arm:=slider_crank")
+        rig.launch("hardware:=running", "controller:=motion", "arm:=slider_crank", TOPICS)
         rig.until_said(WATCHDOG, "waiting", "effort_controller: it lacks joint_2", seconds=90.0)
         rig.until_said(CONTROLLER, "waiting", "watches passive_joint_controller", seconds=90.0)
         assert rig.values[CONTROLLER]["state"] == "inactive"
