@@ -254,6 +254,14 @@ def test_a_plain_description_gets_what_a_dry_run_needs():
     assert hardware_block.own_plugins(PLAIN) == []
 
 
+def test_an_arm_behind_topics_stands_nowhere_before_it_says_so():
+    """Its first states are then not finite, and no controller is activated on an arm of fiction."""
+    starts, plugin = dict.fromkeys(JOINT_NAMES, 0.25), "package/JointStateTopicSystem"
+    urdf = hardware_block.with_hardware(PLAIN, plugin, starts, JOINT_NAMES)
+    assert "initial_value" not in urdf
+    assert "/arm/joint_states" in urdf
+
+
 def test_another_block_takes_the_place_of_the_arms_own_in_a_dry_run():
     """A dry run must not reach the arm."""
     own = hardware_block.with_hardware(PLAIN, "vendor/Driver", {"joint_1": 0.0}, ["joint_1"])

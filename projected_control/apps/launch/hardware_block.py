@@ -84,7 +84,8 @@ def with_hardware(
     block = ElementTree.SubElement(root, "ros2_control", name=NAME, type="system")
     hardware = ElementTree.SubElement(block, "hardware")
     ElementTree.SubElement(hardware, "plugin").text = plugin
-    own = TOPIC_SYSTEM if plugin.endswith("JointStateTopicSystem") else {}
+    by_topics = plugin.endswith("JointStateTopicSystem")
+    own = TOPIC_SYSTEM if by_topics else {}
     for name, value in {**own, **parameters}.items():
         ElementTree.SubElement(hardware, "param", name=name).text = value
     for name, position in starts.items():
@@ -92,7 +93,8 @@ def with_hardware(
         if name in motors:
             ElementTree.SubElement(joint, "command_interface", name="effort")
         for state, initial in (("position", position), ("velocity", 0.0), ("effort", 0.0)):
-            _state(joint, state, initial)
+            # An arm behind topics says itself where it stands; until it does, nobody knows.
+            _state(joint, state, None if by_topics else initial)
     if sensor:
         device = ElementTree.SubElement(block, "sensor", name=sensor)
         for interface in WRENCH:
@@ -101,6 +103,7 @@ def with_hardware(
     return ElementTree.tostring(root, encoding="unicode")
 
 
-def _state(parent: ElementTree.Element, interface: str, value: float) -> None:
+def _state(parent: ElementTree.Element, interface: str, value: float | None) -> None:
     state = ElementTree.SubElement(parent, "state_interface", name=interface)
-    ElementTree.SubElement(state, "param", name="initial_value").text = repr(float(value))
+    if value is not None:
+        ElementTree.SubElement(state, "param", name="initial_value").text = repr(float(value))
