@@ -242,21 +242,6 @@ def shape_inertia(t: Terms, c: ControlTerms, s: TaskTerms) -> None:
 
 
 @compiled
-def impedance_effort(t: Terms, c: ControlTerms, s: TaskTerms) -> None:
-    """u_p, full and tangent: see the top of this file."""
-    spring_force(t, c, s)
-    for i in range(c.a.size):
-        c.a[i] = c.feedforward[i] - t.theta_bias[i]
-    if s.shaped[0] != 0.0:
-        shape_inertia(t, c, s)
-    follow_levels(t, c, s)
-    find_effort(t, c)
-    if s.shaped[0] == 0.0:
-        matvec_transposed_add(t.J_theta, s.force, c.full)
-        matvec(t.P, c.full, c.tangent)
-
-
-@compiled
 def take_external(stop: bool, t: Terms, c: ControlTerms, s: TaskTerms) -> None:
     """h ← h − τ_ext and τ_ext itself, as the observer has it, which waits in a stop alone."""
     fill(s.external, 0.0)
@@ -279,8 +264,17 @@ def impedance_law(stop: bool, passive: NDArray[np.int64], t: Terms, c: ControlTe
     fill(c.integral, 0.0)
     if stop:
         brake(t, c)
-    else:
-        impedance_effort(t, c, s)
+    else:  # not a function of its own: to hand t, c and s on takes longer than what follows
+        spring_force(t, c, s)
+        for i in range(c.a.size):
+            c.a[i] = c.feedforward[i] - t.theta_bias[i]
+        if s.shaped[0] != 0.0:
+            shape_inertia(t, c, s)
+        follow_levels(t, c, s)
+        find_effort(t, c)
+        if s.shaped[0] == 0.0:
+            matvec_transposed_add(t.J_theta, s.force, c.full)
+            matvec(t.P, c.full, c.tangent)
     if stop or s.projected[0] != 0.0:
         press(stop, passive, t, c)
         return
