@@ -146,8 +146,8 @@ def start(context: LaunchContext) -> list[Action]:
     loop = loop_choice.choose_loop(given["loop"], chosen, settings[controller], settings.get(ARM))
     said = parts.checks(context, chosen, settings[controller])
     said += [LogInfo(msg=loop.said)] if loop.said else []
-    if given["time_interface"] and not loop.plugin:
-        said.append(LogInfo(msg="time_interface:= has no effect: it is for loop:=plugin"))
+    if given["time_interface"] and (hardware in PLUGINS or not loop.plugin):
+        said.append(LogInfo(msg="time_interface:= is for loop:=plugin on an arm: not used here"))
     senses = senses_force(settings[controller])
     plant: list[Path] = []
     if loop.plugin:
@@ -168,7 +168,9 @@ def start(context: LaunchContext) -> list[Action]:
     sensor = hardware_block.sensors(description)
     rate = settings[controller].rate
     axes = root_link(chosen) if plant else chosen.layers.arm().constraint.frame
-    time_interface = given["time_interface"] or (SIMULATED_TIME if plant else "")
+    time_interface = given["time_interface"]
+    if plant or hardware == "mock":  # it is the arm's that is named, and this is another one
+        time_interface = SIMULATED_TIME if plant else ""
     parameters = write_controllers(context, chosen, sensor, axes, rate, senses, time_interface)
     if loop.plugin:
         effort = loop_choice.CONTROLLER

@@ -121,6 +121,7 @@ class Acting:
                 _at(effort),
                 ctypes.c_int64(cycles),
                 ctypes.c_int64(self.time_ns),
+                ctypes.c_double(self.arm_seconds),
                 ctypes.c_int64(self.now_ns),
             )
         )

@@ -183,7 +183,7 @@ import sys
 sys.path.insert(0, {test!r})
 from test_acting import Ride, long_reference
 for law in {laws}:
-    ride = Ride(law)
+    ride = Ride(law, arm_clock=law == "hybrid")
     ride.go(20)
     with ride.loop.mailbox.together():
         arm = ride.loop.controller.model.arm
@@ -738,19 +738,19 @@ def test_cycles_that_do_not_come_are_the_same_for_arm_and_loop(law):
             hardware.read()
             hardware.write(hardware.plant.terms.effort.copy())
         ride.acting.arm_seconds += gap * T
-        ride.acting.time_ns += int(random.integers(0, 1_900_000))
+        ride.acting.time_ns += gap * 1_000_000 + int(random.integers(0, 1_900_000))
         ride.go(1)
         state = runner.step().state
         np.testing.assert_allclose(ride.plant.q, state.q, rtol=0.0, atol=1e-9)
 
 
-@pytest.mark.parametrize("fault", ["nan", "frozen", "back"])
+@pytest.mark.parametrize("fault", ["nan", "frozen", "back", "ahead"])
 def test_a_clock_of_the_arm_that_cannot_be_believed_ends_in_zero(fault):
     ride = Ride("hybrid", arm_clock=True)
     ride.go(100)
     stood = ride.acting.arm_seconds
     # Less the period that a cycle adds.
-    shown = {"nan": np.nan, "frozen": stood - T, "back": stood - 1.0}[fault]
+    shown = {"nan": np.nan, "frozen": stood - T, "back": stood - 1.0, "ahead": stood + 10.0}[fault]
     for _ in range(300):
         ride.acting.arm_seconds = shown
         effort = ride.go(1)
@@ -761,8 +761,44 @@ def test_a_clock_of_the_arm_that_cannot_be_believed_ends_in_zero(fault):
         "nan": Event.STATE_NOT_FINITE,
         "frozen": Event.STATE_STALE,
         "back": Event.TIME_WENT_BACK,
+        "ahead": Event.STATE_NOT_FINITE,
     }
     assert ride.report(Report.EVENTS) & expected[fault]
+
+
+def test_a_glitch_of_the_arms_clock_is_over_when_it_is_over():
+    ride = Ride("hybrid", arm_clock=True)
+    ride.go(100)
+    stood = ride.acting.arm_seconds
+    ride.acting.arm_seconds = 81_234.5
+    ride.go(1)
+    ride.acting.arm_seconds = stood + T
+    ride.go(100)
+    state = ride.state()
+    assert state.sections[Section.REPORT][Report.ACTION] == Action.FOLLOW
+    assert state.sections[Section.NOW][0] == pytest.approx(0.201, abs=1e-9)
+
+
+def test_a_clock_in_another_unit_moves_nothing():
+    """Milliseconds for seconds: the reference does not run away, and the guard says why."""
+    ride = Ride("hybrid", arm_clock=True)
+    for _ in range(300):
+        ride.go(1)
+        ride.acting.arm_seconds += 999.0 * T
+    assert not ride.effort.any()
+    assert ride.report(Report.EVENTS) & Event.STATE_NOT_FINITE
+    assert ride.state().sections[Section.NOW][0] < 1.0
+
+
+def test_clocks_may_drift_apart():
+    """By half a thousandth, for 45 s: that is more than the clock may be ahead at once."""
+    ride = Ride("pidc", arm_clock=True)
+    for _ in range(45):
+        ride.go(1000)
+        ride.acting.arm_seconds += 0.5e-3
+    report = ride.state().sections[Section.REPORT]
+    assert report[Report.ACTION] == Action.FOLLOW
+    assert report[Report.EVENTS_SINCE] & Event.STATE_NOT_FINITE == 0
 
 
 def test_a_stop_can_begin_while_the_arm_does_not_tell_its_time():

@@ -264,7 +264,7 @@ def impedance_law(stop: bool, passive: NDArray[np.int64], t: Terms, c: ControlTe
     fill(c.integral, 0.0)
     if stop:
         brake(t, c)
-    else:  # not a function of its own: to hand t, c and s on takes longer than what follows
+    else:  # not a function of its own, to which numba would hand on all of t, c and s: 0.6 µs
         spring_force(t, c, s)
         for i in range(c.a.size):
             c.a[i] = c.feedforward[i] - t.theta_bias[i]

@@ -30,6 +30,7 @@ LOST_SECONDS = 0.5
 
 _STALE, _LEFT = int(Event.STATE_STALE), int(Event.LEFT_CONSTRAINT)
 _FINAL = int(Event.LEFT_CONSTRAINT | Event.STATE_FROZEN)
+_NO_TIME = int(Event.STATE_STALE | Event.TIME_WENT_BACK)
 
 
 class Listener(Protocol):
@@ -108,6 +109,7 @@ class Runner:
             if prepare is not None:
                 prepare(self.loop, self.port)
             self.loop.begin(state)
+            self._timely = monotonic()
             self.statistics = Statistics(self.loop)
             self.port.engage()
         except BaseException:
@@ -134,6 +136,8 @@ class Runner:
         self._count(state.stamp, took)
         if report.events & _FINAL and not self.lost:
             self.lost = self._reason_to_end(report.events)
+        if self.port.elsewhere and not self.lost:
+            self._require_time(report.events)
         tick = Tick(state, report, self.loop.controller, self.loop.multipliers)
         if self.recorder is not None:
             self.recorder.put(tick, took, self.port.stamp_ns)
@@ -203,6 +207,17 @@ class Runner:
             self.lost = self.port.missing(silent)
         for listener in self._listeners:
             listener.waited()
+
+    def _require_time(self, events: int) -> None:
+        """End a run elsewhere that is heard of, but whose arm has no new states."""
+        now = monotonic()
+        if not events & _NO_TIME:
+            self._timely = now
+        elif now - self._timely > self.lost_time:
+            self.lost = (
+                f"the time of the arm's states stood still or went back for {self.lost_time:g} s "
+                "(limits.lost_time); look at its clock, and activate the controller again"
+            )
 
     def _answer_silence(self) -> None:
         self.statistics.missed += 1

@@ -33,10 +33,12 @@ ADVICE = {
     "FORCE_STALE": "no wrench came for limits.force_time; look at the sensor and its driver",
     "COMMANDER_SILENT": "the node that commands the plugin has died or hangs; start it again, and "
     "it takes over where the arm is",
-    "STATE_NOT_FINITE": "look at the arm's driver",
-    "TIME_WENT_BACK": "look at the clocks, and whether two drivers send joint states",
+    "STATE_NOT_FINITE": "look at the arm's driver, and at the arm's time where the plugin has a "
+    "time_interface: it may be in another unit",
+    "TIME_WENT_BACK": "look at the clocks, and whether two drivers send joint states; where the "
+    "arm's clock began anew, activate the controller again",
     "STATE_FROZEN": "the arm's driver repeats the same positions, or brakes hold the arm",
-    "STATE_STALE": "the arm or its driver sends no joint states",
+    "STATE_STALE": "the arm or its driver sends no joint states, or their time stands still",
     "EFFORT_NOT_FINITE": "the law gave no finite effort; look at gains and description",
     "LEFT_CONSTRAINT": "‖Φ‖ is more than limits.residual, and the controller goes inactive; bring "
     "the arm back onto its constraint (~/reset of the simulated arm, by hand on a real one) and "

@@ -57,7 +57,7 @@ PARAMETERS = """controller_manager:
     joints: [{joints}]
     command_joints: [{motors}]
     sensor: {sensor}
-    time_interface: simulated/time
+    time_interface: {time}
     record_ticks: {record}
     record_file: {file}
 """
@@ -71,10 +71,16 @@ class Manager:
         loop: What will run there, ready for its first tick.
         hardware: The simulated arm that it has.
         record: How many ticks are recorded.
+        time: State interface with the arm's own time; empty for the manager's.
     """
 
     def __init__(
-        self, folder: Path, loop: ControlLoop, hardware: SimulatedArm, record: int = 0
+        self,
+        folder: Path,
+        loop: ControlLoop,
+        hardware: SimulatedArm,
+        record: int = 0,
+        time: str = "simulated/time",
     ) -> None:
         model = loop.controller.model
         names, self.folder = model.arm.joint_names, folder
@@ -97,6 +103,7 @@ class Manager:
                 joints=", ".join(names),
                 motors=", ".join(motors),
                 sensor=repr(sensor),
+                time=repr(time),
                 record=record,
                 file=self._record,
             ),

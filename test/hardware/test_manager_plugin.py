@@ -58,11 +58,13 @@ class Recorded:
         self.action, self.events, self.nanoseconds, self.letter = rows[:, ends[-1] :].T
 
 
-def ride(folder: Path, law: str, seconds: float, period: float = 1e-3) -> tuple[Recorded, int, str]:
+def ride(
+    folder: Path, law: str, seconds: float, period: float = 1e-3, **options
+) -> tuple[Recorded, int, str]:
     """So long a run in the manager: what was recorded, cycles missed, and what the manager said."""
     loop, hardware = opened(law, period)
     ticks = round(seconds / period)
-    with managed(folder, loop, hardware, record=ticks) as manager:
+    with managed(folder, loop, hardware, record=ticks, **options) as manager:
         answer = manager.begin(loop, patience=20.0)  # this process may have to wait for its turn
         assert answer.status is Status.ACCEPTED, answer.reason
         assert manager.switch(on=True), manager.log.read_text()[-2000:]
@@ -135,6 +137,18 @@ def judge(folder: Path, law: str, seconds: float, period: float = 1e-3) -> None:
 def test_torques_and_tracking(tmp_path: Path, law: str) -> None:
     """5 s at 1 kHz."""
     judge(tmp_path, law, SECONDS)
+
+
+def test_an_arm_without_a_clock(tmp_path: Path) -> None:
+    """By the manager's time: on a grid of periods, the torques those of the Python loop."""
+    record, overruns, said = ride(tmp_path, "hybrid", SECONDS, time="")
+    assert "the time of the controller manager" in said
+    steps = np.diff(record.stamp) / 1e-3
+    np.testing.assert_allclose(steps, np.rint(steps), atol=1e-6)
+    assert (record.action == Action.FOLLOW).all()
+    efforts, errors = replayed("hybrid", record)
+    assert np.array_equal(record.effort, efforts)
+    print(f"\n{overruns} cycles missed, largest error {np.abs(errors).max():.3g}")
 
 
 def test_five_hundred_hertz(tmp_path: Path) -> None:

@@ -326,8 +326,12 @@ def test_sensor_and_states_that_are_spoiled(spoiled, fault, words):
         if at > when and state.sections[Section.REPORT][Report.ACTION] != 0
     )
     report(words, f"answered after {1e3 * (seen - when):.0f} ms, reason after {said - when:.2f} s")
+    if fault == "time_frozen":
+        rig.until_said(FORCE, "stood still or went back", since=when)
+        rig.until(lambda: rig.values[FORCE]["state"] == "inactive", "the controller to go inactive")
+        return
     spoil("none")
-    if fault.endswith("_frozen") and fault != "wrench_frozen":
+    if fault == "state_frozen":
         rig.until(lambda: rig.values[FORCE]["state"] in ("active", "inactive"), "an end or none")
     else:
         rig.until_said(FORCE, "following", since=monotonic() - 0.2)

@@ -30,9 +30,9 @@ DESCRIPTION = f"""\
 Runs the simulated arm, its watchdog and the hybrid controller at 1 kHz, by turns alone and with the
 live page and two clients that read all of it, one of which leaves in the middle. Compares the
 loop's latency and its missed deadlines, and looks at the page's memory. The latency (p50) may be
-{BOUND:g} times that of the loop alone; the deadlines missed in the middle one of its turns no more
-than in the worst turn alone (of longer turns, each minute counts as one); and the page may grow by
-{GROWTH:g} MB.
+{BOUND:g} times that of the loop alone; the deadlines missed in the middle one of its turns at most
+one more than in the worst turn alone (of longer turns, each minute counts as one); and the page may
+grow by {GROWTH:g} MB.
 For a client that stays for ten minutes: --seconds 600 --rounds 1, which takes twenty.
 """
 

@@ -73,7 +73,7 @@ Verdict ActingLoop::fill(const Message &begin, const Surroundings &surroundings)
   aside_.assign(static_cast<size_t>(mirrored), 0.0);
   columns_ = 3 * n + 12;
   room_ = surroundings.record_ticks;
-  arm_clock_ = surroundings.arm_clock;
+  has_clock_ = surroundings.arm_clock;
   record_.assign(static_cast<size_t>(room_ * columns_), 0.0);
   return {};
 }
@@ -275,10 +275,10 @@ void ActingLoop::take_over(const ActingLoop &former) {
 }
 
 void ActingLoop::place_stamp(const Reading &reading) {
-  if (arm_clock_) {  // when the state was measured, not when somebody woke up to read it
-    const bool known = std::isfinite(reading.arm_seconds);
-    if (known && std::isnan(first_seconds_)) first_seconds_ = reading.arm_seconds;
-    if (known) tick_.stamp = reading.arm_seconds - first_seconds_;
+  if (has_clock_) {  // when the state was measured, not when somebody woke up to read it
+    const double seconds = clock_.since_first(reading.arm_seconds, reading.time_ns);
+    time_known_ = std::isfinite(seconds);
+    if (time_known_) tick_.stamp = seconds;
     else tick_.stamp += period_;  // about then: a stop that begins now needs a beginning
     return;
   }
@@ -309,8 +309,7 @@ void ActingLoop::read_state(const Reading &reading) {
     tick_.q[i] = joint.ratio * tick_.q[joint.leader] + joint.offset;
     tick_.v[i] = joint.ratio * tick_.v[joint.leader];
   }
-  // A state of which nobody knows when it was is none.
-  if (arm_clock_ && !std::isfinite(reading.arm_seconds)) tick_.q[0] = std::nan("");
+  if (!time_known_) tick_.q[0] = std::nan("");  // a state of no known time is none
 }
 
 void ActingLoop::read_wrench(const double *wrench) {

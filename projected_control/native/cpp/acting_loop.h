@@ -6,11 +6,11 @@
 #ifndef PROJECTED_CONTROL_ACTING_LOOP_H
 #define PROJECTED_CONTROL_ACTING_LOOP_H
 
-#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "arm_clock.h"
 #include "arm_message.h"
 #include "letters.h"
 #include "period_grid.h"
@@ -111,9 +111,8 @@ class ActingLoop {
 
   int64_t ticks_ = 0, first_ns_ = 0;
   PeriodGrid grid_;
-  bool arm_clock_ = false;
-  /* Of the arm's clock; NaN before its first reading. */
-  double first_seconds_ = std::numeric_limits<double>::quiet_NaN();
+  bool has_clock_ = false, time_known_ = true;
+  ArmClock clock_;
   double wrench_age_ = 0.0;
   std::vector<double> last_v_;
 

@@ -104,7 +104,7 @@ int32_t projected_control_plant_read(
 // where nobody counts (see allocations.cpp).
 int64_t projected_control_session_ride(
     Session *session, SimulatedPlant *plant, const double *first, int64_t cycles, int64_t time_ns,
-    int64_t now_ns) {
+    double arm_seconds, int64_t now_ns) {
   using Counter = int64_t (*)();
   const auto count =
       reinterpret_cast<Counter>(dlsym(RTLD_DEFAULT, "projected_control_allocations"));
@@ -115,8 +115,9 @@ int64_t projected_control_session_ride(
   for (int64_t i = 1; i <= cycles; ++i) {
     if (plant->move() != 0 || plant->observe() != 0) return -2;
     session->cycle(
-        {plant->q(), plant->v(), plant->wrench(), time_ns + i * period, plant->time()}, now_ns,
-        plant->effort());
+        {plant->q(), plant->v(), plant->wrench(), time_ns + i * period,
+         arm_seconds + static_cast<double>(i) * plant->period()},
+        now_ns, plant->effort());
   }
   return count ? count() - before : -1;
 }

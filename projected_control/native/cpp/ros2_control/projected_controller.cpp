@@ -75,7 +75,7 @@ bool ProjectedController::read_parameters() {
   joints_ = node->get_parameter("joints").as_string_array();
   commands_ = node->get_parameter("command_joints").as_string_array();
   sensor_ = node->get_parameter("sensor").as_string();
-  arm_clock_ = node->get_parameter("time_interface").as_string();
+  time_interface_ = node->get_parameter("time_interface").as_string();
   record_ticks_ = node->get_parameter("record_ticks").as_int();
   record_file_ = node->get_parameter("record_file").as_string();
   counts_ = node->get_parameter("use_sim_time").as_bool();
@@ -102,7 +102,7 @@ InterfaceConfiguration ProjectedController::state_interface_configuration() cons
   }
   if (!sensor_.empty())
     for (const char *axis : axes) wanted.names.push_back(sensor_ + "/" + axis);
-  if (!arm_clock_.empty()) wanted.names.push_back(arm_clock_);
+  if (!time_interface_.empty()) wanted.names.push_back(time_interface_);  // the last: see update
   return wanted;
 }
 
@@ -114,8 +114,12 @@ CallbackReturn ProjectedController::on_configure(const rclcpp_lifecycle::State &
     return CallbackReturn::ERROR;
   }
   period_ns_ = std::llround(1e9 / rate);
+  RCLCPP_INFO(get_node()->get_logger(), "states have the time of %s",
+              !time_interface_.empty() ? time_interface_.c_str()
+              : counts_                ? "the simulator, by counting cycles"
+                                       : "the controller manager (time_interface is empty)");
   session_ = std::make_shared<Session>(
-      Surroundings{joints_, commands_, 1.0 / rate, record_ticks_, !arm_clock_.empty()});
+      Surroundings{joints_, commands_, 1.0 / rate, record_ticks_, !time_interface_.empty()});
   q_.assign(joints_.size(), nothing);
   v_ = q_;
   wrench_.assign(6, nothing);
@@ -198,7 +202,7 @@ return_type ProjectedController::update(const rclcpp::Time &time, const rclcpp::
   for (size_t i = 0; senses && i < 6; ++i)
     wrench_[i] = value_of(state_interfaces_[2 * joints_.size() + i], 0);
   cycle_ns_ = counts_ && cycle_ns_ > 0 ? cycle_ns_ + period_ns_ : time.nanoseconds();
-  const double arm_seconds = arm_clock_.empty() ? 0.0 : value_of(state_interfaces_.back(), 0);
+  const double arm_seconds = time_interface_.empty() ? 0.0 : value_of(state_interfaces_.back(), 0);
   session_->cycle(
       {q_.data(), v_.data(), senses ? wrench_.data() : nullptr, cycle_ns_, arm_seconds},
       projected_control_nanoseconds(), efforts_.data());

@@ -43,7 +43,7 @@ class ProjectedController : public controller_interface::ControllerInterface {
   void count_untaken(bool taken);
 
   std::vector<std::string> joints_, commands_;
-  std::string sensor_, arm_clock_, record_file_;
+  std::string sensor_, time_interface_, record_file_;
   int64_t record_ticks_ = 0;
   /* In simulated time a simulator makes one cycle per period, and the manager's clock is what
    * messages on /clock have told it by then: cycles are counted instead. */
