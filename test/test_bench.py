@@ -94,6 +94,15 @@ def test_json(capsys):
         assert case["ratio"] == pytest.approx(case["p50_us"] / case["pinocchio_us"], rel=0.01)
 
 
+def test_rounds_in_which_others_were_busy_do_not_count():
+    """Two rounds of five were twice as slow; their tail does."""
+    tick_us = np.array([4.0, 8.0, 4.2, 4.1, 8.4])[:, None] * np.ones(10)
+    timing = Timing.of(CASES[0], "native", tick_us, 0.5 * tick_us)
+    assert (timing.p50_us, timing.pinocchio_us) == (4.1, 2.05)
+    assert timing.p99_us == pytest.approx(8.4)
+    assert timing.samples == 50
+
+
 def test_table_says_whether_the_bound_is_met(capsys):
     assert cli.main(["bench", "tick", "--seconds", "0.01", *ANY]) == 0
     out = capsys.readouterr().out

@@ -33,10 +33,11 @@ DESCRIPTION = f"""\
 Times one tick, state in, effort out, with everything in it: Pinocchio, constraint, projection, law
 and guard, on the way to a set-point (what a planner adds comes on top). Beside it, in turns with
 it, Pinocchio's computeAllTerms alone. The first takes at most {BOUND:g} times the second, on a
-computer that has nothing else to do. Where the native loop can be built, the same in C++: a tick
-takes at most {NATIVE_BOUNDS[3]:g} times Pinocchio's pass in C++ with 3 joints and 1 row, and
-{NATIVE_BOUNDS[7]:g} times with 7 joints and 3 rows. Then the laws in task and joint space, and the
-closed mechanisms of `demo --task` as they run there, each within {BOUND:g} times in C++.
+computer that has nothing else to do; medians are those of the quieter half of the rounds.
+Where the native loop can be built, the same in C++: a tick takes at most {NATIVE_BOUNDS[3]:g} times
+Pinocchio's pass in C++ with 3 joints and 1 row, {NATIVE_BOUNDS[7]:g} times with 7 and 3.
+Then the laws in task and joint space, and the closed mechanisms of `demo --task` as they run there,
+each within {BOUND:g} times in C++.
 """
 
 
