@@ -80,7 +80,7 @@ class Runner:
         self._changes: deque[Change] = deque()
         self._axes: str | None = None
         self.lost = self.refused = ""
-        self.time = 0.0
+        self.time, self._timely = 0.0, monotonic()
         self.report = GuardReport(loop.guard.sent, Action.FOLLOW, 0)
         self.recorder: KeepsTicks | None = None
 

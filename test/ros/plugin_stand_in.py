@@ -2,7 +2,8 @@
 
 ``python plugin_stand_in.py SETTINGS.yaml``: all that the plugin is, as C++ has it, on the plugin's
 topics; this file is only the controller manager around it. The first update is lost, as one is that
-was sent before both sides knew of each other.
+was sent before both sides knew of each other. A file ``clock_stands`` beside the settings stops the
+arm's own clock.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ def main(path: str) -> None:
     arm = build.build_plant(checked(ARM, own_values(ARM, values)))
     rate, joints = values["rate"], arm.plant.model.arm.joint_names
     period_ns = round(1e9 / rate)
-    acting, plant = Acting(joints, 1.0 / rate), ActingPlant(arm)
+    acting, plant = Acting(joints, 1.0 / rate, arm_clock=True), ActingPlant(arm)
+    stands = Path(path).with_name("clock_stands")
     avoid_shared_memory()
     rclpy.init()
     node = rclpy.create_node(NAME)
@@ -63,6 +65,8 @@ def main(path: str) -> None:
         if active:
             plant.read(effort)
             acting.now_ns -= period_ns
+            if stands.exists():
+                acting.arm_seconds -= 1.0 / rate  # which the cycle adds
             effort = acting.cycle(plant.q, plant.v, plant.wrench)
         state = acting.state() if cycle % STATES_EVERY == 0 else None
         if state is not None:

@@ -90,6 +90,15 @@ def test_it_follows_is_changed_and_ends(fleet: Fleet, stood_in) -> None:
     assert "Traceback" not in node.log
 
 
+def test_an_arm_whose_time_stands_still_is_given_up(fleet: Fleet, stood_in, tmp_path: Path) -> None:
+    """Its states go on coming, but none of them is new."""
+    start(fleet, **{"limits.lost_time": 1.0})
+    fleet.until_said(MOTION, "following", level=0)
+    (tmp_path / "clock_stands").touch()
+    fleet.until_said(MOTION, "stood still or went back for 1 s", level=2)
+    fleet.until_state(MOTION, "inactive")
+
+
 @pytest.mark.long
 def test_killed_it_is_followed_by_another(fleet: Fleet, stood_in) -> None:
     """The stand-in answers the silence; a new node takes the arm over."""
