@@ -766,11 +766,12 @@ def test_a_clock_of_the_arm_that_cannot_be_believed_ends_in_zero(fault):
     assert ride.report(Report.EVENTS) & expected[fault]
 
 
-def test_a_glitch_of_the_arms_clock_is_over_when_it_is_over():
+@pytest.mark.parametrize("glitch", [81_234.5, 0.0])
+def test_a_glitch_of_the_arms_clock_is_over_when_it_is_over(glitch):
     ride = Ride("hybrid", arm_clock=True)
     ride.go(100)
     stood = ride.acting.arm_seconds
-    ride.acting.arm_seconds = 81_234.5
+    ride.acting.arm_seconds = glitch
     ride.go(1)
     ride.acting.arm_seconds = stood + T
     ride.go(100)

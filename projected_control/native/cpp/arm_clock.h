@@ -20,6 +20,7 @@ class ArmClock {
       first_ = last_ = arm_seconds;
       last_ns_ = now_ns;
     }
+    if (arm_seconds < last_) return arm_seconds - first_;  // the guard answers; nothing to go by
     const double ours = std::max(1e-9 * static_cast<double>(now_ns - last_ns_), 0.0);
     const double ahead = ahead_ + arm_seconds - last_ - (1.0 + drift) * ours;
     if (ahead > tolerance) return unknown;
