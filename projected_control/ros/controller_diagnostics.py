@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from projected_control.control.loop import ControlLoop
 from projected_control.model.dynamics import condition_numbers
 from projected_control.ports.runner import Runner
-from projected_control.ros.lifecycle import ERROR, OK, WARN, Status
+from projected_control.ros.lifecycle import OK, WARN, Status
 
 RECENT = 2000
 """Ticks that the diagnostics look back on; to sort more would keep the loop waiting."""
@@ -52,8 +52,6 @@ def controller_status(loop: ControlLoop | None, runner: Runner | None) -> Status
         values["controllability"] = float(controller.margins[1])
     troubled = {a.name.lower(): n for a, n in statistics.actions.copy().items() if a}
     values |= {f"answers: {name}": n for name, n in troubled.items()}
-    if runner.lost:
-        return ERROR, runner.lost, values
     if runner.refused:
         return WARN, f"a change could not be made: {runner.refused}", values
     if loop.report.events:

@@ -22,7 +22,7 @@ from projected_control.ports.port import Port
 from projected_control.ports.runner import Change, Runner
 from projected_control.ros.console import GuardConsole
 from projected_control.ros.controller_diagnostics import controller_status
-from projected_control.ros.lifecycle import OK, WARN, ManagedNode, Status
+from projected_control.ros.lifecycle import ERROR, OK, WARN, ManagedNode, Status
 from projected_control.ros.listening_port import LOCKSTEP_PATIENCE, QUEUE
 from projected_control.ros.live_changes import allow_for_delay, prepare_change
 from projected_control.ros.loop_thread import LoopThread
@@ -234,10 +234,7 @@ class ControllerNode(ManagedNode[ControllerSettings]):
         if runner is None:
             return ""
         if runner.lost:
-            port = runner.port
-            if port.disturbed:
-                return self._neighbours.accuse(port.commands, port.disturbed)
-            return runner.lost
+            return self._why_lost(runner)
         self._checks += 1
         try:
             runner.port.check()
@@ -246,6 +243,13 @@ class ControllerNode(ManagedNode[ControllerSettings]):
         except ProjectedControlError as error:
             return str(error)
         return ""
+
+    def _why_lost(self, runner: Runner) -> str:
+        """Why the loop has ended by itself, with the name of who is to blame for it."""
+        port = runner.port
+        if port.disturbed:
+            return self._neighbours.accuse(port.commands, port.disturbed)
+        return runner.lost
 
     def _listen(self) -> None:
         """Log what the guard did; check the watchdog more often than the other reasons to stop."""
@@ -378,6 +382,8 @@ class ControllerNode(ManagedNode[ControllerSettings]):
 
     def status(self) -> Status:
         level, message, values = controller_status(self._loop, self._runner)
+        if self._runner is not None and self._runner.lost and not self.stopped_by_itself:
+            level, message = ERROR, self._why_lost(self._runner)
         trouble = "" if self._recording is None else self._recording.trouble
         if trouble and level == OK:
             level, message = WARN, trouble

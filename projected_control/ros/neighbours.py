@@ -17,6 +17,9 @@ NAMESAKE_SECONDS = 0.5
 """How long a controller listens for another of the same name, or for a watchdog that was named a
 moment ago [s]."""
 
+NAME_SECONDS = 0.3
+"""How long the name of a node is waited for that has commanded the arm [s]."""
+
 NAMELESS_CHECKS = 8
 """In how many checks of an active controller another publisher may have no name.
 
@@ -86,9 +89,15 @@ class Neighbours:
             )
 
     def accuse(self, commands: str, numbers: str) -> str:
-        """In words, who has commanded these numbers beside us, as far as the graph knows."""
+        """In words, who has commanded these numbers beside us, as far as the graph knows.
+
+        ROS may learn of a node after its first message: it is given a moment.
+        """
+        give_up = monotonic() + NAME_SECONDS
+        while not (others := self.others(commands) - {NAMELESS}) and monotonic() < give_up:
+            sleep(0.02)
         return (
-            f"{_listed(self.others(commands))} also commands this arm on {self._topic(commands)}: "
+            f"{_listed(others)} also commands this arm on {self._topic(commands)}: "
             f"{numbers} was not sent from here; stop it first"
         )
 
