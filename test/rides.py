@@ -1,0 +1,106 @@
+"""A session of the plugin on its simulated arm, cycle by cycle, without ros2_control."""
+
+import numpy as np
+from acting import Acting, ActingPlant, begin_message, letter_message
+from loops import T, opened
+
+from projected_control.control.references import Waypoints
+from projected_control.control.state import RawState
+from projected_control.native.letters import Letters
+from projected_control.native.updates import Section, Status, Update, encode
+
+
+class Ride:
+    """Cycles of a session on its arm, with a heartbeat as long as it is wanted."""
+
+    def __init__(self, law, *, arm_clock=False, **options):
+        self.loop, hardware = opened(law)
+        arm = self.loop.controller.model.arm
+        self.acting = Acting(arm.joint_names, T, arm_clock=arm_clock)
+        self.plant = ActingPlant(hardware)
+        answer = self.send(begin_message(self.loop, **options))
+        assert answer.status is Status.ACCEPTED, answer.reason
+        assert self.acting.activate() == ""
+        self.session, self.sequence = 7, 1
+        self.efforts, self.rows = [], []
+        self.effort = None
+
+    def go(self, cycles, *, beats=True, wrench=None):
+        """So many cycles; the last effort."""
+        for _ in range(cycles):
+            assert self.plant.read(self.effort) == 0
+            if beats:
+                assert self.send(encode(Update.BEAT, self.session, self.next())) is None
+            measured = self.plant.wrench if wrench is None else wrench
+            self.effort = self.acting.cycle(self.plant.q, self.plant.v, measured)
+            self.efforts.append(self.effort)
+            stamp = 1e-9 * (len(self.rows) * 1_000_000)
+            self.rows.append(
+                RawState(self.plant.q.copy(), self.plant.v.copy(), stamp, measured.copy())
+            )
+        return self.effort
+
+    def next(self):
+        self.sequence += 1
+        return self.sequence
+
+    def send(self, data):
+        return self.acting.receive(data)
+
+    def letter(self):
+        """Send what the loop's mailbox holds; the status."""
+        return self.send(letter_message(self.loop, self.session, self.next())).status
+
+    def state(self, **options):
+        """What is reported of the next cycle."""
+        self.acting.state()
+        self.go(1, **options)
+        return self.acting.state()
+
+    def report(self, place, **options):
+        return int(self.state(**options).sections[Section.REPORT][place])
+
+    @property
+    def steps(self):
+        """The largest change of an effort from each cycle to the next."""
+        return np.abs(np.diff(np.array(self.efforts), axis=0)).max(axis=1)
+
+
+class Twins:
+    """A ride, and a loop in Python that is changed as its loop is and fed with the same states."""
+
+    def __init__(self, law="hybrid"):
+        self.ride, self.own = Ride(law), opened(law)[0]
+        self.expected, self.letters = [], Letters(self.ride.loop)
+
+    def go(self, cycles):
+        before = len(self.ride.rows)
+        self.ride.go(cycles)
+        self.expected += [self.own.update(row).effort.copy() for row in self.ride.rows[before:]]
+
+    def change(self, *changes):
+        """Changes of both, sent as one letter; the sections that went."""
+        for loop in (self.ride.loop, self.own):
+            with loop.mailbox.together():
+                for change in changes:
+                    change(loop)
+        sections, sequence = self.letters.sections(), self.ride.next()
+        self.letters.sent(sequence)
+        answer = self.ride.send(encode(Update.LETTER, 7, sequence, sections))
+        self.letters.acknowledged(sequence, accepted=answer.status is Status.ACCEPTED)
+        assert answer.status is Status.ACCEPTED, answer.reason
+        return set(sections)
+
+    def compare(self):
+        assert np.array_equal(np.array(self.ride.efforts), np.array(self.expected))
+
+
+def long_reference(loop, pieces, begin=0.0):
+    """To and fro about where the arm is, in so many pieces of 10 ms."""
+    here = loop.reference.at(begin)
+    times = begin + 0.01 * np.arange(pieces + 1)
+    away = 0.01 * (1.0 - np.cos(2.0 * (times - begin)))
+    values, rates = here.value + away[:, None], np.zeros((times.size, here.value.size))
+    rates[1:-1] = (values[2:] - values[:-2]) / 0.02
+    rates[0] = here.rate
+    return Waypoints(times, values, rates, order=3)

@@ -1,0 +1,235 @@
+"""The plugin without ros2_control: gains, references and payloads that come by letter."""
+
+import threading
+
+import numpy as np
+import pytest
+from acting import Acting, ActingPlant, begin_message, letter_message
+from loops import PRESS, T, build, opened
+from rides import Ride, Twins, long_reference
+
+from projected_control.compiled import COMPILED
+from projected_control.control import Impedance, MotionGains
+from projected_control.control.disturbance import Disturbance
+from projected_control.control.references import Constant, Waypoints
+from projected_control.control.state import RawState
+from projected_control.native import library
+from projected_control.native.letters import BODIES, Letters, known_of, letter_sections
+from projected_control.native.updates import Section, Status, Update, encode
+from projected_control.ports import Runner
+
+REASON = library.reason_against() if COMPILED else "the kernels are not compiled"
+pytestmark = pytest.mark.skipif(bool(REASON), reason=f"no native loop: {REASON}")
+
+
+def test_a_letter_is_in_force_at_the_next_tick():
+    """Gains and reference, as in the Python loop: bit for bit, before and after."""
+    ride, own = Ride("hybrid"), opened("hybrid")[0]
+    ride.go(100)
+    efforts = [own.update(row).effort.copy() for row in ride.rows]
+    for loop in (ride.loop, own):
+        with loop.mailbox.together():
+            loop.controller.set_gains(MotionGains(300.0, 40.0), seconds=0.05)
+            loop.set_force_reference(Constant(np.full(1, 1.0)))
+    assert ride.letter() is Status.ACCEPTED
+    ride.go(100)
+    efforts += [own.update(row).effort.copy() for row in ride.rows[100:]]
+    assert np.array_equal(np.array(ride.efforts), np.array(efforts))
+    assert ride.steps.max() <= own.guard.limits.effort_rate.max() * T * (1.0 + 1e-9)
+
+
+def test_an_impedance_travels_in_a_letter():
+    """Stiffness and damping, off the diagonal too, as in the Python loop: bit for bit."""
+    ride, own = Ride("impedance"), opened("impedance")[0]
+    ride.go(50)
+    efforts = [own.update(row).effort.copy() for row in ride.rows]
+    for loop in (ride.loop, own):
+        loop.controller.set_impedance(Impedance([[500.0, -9.0], [-9.0, 12.0]], 0.6), seconds=0.02)
+    assert ride.letter() is Status.ACCEPTED
+    ride.go(50)
+    efforts += [own.update(row).effort.copy() for row in ride.rows[50:]]
+    assert np.array_equal(np.array(ride.efforts), np.array(efforts))
+
+
+def test_a_letter_with_a_negative_stiffness_is_refused():
+    ride = Ride("impedance")
+    k = ride.loop.controller.model.k
+    numbers = np.zeros(3 * k * k + 1)
+    numbers[0] = -1.0
+    ride.loop.mailbox.post_impedance(numbers, 0.1)
+    answer = ride.send(letter_message(ride.loop, 7, ride.next()))
+    assert answer.status is Status.VALUE
+    assert "of an impedance is negative: -1" in answer.reason
+
+
+def test_an_observed_disturbance_is_that_of_the_python_loop():
+    """The plugin computes Pinocchio's C for the observer, whatever λ comes from."""
+
+    def observed():
+        loop, hardware = build("hybrid")
+        loop.controller.set_disturbance(Disturbance("observer", band=0.0), 0.0)
+        Runner(loop, hardware).open()
+        return loop, hardware
+
+    loop, hardware = observed()
+    acting, plant = Acting(loop.controller.model.arm.joint_names, T), ActingPlant(hardware)
+    assert acting.receive(begin_message(loop)).status is Status.ACCEPTED
+    assert acting.activate() == ""
+    own, effort = observed()[0], None
+    for tick in range(50):
+        assert plant.read(effort) == 0
+        acting.receive(encode(Update.BEAT, 7, 2 + tick))
+        effort = acting.cycle(plant.q, plant.v, plant.wrench)
+        state = RawState(
+            plant.q.copy(), plant.v.copy(), 1e-9 * (tick * 1_000_000), plant.wrench.copy()
+        )
+        assert np.array_equal(effort, own.update(state).effort)
+    assert np.abs(own.controller._terms.disturbance).max() > 0.0
+
+
+LINK, LOAD, CENTRE = "link_3", 0.8, (0.02, 0.01, 0.0)
+
+
+def carry(mass):
+    return lambda loop: loop.controller.model.arm.set_payload(LINK, mass, CENTRE)
+
+
+def test_a_payload_is_carried_from_the_next_tick_on():
+    """The same torques as in Python, bit for bit, before and after; the weight shows."""
+    twins = Twins("pidc")
+    twins.go(50)
+    before = twins.ride.effort.copy()
+    sections = twins.change(carry(LOAD))
+    assert sections == {Section.MAILBOX, *BODIES, Section.CHECK}
+    twins.go(300)
+    assert np.abs(twins.ride.effort - before).max() > 0.1
+    assert twins.change(carry(0.0)) == sections
+    twins.go(50)
+    twins.compare()
+    assert twins.ride.steps.max() <= twins.own.guard.limits.effort_rate.max() * T * (1.0 + 1e-9)
+
+
+@pytest.mark.parametrize("pieces", [10, 1000])
+def test_a_reference_of_any_length_is_followed(pieces):
+    """The room grows between two cycles; then a short one and gains go the usual way."""
+    twins = Twins()
+    twins.go(20)
+    sections = twins.change(
+        lambda loop: loop.set_reference(long_reference(loop, pieces, begin=0.02))
+    )
+    assert sections == {Section.MAILBOX, Section.REFERENCE}
+    twins.go(100)
+    twins.change(lambda loop: loop.set_reference(Constant(loop.reference.at(0.12).value)))
+    twins.go(50)
+    sections = twins.change(lambda loop: loop.controller.set_gains(MotionGains(300.0, 40.0), 0.05))
+    assert sections == {Section.MAILBOX}
+    twins.go(100)
+    twins.compare()
+
+
+def test_payload_gains_and_both_references_come_into_force_together():
+    twins = Twins()
+    twins.go(20)
+    twins.change(
+        carry(LOAD),
+        lambda loop: loop.controller.set_gains(MotionGains(300.0, 40.0), 0.02),
+        lambda loop: loop.set_reference(long_reference(loop, 500, begin=0.02)),
+        lambda loop: loop.set_force_reference(long_force(200)),
+    )
+    twins.go(200)
+    twins.compare()
+
+
+def long_force(pieces):
+    times = 0.02 + 0.005 * np.arange(pieces + 1)
+    return Waypoints(times, PRESS + np.sin(times - 0.02)[:, None], order=5)
+
+
+def test_letters_that_follow_each_other_before_a_cycle_count_together():
+    """A payload, a long reference and gains, none of them taken before the last has come."""
+    twins = Twins()
+    twins.go(20)
+    twins.change(carry(LOAD))
+    twins.change(lambda loop: loop.set_reference(long_reference(loop, 300, begin=0.02)))
+    twins.change(lambda loop: loop.set_reference(long_reference(loop, 600, begin=0.02)))
+    twins.change(lambda loop: loop.controller.set_gains(MotionGains(300.0, 40.0), 0.02))
+    twins.go(100)
+    twins.compare()
+
+
+def test_a_letter_without_the_table_of_its_reference_is_refused():
+    ride = Ride("hybrid")
+    ride.go(5)
+    known = known_of(ride.loop)
+    ride.loop.set_reference(long_reference(ride.loop, 10))
+    sections = letter_sections(ride.loop, known)
+    del sections[Section.REFERENCE]
+    answer = ride.send(encode(Update.LETTER, 7, ride.next(), sections))
+    assert answer.status is Status.SIZE
+    assert "new reference" in answer.reason
+
+
+def test_masses_that_do_not_agree_with_pinocchio_are_refused():
+    ride = Ride("pidc")
+    ride.go(5)
+    with ride.loop.mailbox.together():
+        carry(LOAD)(ride.loop)
+    sections = letter_sections(ride.loop)
+    for section, factor, status in (
+        (Section.MASSES, 1.0 + 1e-6, Status.PINOCCHIO),
+        (Section.MASSES, -1.0, Status.VALUE),
+        (Section.CENTRES, np.inf, Status.VALUE),
+        (Section.CHECK, 1.0 + 1e-6, Status.PINOCCHIO),
+    ):
+        with np.errstate(invalid="ignore"):
+            spoiled = {**sections, section: sections[section] * factor}
+        answer = ride.send(encode(Update.LETTER, 7, ride.next(), spoiled))
+        assert answer.status is status, answer.reason
+
+
+def test_letters_while_cycles_run():
+    """One thread sends payloads, gains and references of any length while another ticks.
+
+    By the number of the letter in force, a loop in Python is changed at the same ticks: the same
+    torques, bit for bit, so that no letter was ever taken in part.
+    """
+    ride, own = Ride("hybrid", patience=1e3), opened("hybrid")[0]
+    changes, done = {}, threading.Event()
+    ride.go(20)
+
+    def decide():
+        letters, loop = Letters(ride.loop), ride.loop
+        for i in range(80):
+            wanted = [
+                carry(LOAD * (i % 3)),
+                lambda loop, i=i: loop.controller.set_gains(MotionGains(300.0 + i, 40.0)),
+                lambda loop, i=i: loop.set_reference(long_reference(loop, 5 + 97 * (i % 5), 0.02)),
+            ][i % 4 % 3 :]
+            apply(loop, wanted)
+            changes[loop.mailbox.box[0]] = wanted
+            sequence = ride.next()
+            data = encode(Update.LETTER, 7, sequence, letters.sections())
+            letters.sent(sequence)
+            accepted = ride.send(data).status is Status.ACCEPTED
+            letters.acknowledged(sequence, accepted=accepted)
+        done.set()
+
+    def apply(loop, wanted):
+        with loop.mailbox.together():
+            for change in wanted:
+                change(loop)
+
+    decider = threading.Thread(target=decide)
+    decider.start()
+    taken = [0.0] * len(ride.rows)
+    while not done.is_set():
+        taken.append(ride.state(beats=False).sections[Section.APPLIED][0])
+    decider.join()
+    taken.append(ride.state(beats=False).sections[Section.APPLIED][0])
+    assert taken[-1] == max(changes)
+    left = sorted(changes)
+    for row, effort, number in zip(ride.rows, ride.efforts, taken, strict=True):
+        while left and left[0] <= number:
+            apply(own, changes[left.pop(0)])
+        assert np.array_equal(own.update(row).effort, effort)
+    assert len(set(taken)) > 10
