@@ -5,7 +5,8 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/installed
 
 # The environment is self-contained: a sourced ROS 2 stays out of it, and it talks to no other machine.
-unexport PYTHONPATH LD_LIBRARY_PATH AMENT_PREFIX_PATH RMW_IMPLEMENTATION _ROS_WHEELS_BOOTSTRAP_COMPLETE
+# Bytecode is kept, whatever the shell says: without it every node compiles all it imports.
+unexport PYTHONDONTWRITEBYTECODE PYTHONPATH LD_LIBRARY_PATH AMENT_PREFIX_PATH RMW_IMPLEMENTATION _ROS_WHEELS_BOOTSTRAP_COMPLETE
 export ROS_AUTOMATIC_DISCOVERY_RANGE ?= LOCALHOST
 export ROS_LOG_DIR ?= $(CURDIR)/$(VENV)/log
 
@@ -13,6 +14,7 @@ export ROS_LOG_DIR ?= $(CURDIR)/$(VENV)/log
 
 ROUNDS ?= 20
 WORKERS ?= 2
+FLEETS ?= 3
 
 help:
 	@echo "make demo     run the demonstration in a browser; figures go to demo_output/"
@@ -37,18 +39,18 @@ test: lint
 	@$(BIN)/python test/prepare.py
 	@echo "==> tests of the library, $(WORKERS) at a time"
 	@$(BIN)/python -m pytest -m 'library and not long' -n $(WORKERS) --dist worksteal
-	@echo "==> tests of the nodes, $(WORKERS) files at a time"
-	@$(BIN)/python -m pytest -m 'nodes and not long' -n $(WORKERS) --dist loadfile
+	@echo "==> tests of the nodes, $(FLEETS) files at a time"
+	@$(BIN)/python -m pytest -m 'nodes and not long' -n $(FLEETS) --dist loadfile
 	@echo "==> tests of times and in a browser, one by one"
-	@$(BIN)/python -m pytest -m 'not library and not nodes and not long'
+	@$(BIN)/python -m pytest -m 'not library and not nodes and not long' --whole-starts
 
 # Nothing is tried again: a round that fails ends the run and says which it was.
 test-long: lint
 	@echo "==> tests, with random examples"
-	@$(BIN)/python -m pytest --hypothesis-profile=random
+	@$(BIN)/python -m pytest --hypothesis-profile=random --whole-starts
 	@for round in $$(seq $(ROUNDS)); do \
 	  echo "==> tests of the nodes, round $$round of $(ROUNDS)"; \
-	  $(BIN)/python -m pytest --hypothesis-profile=random test/ros || \
+	  $(BIN)/python -m pytest --hypothesis-profile=random --whole-starts test/ros || \
 	    { echo "==> failed in round $$round of $(ROUNDS)"; exit 1; }; \
 	done
 

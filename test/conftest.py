@@ -27,6 +27,14 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--whole-starts",
+        action="store_true",
+        help="start every node as a command instead of a fork of one that has its imports",
+    )
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark what may run beside other tests: all that asserts no times and drives no browser."""
     here = Path(__file__).parent

@@ -20,12 +20,25 @@ def kernels() -> None:
         run_in_process(settings_for(choice, 0.01, "paper", True, {}))
 
 
-def _new_fleet(folder: Any) -> Iterator[Any]:
+@pytest.fixture(scope="session")
+def template() -> Iterator[Any]:
+    """What nodes are forked from; begun when the first one is."""
     pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
+    from node_template import Template
+
+    made = Template()
+    yield made
+    made.end()
+
+
+def _new_fleet(folder: Any, template: Any, request: pytest.FixtureRequest) -> Iterator[Any]:
     from fleet import Fleet
 
+    whole = request.config.getoption("whole_starts") or request.node.get_closest_marker(
+        "whole_starts"
+    )
     before = {name: os.environ.get(name) for name in _SET_BY_FLEETS}
-    fleet = Fleet(folder)
+    fleet = Fleet(folder, None if whole else template)
     try:
         yield fleet
     finally:
@@ -38,16 +51,23 @@ def _new_fleet(folder: Any) -> Iterator[Any]:
 
 
 @pytest.fixture(scope="module")
-def shared_fleet(kernels: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+def shared_fleet(
+    kernels: None,
+    template: Any,
+    tmp_path_factory: pytest.TempPathFactory,
+    request: pytest.FixtureRequest,
+) -> Iterator[Any]:
     """One for all tests of a file, ended with it.
 
     Starting processes takes seconds, so that the tests of a file share them. Each test brings them
     to where it begins, whatever the one before it did (see the fixtures of each file).
     """
-    yield from _new_fleet(tmp_path_factory.mktemp("fleet"))
+    yield from _new_fleet(tmp_path_factory.mktemp("fleet"), template, request)
 
 
 @pytest.fixture
-def fleet(kernels: None, tmp_path: Any) -> Iterator[Any]:
+def fleet(
+    kernels: None, template: Any, tmp_path: Any, request: pytest.FixtureRequest
+) -> Iterator[Any]:
     """One of a test's own."""
-    yield from _new_fleet(tmp_path)
+    yield from _new_fleet(tmp_path, template, request)

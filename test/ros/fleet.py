@@ -9,8 +9,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from time import monotonic
@@ -20,6 +18,8 @@ import rclpy
 import yaml
 from diagnostic_msgs.msg import DiagnosticArray
 from lifecycle_msgs.srv import ChangeState, GetState
+from node_process import PATIENCE, Process
+from node_template import Template
 from rcl_interfaces.msg import SetParametersResult
 from rcl_interfaces.srv import GetParameters, SetParametersAtomically
 from rclpy.context import Context
@@ -31,14 +31,10 @@ from ros_domain import free_domain
 from std_srvs.srv import SetBool, Trigger
 
 import projected_control
-from projected_control.ros.lifecycle import END_WITH_PARENT
 from projected_control.settings.files import read_parameter_file
 from projected_control.settings.nodes import own_values, parameters_of
 
 SOURCE = Path(__file__).resolve().parents[2]
-PATIENCE = 90.0
-"""How long a condition may take [s]. Only a failing test ever waits that long."""
-
 LOST_SECONDS = 15.0
 """After so long without an answer a transition is looked after [s]."""
 
@@ -91,74 +87,6 @@ class Diagnosis(NamedTuple):
         return float(self.values.get(key, 0.0))
 
 
-class Process:
-    """A node in a process of its own.
-
-    Args:
-        kind: Which.
-        arguments: After ``--ros-args``.
-        environment: Complete.
-        log: Where its output goes.
-
-    Attributes:
-        may_end: Whether its end is no surprise.
-    """
-
-    def __init__(
-        self, kind: str, arguments: Sequence[str], environment: Mapping[str, str], log: Path
-    ) -> None:
-        self.kind, self._log = kind, log
-        self.may_end = False
-        command = [sys.executable, "-m", "projected_control.ros", kind, "--ros-args"]
-        with log.open("wb") as output:
-            self._popen = subprocess.Popen(
-                [*command, *arguments],
-                env={**environment, END_WITH_PARENT: "1"},
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
-
-    @property
-    def pid(self) -> int:
-        return self._popen.pid
-
-    @property
-    def alive(self) -> bool:
-        return self._popen.poll() is None
-
-    @property
-    def log(self) -> str:
-        """All it has printed."""
-        return self._log.read_text(encoding="utf-8", errors="replace")
-
-    def signal(self, number: int) -> None:
-        """Send it a signal that ends it."""
-        self.may_end = True
-        self._popen.send_signal(number)
-
-    def wait(self, seconds: float = PATIENCE) -> int:
-        """Its exit status."""
-        return self._popen.wait(seconds)
-
-    def kill(self) -> None:
-        """kill -9, and reap it."""
-        self.may_end = True
-        self._popen.kill()
-        self._popen.wait()
-
-    def end(self) -> int:
-        """Ask it to end; its exit status. Killed if it does not listen."""
-        if self.alive:
-            self.signal(signal.SIGINT)
-        try:
-            return self.wait(20.0)
-        except subprocess.TimeoutExpired:
-            self.kill()
-            return -signal.SIGKILL
-
-
 class Recording:
     """All messages of a topic since it was made, in order; filled by `Fleet.until`."""
 
@@ -193,10 +121,11 @@ class Fleet:
 
     Args:
         folder: For parameter files and logs.
+        template: What nodes are forked from; None has each start as a command.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, folder: Path, template: Template | None = None) -> None:
+        self._folder, self._template = folder, template
         self.domain, self._lock = free_domain()
         package = str(Path(projected_control.__file__).resolve().parents[1])
         path = os.environ.get("PYTHONPATH", "")
@@ -255,7 +184,7 @@ class Fleet:
         for old, new in (topics or {}).items():
             arguments += ["-r", f"{old}:={new}"]
         log = self._folder / f"{number}_{kind}.log"
-        self.processes.append(Process(kind, arguments, self.environment, log))
+        self.processes.append(Process(kind, arguments, self.environment, log, self._template))
         return self.processes[-1]
 
     def close(self) -> None:

@@ -21,6 +21,8 @@ from projected_control.ros.effort_watchdog import EffortWatchdogNode
 from projected_control.ros.simulated_arm import SimulatedArmNode
 from projected_control.settings.nodes import ARM, FORCE, WATCHDOG, parameters_of
 
+pytestmark = pytest.mark.whole_starts
+
 SETTINGS = {**THREE_LINK, "lockstep": True, "reference.kind": "hold", "friction.viscous": [0.5]}
 BY_HAND = {**SETTINGS, "autostart": False}
 CYCLES = 20

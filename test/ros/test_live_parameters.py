@@ -73,7 +73,7 @@ def largest_step(fleet: Fleet) -> float:
     steps = np.abs(np.diff(efforts, axis=0)).max(axis=1)
     assert (ticks >= 0).all()
     assert (steps[ticks == 0] == 0.0).all()
-    assert ticks.max() <= 10  # hardly a command has escaped us
+    assert len(messages) > 0.5 * ticks.sum()  # few commands have escaped us
     return float((steps[ticks > 0] / ticks[ticks > 0]).max())
 
 

@@ -16,6 +16,8 @@ from fleet import STEADY, THREE_LINK, Fleet
 from projected_control.ros.realtime import ordinary_priority, real_time_priority
 from projected_control.settings.nodes import ARM, WATCHDOG
 
+pytestmark = pytest.mark.whole_starts
+
 SETTINGS = {**THREE_LINK, **STEADY}
 REFUSED = """
 import os

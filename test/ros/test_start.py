@@ -11,6 +11,8 @@ from fleet import Fleet
 from projected_control.apps.demo.case import run_in_process, settings_for
 from projected_control.settings.nodes import ARM, FORCE
 
+pytestmark = pytest.mark.whole_starts
+
 SECONDS = 2.0
 
 

@@ -20,6 +20,8 @@ from fleet import THREE_LINK, Fleet
 from projected_control.ros.transport import BUILTIN, PROFILES, RANGE, avoid_shared_memory
 from projected_control.settings.nodes import ARM, FORCE, MOTION, WATCHDOG
 
+pytestmark = pytest.mark.whole_starts
+
 SETTINGS = {**THREE_LINK, "lockstep": True, "watchdog": WATCHDOG, "limits.watchdog_time": 10.0}
 DOG = {"joints": SETTINGS["joints"], "controller": FORCE, "timeout": 10.0, "diagnostics_rate": 20.0}
 LOOPBACK = "0100007F"
