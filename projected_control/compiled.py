@@ -55,12 +55,15 @@ def _cache_directory() -> str | None:
     """Where compiled kernels are kept between runs, or None where nothing can be written.
 
     numba notices a change of the file a kernel stands in, but not of the files of the kernels it
-    calls, nor of the layouts they unpack. One folder per state of all files that declare either
-    makes a stale mixture impossible.
+    calls, nor of the layouts they unpack; and it notices another numba, but not another llvmlite.
+    One folder per state of all files that declare either, and of all that compiles them, makes a
+    stale mixture impossible.
     """
     try:
         root = Path(os.environ.get("XDG_CACHE_HOME", "") or Path.home() / ".cache")
-        folder = root / "projected_control" / f"kernels-{kernel_digest()[:16]}"
+        compiler = kernel_parts.COMPILER if numba is not None else "none"
+        state = hashlib.sha256(f"{kernel_digest()} {compiler}".encode()).hexdigest()
+        folder = root / "projected_control" / f"kernels-{state[:16]}"
         folder.mkdir(parents=True, exist_ok=True)
     except (OSError, RuntimeError):
         return None

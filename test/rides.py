@@ -1,13 +1,19 @@
 """A session of the plugin on its simulated arm, cycle by cycle, without ros2_control."""
 
 import numpy as np
+import pytest
 from acting import Acting, ActingPlant, begin_message, letter_message
 from loops import T, opened
 
+from projected_control.compiled import COMPILED
 from projected_control.control.references import Waypoints
 from projected_control.control.state import RawState
+from projected_control.native import library
 from projected_control.native.letters import Letters
 from projected_control.native.updates import Section, Status, Update, encode
+
+REASON = library.reason_against() if COMPILED else "the kernels are not compiled"
+NEEDS_NATIVE = pytest.mark.skipif(bool(REASON), reason=f"no native loop: {REASON}")
 
 
 class Ride:

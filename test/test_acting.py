@@ -10,9 +10,8 @@ import pytest
 from acting import Acting, ActingPlant, begin_message, letter_message
 from arms import slider_model, state_on
 from loops import LAWS, T, build, opened
-from rides import Ride
+from rides import NEEDS_NATIVE, Ride
 
-from projected_control.compiled import COMPILED
 from projected_control.control import MotionGains
 from projected_control.control.events import Action, Event
 from projected_control.control.references import Constant
@@ -20,7 +19,6 @@ from projected_control.control.silence import SilenceAnswer, silence_array
 from projected_control.control.state import RawState
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.native import build as build_module
-from projected_control.native import library
 from projected_control.native.session import RemoteTick, begin_sections
 from projected_control.native.updates import (
     Phase,
@@ -33,8 +31,7 @@ from projected_control.native.updates import (
 from projected_control.ports import Runner, SimulatedArm
 from projected_control.simulation import Encoders, ForceSensor, JointFriction, Motors, Plant
 
-REASON = library.reason_against() if COMPILED else "the kernels are not compiled"
-pytestmark = pytest.mark.skipif(bool(REASON), reason=f"no native loop: {REASON}")
+pytestmark = NEEDS_NATIVE
 
 
 # The same torques
@@ -119,7 +116,7 @@ def test_what_is_reported_is_what_the_python_loop_has():
 COUNT = """
 import sys
 sys.path.insert(0, {test!r})
-from rides import Ride, long_reference
+from rides import NEEDS_NATIVE, Ride, long_reference
 for law in {laws}:
     ride = Ride(law, arm_clock=law == "hybrid")
     ride.go(20)

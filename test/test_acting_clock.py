@@ -3,11 +3,9 @@
 import numpy as np
 import pytest
 from loops import LAWS, T, build
-from rides import Ride
+from rides import NEEDS_NATIVE, Ride
 
-from projected_control.compiled import COMPILED
 from projected_control.control.events import Action, Event
-from projected_control.native import library
 from projected_control.native.updates import (
     Phase,
     Report,
@@ -15,8 +13,7 @@ from projected_control.native.updates import (
 )
 from projected_control.ports import Runner
 
-REASON = library.reason_against() if COMPILED else "the kernels are not compiled"
-pytestmark = pytest.mark.skipif(bool(REASON), reason=f"no native loop: {REASON}")
+pytestmark = NEEDS_NATIVE
 
 
 def test_stamps_lie_on_a_grid_until_cycles_are_missed():

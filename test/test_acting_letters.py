@@ -6,20 +6,17 @@ import numpy as np
 import pytest
 from acting import Acting, ActingPlant, begin_message, letter_message
 from loops import PRESS, T, build, opened
-from rides import Ride, Twins, long_reference
+from rides import NEEDS_NATIVE, Ride, Twins, long_reference
 
-from projected_control.compiled import COMPILED
 from projected_control.control import Impedance, MotionGains
 from projected_control.control.disturbance import Disturbance
 from projected_control.control.references import Constant, Waypoints
 from projected_control.control.state import RawState
-from projected_control.native import library
 from projected_control.native.letters import BODIES, Letters, known_of, letter_sections
 from projected_control.native.updates import Section, Status, Update, encode
 from projected_control.ports import Runner
 
-REASON = library.reason_against() if COMPILED else "the kernels are not compiled"
-pytestmark = pytest.mark.skipif(bool(REASON), reason=f"no native loop: {REASON}")
+pytestmark = NEEDS_NATIVE
 
 
 def test_a_letter_is_in_force_at_the_next_tick():

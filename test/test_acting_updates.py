@@ -3,16 +3,13 @@
 import zlib
 
 import numpy as np
-import pytest
 from acting import Acting, letter_message
 from loops import T, opened
-from rides import Ride
+from rides import NEEDS_NATIVE, Ride
 
-from projected_control.compiled import COMPILED
 from projected_control.control import MotionGains
 from projected_control.control.letter import LETTER_CONTENT
 from projected_control.control.silence import SilenceAnswer, silence_array
-from projected_control.native import library
 from projected_control.native.letters import letter_sections
 from projected_control.native.session import begin_sections
 from projected_control.native.updates import (
@@ -25,8 +22,7 @@ from projected_control.native.updates import (
     encode,
 )
 
-REASON = library.reason_against() if COMPILED else "the kernels are not compiled"
-pytestmark = pytest.mark.skipif(bool(REASON), reason=f"no native loop: {REASON}")
+pytestmark = NEEDS_NATIVE
 
 
 def broken_updates(loop, count, seed=0):

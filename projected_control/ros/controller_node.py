@@ -27,7 +27,7 @@ from projected_control.ros.listening_port import LOCKSTEP_PATIENCE, QUEUE
 from projected_control.ros.live_changes import allow_for_delay, prepare_change
 from projected_control.ros.loop_thread import LoopThread
 from projected_control.ros.markers import Markers
-from projected_control.ros.neighbours import Neighbours
+from projected_control.ros.neighbours import Accusation, Neighbours
 from projected_control.ros.node_recording import NodeRecording
 from projected_control.ros.parameters import is_live
 from projected_control.ros.state_topic import StateReporter
@@ -68,6 +68,7 @@ class ControllerNode(ManagedNode[ControllerSettings]):
         self._checks = 0
         self._born = monotonic()
         self._life: Any = None
+        self._accusation: Accusation | None = None
         self._recording: NodeRecording | None = None
         super().__init__(kind)
         name = self.get_fully_qualified_name()
@@ -121,6 +122,7 @@ class ControllerNode(ManagedNode[ControllerSettings]):
 
     def activate(self) -> None:
         loop = self.require_loop()
+        self._accusation = None
         if PORTS[self.settings.hardware].needs_limits:
             require_limits(loop)
         port = self._make_port(loop)
@@ -247,9 +249,11 @@ class ControllerNode(ManagedNode[ControllerSettings]):
     def _why_lost(self, runner: Runner) -> str:
         """Why the loop has ended by itself, with the name of who is to blame for it."""
         port = runner.port
-        if port.disturbed:
-            return self._neighbours.accuse(port.commands, port.disturbed)
-        return runner.lost
+        if not port.disturbed:
+            return runner.lost
+        if self._accusation is None:
+            self._accusation = self._neighbours.accuse(port.commands, port.disturbed)
+        return self._accusation.words()
 
     def _listen(self) -> None:
         """Log what the guard did; check the watchdog more often than the other reasons to stop."""
@@ -382,8 +386,10 @@ class ControllerNode(ManagedNode[ControllerSettings]):
 
     def status(self) -> Status:
         level, message, values = controller_status(self._loop, self._runner)
-        if self._runner is not None and self._runner.lost and not self.stopped_by_itself:
+        if self._runner is not None and self._runner.lost:
             level, message = ERROR, self._why_lost(self._runner)
+        if self.stopped_by_itself and self._accusation is not None:
+            self.stopped_by_itself = self._accusation.words()
         trouble = "" if self._recording is None else self._recording.trouble
         if trouble and level == OK:
             level, message = WARN, trouble

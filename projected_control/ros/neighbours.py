@@ -17,8 +17,8 @@ NAMESAKE_SECONDS = 0.5
 """How long a controller listens for another of the same name, or for a watchdog that was named a
 moment ago [s]."""
 
-NAME_SECONDS = 0.3
-"""How long the name of a node is waited for that has commanded the arm [s]."""
+NAME_SECONDS = 2.0
+"""How long after its command a node's name may become known [s]."""
 
 NAMELESS_CHECKS = 8
 """In how many checks of an active controller another publisher may have no name.
@@ -88,16 +88,20 @@ class Neighbours:
                 f"{_listed(others)} also commands this arm on {self._topic(commands)}; {advice}"
             )
 
-    def accuse(self, commands: str, numbers: str) -> str:
-        """In words, who has commanded these numbers beside us, as far as the graph knows.
+    def accuse(self, commands: str, numbers: str) -> Accusation:
+        """Somebody has commanded these numbers beside us."""
+        return Accusation(self, commands, numbers)
 
-        ROS may learn of a node after its first message: it is given a moment.
-        """
-        give_up = monotonic() + NAME_SECONDS
-        while not (others := self.others(commands) - {NAMELESS}) and monotonic() < give_up:
-            sleep(0.02)
+    def suspects(self, commands: str, numbers: str) -> str:
+        """In words, who has commanded these numbers beside us, as far as the graph knows."""
+        others = self.others(commands)
+        who = _listed(others)
+        if not others:
+            who = "somebody who has gone" + (
+                f", or who has the name of {self._watchdog}," if self._watchdog else ""
+            )
         return (
-            f"{_listed(others)} also commands this arm on {self._topic(commands)}: "
+            f"{who} also commands this arm on {self._topic(commands)}: "
             f"{numbers} was not sent from here; stop it first"
         )
 
@@ -160,6 +164,31 @@ class Neighbours:
                 self._beat, self._said = monotonic(), beats[-1].frame_id
                 return
             sleep(0.02)
+
+
+class Accusation:
+    """Who has commanded the arm beside us, in words that have the name as soon as ROS has it.
+
+    ROS may learn of a node after its first message. To end the run nobody waits for that.
+
+    Args:
+        neighbours: Who is there.
+        commands: Topic of the commands.
+        numbers: What was commanded.
+    """
+
+    def __init__(self, neighbours: Neighbours, commands: str, numbers: str) -> None:
+        self._neighbours, self._commands, self._numbers = neighbours, commands, numbers
+        self._words, self._until = "", monotonic() + NAME_SECONDS
+
+    def words(self) -> str:
+        """With a name, or with none that came in time."""
+        if monotonic() < self._until or not self._words:
+            named = self._neighbours.others(self._commands) - {NAMELESS}
+            self._words = self._neighbours.suspects(self._commands, self._numbers)
+            if named:
+                self._until = 0.0  # it stays the one who did it when it leaves
+        return self._words
 
 
 def _listed(names: set[str]) -> str:

@@ -34,20 +34,23 @@ def template() -> Iterator[Any]:
 def _new_fleet(folder: Any, template: Any, request: pytest.FixtureRequest) -> Iterator[Any]:
     from fleet import Fleet
 
-    whole = request.config.getoption("whole_starts") or request.node.get_closest_marker(
-        "whole_starts"
+    marks = ("whole_starts", "quiet")  # of a shared fleet those of the file
+    whole = request.config.getoption("whole_starts") or any(
+        request.node.get_closest_marker(mark) for mark in marks
     )
     before = {name: os.environ.get(name) for name in _SET_BY_FLEETS}
     fleet = Fleet(folder, None if whole else template)
     try:
         yield fleet
     finally:
-        fleet.close()
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
+        try:
+            fleet.close()
+        finally:
+            for name, value in before.items():
+                if value is None:
+                    os.environ.pop(name, None)
+                else:
+                    os.environ[name] = value
 
 
 @pytest.fixture(scope="module")

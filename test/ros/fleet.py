@@ -31,6 +31,7 @@ from ros_domain import free_domain
 from std_srvs.srv import SetBool, Trigger
 
 import projected_control
+from projected_control.ros.lifecycle import END_WITH_PARENT
 from projected_control.settings.files import read_parameter_file
 from projected_control.settings.nodes import own_values, parameters_of
 
@@ -138,6 +139,8 @@ class Fleet:
             "PYTHONFAULTHANDLER": "1",  # see `_scene`
             "PYTHONPATH": f"{package}:{path}" if path else package,
         }
+        if template is not None:
+            template.serve({**self.environment, END_WITH_PARENT: "1"})
         os.environ.update(
             ROS_AUTOMATIC_DISCOVERY_RANGE="LOCALHOST",
             ROS_PYTHON_CHECK_FIELDS="1",

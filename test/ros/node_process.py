@@ -19,7 +19,7 @@ PATIENCE = 90.0
 
 
 class _Forked:
-    """What of `subprocess.Popen` a fork of the template has."""
+    """The part of Popen's interface that a fork of the template offers."""
 
     def __init__(self, template: Template, pid: int) -> None:
         self._template, self.pid = template, pid

@@ -16,12 +16,17 @@ import json
 import os
 import subprocess
 import sys
+import traceback
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn, TextIO
 
 FREE = frozenset({"ROS_DOMAIN_ID", "ROS_LOG_DIR", "PYTEST_CURRENT_TEST"})
 """What may differ from one node to the next: nothing that is imported looks at it."""
+
+LOST = 255
+"""The exit status of a node whose own was told to somebody who did not wait for it."""
 
 
 def _fixed(environment: Mapping[str, str]) -> dict[str, str]:
@@ -29,37 +34,31 @@ def _fixed(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 class Template:
-    """The template of the nodes that one process starts; begun with the first of them."""
+    """The template of the nodes that one process starts; begun with the first of them.
+
+    Attributes:
+        environment: Of all its nodes, but for what is `FREE`; None before the first fleet's.
+    """
 
     def __init__(self) -> None:
-        self._environment: dict[str, str] = {}
+        self.environment: dict[str, str] | None = None
         self._process: subprocess.Popen[str] | None = None
+        self._asked = 0
+
+    def serve(self, environment: Mapping[str, str]) -> None:
+        """Have an environment; the first one counts."""
+        if self.environment is None:
+            self.environment = _fixed(environment)
 
     def fits(self, environment: Mapping[str, str]) -> bool:
-        """Whether a node in this environment can be one of its forks: the first one can."""
-        return self._process is None or _fixed(environment) == self._environment
-
-    def _begin(self, environment: Mapping[str, str]) -> subprocess.Popen[str]:
-        self._environment = _fixed(environment)
-        return subprocess.Popen(
-            [sys.executable, str(Path(__file__).resolve())],
-            env=self._environment,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            start_new_session=True,  # Ctrl-C is for the tests, which end it
-        )
-
-    def end(self) -> None:
-        """End it, if it has begun, and with it all that is left of its nodes."""
-        if self._process is not None:
-            self._process.communicate(timeout=10.0)
+        """Whether a node in this environment can be one of its forks."""
+        ended = self._process is not None and self._process.poll() is not None
+        return not ended and _fixed(environment) == self.environment
 
     def start(
         self, kind: str, arguments: Sequence[str], environment: Mapping[str, str], log: Path
     ) -> int:
         """The process of a new node."""
-        self._process = self._process or self._begin(environment)
         log.write_bytes(b"")  # there to be read before its node has begun
         own = {name: value for name, value in environment.items() if name in FREE}
         return int(self._ask(kind=kind, arguments=list(arguments), environment=own, log=str(log)))
@@ -69,16 +68,42 @@ class Template:
         answer = self._ask(status=pid)
         return None if answer is None else int(answer)
 
+    def end(self) -> None:
+        """End it, if it has begun, and with it all that is left of its nodes."""
+        if self._process is None:
+            return
+        try:
+            self._process.communicate(timeout=10.0)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
     def _ask(self, **request: Any) -> Any:
-        process = self._process
-        assert process is not None
+        """The answer to a request; older ones were given up by a test that was interrupted."""
+        process = self._process = self._process or self._begin()
         assert process.stdin is not None
         assert process.stdout is not None
-        process.stdin.write(json.dumps(request) + "\n")
-        process.stdin.flush()
-        answer = process.stdout.readline()
-        assert answer, f"the template of the nodes ended with {process.wait(10.0)}"
-        return json.loads(answer)
+        self._asked += 1
+        try:
+            process.stdin.write(json.dumps({"number": self._asked, **request}) + "\n")
+            process.stdin.flush()
+            while line := process.stdout.readline():
+                number, answer = json.loads(line)
+                if number == self._asked:
+                    return answer
+        except BrokenPipeError:
+            pass
+        raise AssertionError(f"the template of the nodes ended with {process.wait(10.0)}")
+
+    def _begin(self) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [sys.executable, str(Path(__file__).resolve())],
+            env=self.environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            start_new_session=True,  # Ctrl-C is for the tests, which end it
+        )
 
 
 def _load() -> None:
@@ -93,19 +118,24 @@ def _load() -> None:
         run_in_process(settings_for(choice, 0.01, "paper", True, {}))
 
 
-def _serve() -> dict[str, Any] | None:
+def _serve(answers: TextIO) -> dict[str, Any] | None:
     """Answer requests; in a fork, the request for it. None when nobody is there any more."""
     for line in sys.stdin:
         request = json.loads(line)
-        if "status" in request:
-            pid, status = os.waitpid(request["status"], os.WNOHANG)
-            answer = os.waitstatus_to_exitcode(status) if pid else None
-        else:
-            answer = os.fork()
-            if answer == 0:
-                return dict(request)
-        print(json.dumps(answer), flush=True)
+        answer = _status(request["status"]) if "status" in request else os.fork()
+        if answer == 0 and "kind" in request:
+            answers.close()
+            return dict(request)
+        print(json.dumps([request["number"], answer]), file=answers, flush=True)
     return None
+
+
+def _status(pid: int) -> int | None:
+    try:
+        ended, status = os.waitpid(pid, os.WNOHANG)
+    except ChildProcessError:
+        return LOST
+    return os.waitstatus_to_exitcode(status) if ended else None
 
 
 def _become(request: Mapping[str, Any]) -> int:
@@ -125,11 +155,25 @@ def _become(request: Mapping[str, Any]) -> int:
     return main()
 
 
-if __name__ == "__main__":
-    _load()
-    if (_request := _serve()) is not None:
-        _status = _become(_request)
+def _run(request: Mapping[str, Any]) -> NoReturn:
+    """A node from its beginning to its end, without the libraries' own."""
+    status = 1
+    try:
+        status = _become(request)
+    except BaseException:
+        traceback.print_exc()
+    finally:
         atexit._run_exitfuncs()
         sys.stdout.flush()
         sys.stderr.flush()
-        os._exit(_status)
+        os._exit(status)
+
+
+if __name__ == "__main__":
+    # What is printed while loading is no answer.
+    _answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    warnings.filterwarnings("ignore", "This process .* is multi-threaded", DeprecationWarning)
+    _load()
+    if (_request := _serve(_answers)) is not None:
+        _run(_request)

@@ -6,6 +6,7 @@ import pytest
 
 pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -64,17 +65,24 @@ def later(fleet: Fleet, ticks: int) -> dict[str, Any]:
     return fleet.summary(FORCE)
 
 
-def largest_step(fleet: Fleet) -> float:
-    """Of the effort from tick to tick, in all that was sent so far [N·m]."""
-    messages = fleet.commands.drain()
-    efforts = np.array([list(message.data) for message in messages])
-    tags = np.array([message.layout.data_offset for message in messages])
-    ticks = np.diff(tags) / (tag_of(1_000_000) - tag_of(0))
-    steps = np.abs(np.diff(efforts, axis=0)).max(axis=1)
-    assert (ticks >= 0).all()
-    assert (steps[ticks == 0] == 0.0).all()
-    assert len(messages) > 0.5 * ticks.sum()  # few commands have escaped us
-    return float((steps[ticks > 0] / ticks[ticks > 0]).max())
+def largest_step(fleet: Fleet, change: Callable[[], None]) -> float:
+    """Of the effort from tick to tick while something is changed [N·m].
+
+    It is changed again where commands escape us, because the listener waits too long for its turn.
+    """
+    for _ in range(5):
+        fleet.commands.clear()
+        change()
+        messages = fleet.commands.drain()
+        efforts = np.array([list(message.data) for message in messages])
+        tags = np.array([message.layout.data_offset for message in messages])
+        ticks = np.diff(tags) / (tag_of(1_000_000) - tag_of(0))
+        steps = np.abs(np.diff(efforts, axis=0)).max(axis=1)
+        assert (ticks >= 0).all()
+        assert (steps[ticks == 0] == 0.0).all()
+        if ticks.max() <= 10:
+            return float((steps[ticks > 0] / ticks[ticks > 0]).max())
+    raise AssertionError("commands escaped us five times")
 
 
 @pytest.mark.parametrize("blend_time", [0.2, 0.0])
@@ -82,11 +90,13 @@ def test_gains_times_four(running: Fleet, blend_time: float) -> None:
     """No effort steps by more than the rate allows, in any tick, blended or not."""
     running.put(FORCE, {"gains.blend_time": blend_time})
     limited = later(running, 1)["events"].get("rate limited", 0)
-    running.commands.clear()
-    for stiffness, damping in (([400.0], [40.0]), ([100.0], [20.0]), ([400.0, 400.0], [40.0])):
-        running.put(FORCE, {"gains.stiffness": stiffness, "gains.damping": damping})
-        later(running, 300)
-    step = largest_step(running)
+
+    def change() -> None:
+        for stiffness, damping in (([400.0], [40.0]), ([100.0], [20.0]), ([400.0, 400.0], [40.0])):
+            running.put(FORCE, {"gains.stiffness": stiffness, "gains.damping": damping})
+            later(running, 300)
+
+    step = largest_step(running, change)
     limited = later(running, 1)["events"].get("rate limited", 0) - limited
     assert 0.0 < step <= RATE * 1e-3 + 1e-9
     assert blend_time > 0.0 or limited > 0  # at once, it takes the limit to hold it back
@@ -178,10 +188,13 @@ def test_another_law_and_its_gains(running: Fleet) -> None:
         ({"impedance.stiffness": [1e6]}, "would diverge here"),
     ):
         assert reason in running.refused(FORCE, values)
-    running.commands.clear()
-    running.put(FORCE, {"impedance.stiffness": [800.0, 20.0, 20.0, 8.0]})
-    later(running, 400)
-    assert largest_step(running) <= RATE * 1e-3 + 1e-9
+
+    def change() -> None:
+        running.put(FORCE, {"impedance.stiffness": [400.0, 5.0]})
+        running.put(FORCE, {"impedance.stiffness": [800.0, 20.0, 20.0, 8.0]})
+        later(running, 400)
+
+    assert largest_step(running, change) <= RATE * 1e-3 + 1e-9
     running.until_said(FORCE, "following", level=0)
 
 
@@ -224,15 +237,17 @@ def test_whole_numbers_for_real_ones(running: Fleet) -> None:
 def test_reference_changes_live(running: Fleet) -> None:
     """Another sine, and a stop, without a jump."""
     jumps = later(running, 1)["events"].get("reference jumped", 0)
-    running.commands.clear()
-    running.put(FORCE, {"reference.amplitude": [0.1, 0.1], "reference.frequency": [0.7, 0.3]})
-    later(running, 300)
-    running.put(FORCE, {"reference.kind": "hold"})
-    assert later(running, 300)["events"].get("reference jumped", 0) == jumps
-    running.put(FORCE, {"reference.kind": "sine"})
-    later(running, 300)
-    running.until_said(FORCE, "following", level=0)
-    assert largest_step(running) <= RATE * 1e-3 + 1e-9
+
+    def change() -> None:
+        running.put(FORCE, {"reference.amplitude": [0.1, 0.1], "reference.frequency": [0.7, 0.3]})
+        later(running, 300)
+        running.put(FORCE, {"reference.kind": "hold"})
+        assert later(running, 300)["events"].get("reference jumped", 0) == jumps
+        running.put(FORCE, {"reference.kind": "sine"})
+        later(running, 300)
+        running.until_said(FORCE, "following", level=0)
+
+    assert largest_step(running, change) <= RATE * 1e-3 + 1e-9
 
 
 def test_diagnostics_rate(running: Fleet) -> None:
