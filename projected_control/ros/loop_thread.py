@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from time import monotonic
+from time import monotonic, sleep
 
 from projected_control.errors import ProjectedControlError
 from projected_control.ports.runner import Runner
 from projected_control.ros.console import GuardConsole
 from projected_control.ros.realtime import quiet_interpreter
 from projected_control.ros.state_topic import StateReporter
+
+ZERO_SECONDS = 0.001
+"""Period of the zeros after somebody else's command [s]."""
 
 
 class LoopThread:
@@ -66,4 +69,11 @@ class LoopThread:
             runner.send_zero()
             if runner.lost:
                 self._ended()
+            self._outlast_a_stranger()
             self._reporter.farewell()
+
+    def _outlast_a_stranger(self) -> None:
+        """Zero again until the node lets go of the arm: another's command may arrive after ours."""
+        while self._runner.port.disturbed and not self._stopped:
+            sleep(ZERO_SECONDS)
+            self._runner.send_zero()
