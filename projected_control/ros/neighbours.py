@@ -92,9 +92,8 @@ class Neighbours:
         """Somebody has commanded these numbers beside us."""
         return Accusation(self, commands, numbers)
 
-    def suspects(self, commands: str, numbers: str) -> str:
-        """In words, who has commanded these numbers beside us, as far as the graph knows."""
-        others = self.others(commands)
+    def blame(self, others: set[str], commands: str, numbers: str) -> str:
+        """In words, that these have commanded these numbers beside us."""
         who = _listed(others)
         if not others:
             who = "somebody who has gone" + (
@@ -184,9 +183,9 @@ class Accusation:
     def words(self) -> str:
         """With a name, or with none that came in time."""
         if monotonic() < self._until or not self._words:
-            named = self._neighbours.others(self._commands) - {NAMELESS}
-            self._words = self._neighbours.suspects(self._commands, self._numbers)
-            if named:
+            others = self._neighbours.others(self._commands)
+            self._words = self._neighbours.blame(others, self._commands, self._numbers)
+            if others - {NAMELESS}:
                 self._until = 0.0  # it stays the one who did it when it leaves
         return self._words
 

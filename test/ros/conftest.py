@@ -14,10 +14,9 @@ _SET_BY_FLEETS = ("ROS_AUTOMATIC_DISCOVERY_RANGE", "ROS_PYTHON_CHECK_FIELDS", "R
 @pytest.fixture(scope="session")
 def kernels() -> None:
     """Compile here what the nodes need: the first time this takes longer than they wait."""
-    from projected_control.apps.demo.case import run_in_process, settings_for
+    from node_template import load_kernels
 
-    for choice in ("motion", "force", "passive"):
-        run_in_process(settings_for(choice, 0.01, "paper", True, {}))
+    load_kernels()
 
 
 @pytest.fixture(scope="session")

@@ -106,16 +106,21 @@ class Template:
         )
 
 
-def _load() -> None:
-    """All that nodes of all kinds import, and the kernels of the controllers."""
+def load_kernels() -> None:
+    """Those of the controllers, compiled where they are not on disk."""
     from projected_control.apps.demo.case import run_in_process, settings_for
+
+    for choice in ("motion", "force", "passive"):
+        run_in_process(settings_for(choice, 0.01, "paper", True, {}))
+
+
+def _load_modules() -> None:
+    """All that nodes of all kinds import."""
     from projected_control.ros.executables import main_of
     from projected_control.settings.nodes import nodes
 
     for kind in nodes():
         main_of(kind)
-    for choice in ("motion", "force", "passive"):
-        run_in_process(settings_for(choice, 0.01, "paper", True, {}))
 
 
 def _serve(answers: TextIO) -> dict[str, Any] | None:
@@ -174,6 +179,7 @@ if __name__ == "__main__":
     _answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     warnings.filterwarnings("ignore", "This process .* is multi-threaded", DeprecationWarning)
-    _load()
+    _load_modules()
+    load_kernels()
     if (_request := _serve(_answers)) is not None:
         _run(_request)
