@@ -1,0 +1,116 @@
+"""The table "Where each of these holds" of docs/safety.md: its tests exist, its refusals are said.
+
+A new row is one line, in alphabetical order of its first cell. Tests are named in the last cell as
+`file.py::test_name`, below test/; a refusal is quoted as the code says it, … for what is filled in.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "docs" / "safety.md"
+HEADING = "## Where each of these holds"
+PLACES = ("in process", "nodes", "lockstep", "plugin", "replay")
+COLUMNS = ("what", *PLACES, "shown by")
+QUOTED = re.compile(r"`([^`]+)`")
+ANSWER = re.compile(r"yes|refused: .+|not there: .+")
+
+
+def table(page: str) -> list[list[str]]:
+    """The cells of the rows below the heading, without the two lines at the table's head."""
+    section = page.partition(HEADING + "\n")[2].partition("\n## ")[0]
+    lines = [line.strip() for line in section.splitlines() if line.startswith("|")]
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    assert cells, f"docs/safety.md has no table below {HEADING!r}"
+    assert tuple(cells[0]) == COLUMNS
+    return cells[2:]
+
+
+@cache
+def functions_of(file: str) -> frozenset[str]:
+    """The names of the test functions that pytest collects from a file below test/."""
+    tree = ast.parse((ROOT / "test" / file).read_text(encoding="utf-8"))
+    classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
+    bodies = [tree.body, *(node.body for node in classes if node.name.startswith("Test"))]
+    functions = [node for body in bodies for node in body if isinstance(node, ast.FunctionDef)]
+    return frozenset(node.name for node in functions if node.name.startswith("test_"))
+
+
+@cache
+def said() -> str:
+    """All strings of the package, each on a line, with … where one has something filled in."""
+    texts: list[str] = []
+    for path in sorted((ROOT / "projected_control").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.JoinedStr):
+                fixed = [getattr(part, "value", None) for part in node.values]
+                parts = [part if isinstance(part, str) else "…" for part in fixed]
+                texts.append("".join(parts))
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                texts.append(node.value)
+    for path in sorted((ROOT / "projected_control" / "native" / "cpp").rglob("*.[ch]*")):
+        source = re.sub(r'"\s*\n\s*"', "", path.read_text(encoding="utf-8"))
+        texts.extend(re.findall(r'"((?:[^"\\\n]|\\.)*)"', source))
+    return "\n".join(" ".join(text.split()) for text in texts)
+
+
+def faults(row: list[str]) -> list[str]:
+    """What is wrong with a row."""
+    if len(row) != len(COLUMNS):
+        return [f"{len(row)} cells, expected {len(COLUMNS)}: {', '.join(COLUMNS)}"]
+    found = []
+    for place, cell in zip(PLACES, row[1:-1], strict=True):
+        if not ANSWER.fullmatch(cell):
+            found.append(f"{place}: {cell!r} is neither yes, refused: …, nor not there: …")
+        elif cell.startswith("refused: "):
+            sentence = cell.removeprefix("refused: ").strip("`")
+            parts = [re.escape(part.strip()) for part in sentence.split("…")]
+            if not re.search(".*".join(parts), said()):
+                found.append(f"{place}: the code does not say {sentence!r}")
+    names = QUOTED.findall(row[-1])
+    if not names:
+        found.append("no test shows it")
+    for name in names:
+        file, _, function = name.partition("::")
+        if not (ROOT / "test" / file).is_file():
+            found.append(f"there is no file test/{file}")
+        elif function not in functions_of(file):
+            found.append(f"test/{file} has no test {function!r}")
+    return found
+
+
+ROWS = table(PAGE.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("row", ROWS, ids=[row[0] for row in ROWS])
+def test_a_row_is_true_to_code_and_tests(row):
+    assert not faults(row)
+
+
+def test_rows_are_in_alphabetical_order_and_each_once():
+    names = [row[0].lower() for row in ROWS]
+    assert names == sorted(set(names))
+
+
+@pytest.mark.parametrize(
+    ("cells", "fault"),
+    [
+        (
+            "perhaps|yes|yes|yes|yes|`test_guard.py::test_a_guard_needs_a_period`",
+            "neither yes",
+        ),
+        ("refused: a sentence that no code says|yes|yes|yes|yes|`test_arm.py::test_x`", "not say"),
+        ("yes|yes|yes|yes|yes|", "no test shows it"),
+        ("yes|yes|yes|yes|yes|`test_of_no_file.py::test_x`", "no file"),
+        ("yes|yes|yes|yes|yes|`test_guard.py::test_that_is_not_there`", "has no test"),
+        ("yes|yes|yes|`test_guard.py::test_a_guard_needs_a_period`", "cells, expected"),
+    ],
+)
+def test_what_is_not_true_is_found(cells, fault):
+    assert any(fault in one for one in faults(["a row", *cells.split("|")]))
