@@ -131,3 +131,12 @@ def test_a_path_out_of_reach_is_red_with_the_reason(capsys):
     command = ["check", str(ARM), "--set", "reference.centre:=[0.0, 1.2]"]
     assert main(command) == 1
     assert "TROUBLE: the reference cannot be followed" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("preset", ["paper", "gentle", "stiff", "delayed"])
+def test_integral_action_on_stable_gains_is_green(preset, capsys):
+    command = ["check", str(ARM), "--preset", preset, "--set", "disturbance.kind:=integral"]
+    assert main([*command, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["flight"]["quantities"]
+    for name in ("gain margin of the motion loop", "gain reduction margin of the motion loop"):
+        assert next(q for q in found if q["name"] == name)["light"] == "green"

@@ -222,6 +222,36 @@ def test_the_recursion_agrees_with_the_roots(stiffness, damping, delay):
     assert (largest_error(loop, samples) < 1.0) == loop.stable
 
 
+@pytest.mark.parametrize(("stiffness", "damping"), [(400.0, 40.0), (100.0, 20.0), (480.0, 45.0)])
+@pytest.mark.parametrize("delay", [1, 4])
+def test_integral_action_has_a_margin_upwards_and_one_downwards(stiffness, damping, delay):
+    """Small gains are the unstable ones there: G_P G_D > K_I without sampling."""
+
+    def scaled(factor):
+        return MotionLoop(factor * stiffness, factor * damping, T, delay, integral=500.0)
+
+    up, down = scaled(1.0).gain_margin, scaled(1.0).reduction_margin
+    assert down == pytest.approx(np.sqrt(stiffness * damping / 500.0), rel=0.05)
+    assert up > 3.0
+    for inside, outside in ((0.999 * up, 1.001 * up), (1.001 / down, 0.999 / down)):
+        assert scaled(inside).stable
+        assert not scaled(outside).stable
+    assert MotionLoop(stiffness, damping, T, delay).reduction_margin == np.inf
+
+
+def test_a_stiffness_too_small_for_its_integral_is_refused_with_both_bounds():
+    with pytest.raises(UnstableMotionLoop) as refused:
+        MotionLoop(10.0, 40.0, T, integral=500.0).require_stable()
+    low, high = map(
+        float, re.findall(r"stiffness between (\S+) and (\S+) 1/s²", str(refused.value))[0]
+    )
+    assert low == pytest.approx(500.0 / 40.0, rel=0.03)
+    for stiffness, stable in ((1.01 * low, True), (0.99 * low, False), (0.99 * high, True)):
+        assert MotionLoop(stiffness, 40.0, T, integral=500.0).stable is stable
+    most = float(re.findall(r"disturbance.integral below (\S+) 1/s³", str(refused.value))[0])
+    assert MotionLoop(10.0, 40.0, T, integral=0.99 * most).stable
+
+
 @pytest.mark.parametrize("delay", [2, 5, 10])
 def test_bounds_of_a_delayed_loop_are_where_stability_ends(delay):
     loop = MotionLoop(480.0, 45.0, T, delay)

@@ -45,6 +45,10 @@ class SampledLoop(Protocol):
     def gain_margin(self) -> float:
         """The factor by which its gains may grow before it diverges."""
 
+    @property
+    def reduction_margin(self) -> float:
+        """The factor by which they may be divided before it diverges."""
+
     def require_stable(self, name: str = "") -> Any:
         """Raise where it would diverge, with what would be stable."""
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projected_control.control.impedance import IMMOBILE, Impedance
-from projected_control.control.stability import largest_stable
+from projected_control.control.stability import growth_margin
 from projected_control.errors import UnstableMotionLoop
 
 Array = NDArray[np.float64]
@@ -82,12 +82,17 @@ class ImpedanceLoop:
     @property
     def gain_margin(self) -> float:
         """The factor by which K and D may grow together before the loop diverges."""
-        return largest_stable(lambda f: self._scaled(f, f).stable)
+        return growth_margin(lambda f: self._scaled(f, f).stable)
+
+    @property
+    def reduction_margin(self) -> float:
+        """The factor by which both may be divided; infinite for a loop that is stable."""
+        return float("inf") if self.stable else 0.0
 
     @property
     def stiffness_margin(self) -> float:
         """The factor by which K may grow, damping by ratio with it; below one it diverges."""
-        return largest_stable(lambda f: self._scaled(f, 1.0).stable)
+        return growth_margin(lambda f: self._scaled(f, 1.0).stable)
 
     def _scaled(self, stiffness: float, damping: float) -> ImpedanceLoop:
         return replace(self, stiffness=stiffness * self.stiffness, damping=damping * self.damping)

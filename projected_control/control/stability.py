@@ -107,24 +107,36 @@ class ForceLoop:
     @property
     def proportional_bound(self) -> float:
         """The G_F from which on the loop diverges, all else as it is; zero where none is stable."""
-        return largest_stable(lambda gain: replace(self, proportional=gain).stable)
+        found = self._proportional_range
+        return 0.0 if found is None else found[1]
+
+    @property
+    def _proportional_range(self) -> tuple[float, float] | None:
+        return stable_range(
+            lambda gain: replace(self, proportional=gain).stable, self.proportional or 1.0
+        )
 
     @property
     def cutoff_bound(self) -> float:
         """The filter cut-off [Hz] above which the loop diverges, all else as it is."""
-        return largest_stable(lambda hertz: replace(self, cutoff=hertz).stable)
+        return largest_stable(
+            lambda hertz: replace(self, cutoff=hertz).stable, self.cutoff or 1.0 / self.period
+        )
 
     def require_stable(self) -> ForceLoop:
         """Itself, or an error that says what would be stable."""
         if self.stable:
             return self
-        bound = self.proportional_bound
-        hertz = self.cutoff_bound
+        gains, hertz = self._proportional_range, self.cutoff_bound
         filtered = "no filter" if self.cutoff is None else f"a {self.cutoff:g} Hz filter"
         samples = f"{self.delay} sample{'s' if self.delay > 1 else ''}"
-        if bound > 0.0:
-            reason = f"G_F must stay below {bound:.4g}, got {self.proportional:g}"
-            advice = [f"lower G_F to {0.8 * bound:.3g}"]
+        if gains is not None and gains[0] == 0.0:
+            reason = f"G_F must stay below {gains[1]:.4g}, got {self.proportional:g}"
+            advice = [f"lower G_F to {0.8 * gains[1]:.3g}"]
+        elif gains is not None:
+            low, high = gains
+            reason = f"G_F must lie between {low:.4g} and {high:.4g}, got {self.proportional:g}"
+            advice = [f"set G_F to {0.5 * (low + high):.3g}"]
         else:
             less = 0.8 * self.gain_margin
             reason = "G_I is too much by itself"
@@ -168,23 +180,83 @@ def _gain_margin(loop: ForceLoop) -> float:
             loop, proportional=factor * loop.proportional, integral=factor * loop.integral
         )
 
-    return largest_stable(lambda factor: scaled(factor).stable)
+    return growth_margin(lambda factor: scaled(factor).stable)
 
 
-def largest_stable(stable: Callable[[float], bool], limit: float = 1e6) -> float:
-    """Where stability ends: a bisection from the first power of two that is not stable."""
-    high = 2.0**-10
-    if not stable(high):
-        return 0.0
-    while stable(high):
-        high *= 2.0
-        if high > limit:
-            return float("inf")
-    low = 0.5 * high
+STEPS_PER_OCTAVE = 16
+"""How finely a stretch of stable gains is sought: one narrower than 4 % may be missed."""
+
+
+def stable_range(
+    stable: Callable[[float], bool], near: float, least: float = 2.0**-20, limit: float = 2.0**20
+) -> tuple[float, float] | None:
+    """The stretch of stable values that holds one, or that lies nearest to it.
+
+    Small gains may be the unstable ones, as with integral action; so it is sought from the value
+    in question outwards, not from zero.
+
+    Args:
+        stable: Whether a value is stable.
+        near: The value in question, above zero.
+        least, limit: Where the search ends; a stretch that reaches there ends at 0 or infinity.
+
+    Returns:
+        Where stability begins and ends; None where nothing is stable.
+    """
+    inside = _nearest_stable(stable, min(max(near, least), limit), least, limit)
+    if inside is None:
+        return None
+    return (
+        _stable_edge(stable, inside, least, 0.5, 0.0),
+        _stable_edge(stable, inside, limit, 2.0, float("inf")),
+    )
+
+
+def _nearest_stable(
+    stable: Callable[[float], bool], near: float, least: float, limit: float
+) -> float | None:
+    ratio = 2.0 ** (1.0 / STEPS_PER_OCTAVE)
+    for i in range(int(np.log(limit / least) / np.log(ratio)) + 2):
+        for value in (near / ratio**i, near * ratio**i):
+            if least <= value <= limit and stable(value):
+                return value
+    return None
+
+
+def _stable_edge(
+    stable: Callable[[float], bool], inside: float, last: float, step: float, beyond: float
+) -> float:
+    """Where stability ends from a stable value on, by a bisection; `beyond` past the last one."""
+    outside = inside * step
+    while stable(outside):
+        if outside > last if step > 1.0 else outside < last:
+            return beyond
+        inside, outside = outside, outside * step
     for _ in range(60):
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if stable(middle) else (low, middle)
-    return low
+        middle = 0.5 * (inside + outside)
+        inside, outside = (middle, outside) if stable(middle) else (inside, middle)
+    return inside
+
+
+def largest_stable(
+    stable: Callable[[float], bool], near: float = 1.0, limit: float = 2.0**20
+) -> float:
+    """The end of the stretch of stable values that holds one or lies nearest to it; 0 for none."""
+    found = stable_range(stable, near, limit=limit)
+    return 0.0 if found is None else found[1]
+
+
+def growth_margin(stable: Callable[[float], bool]) -> float:
+    """The factor by which gains may grow before a loop diverges.
+
+    Args:
+        stable: Whether the loop is with this many times its gains.
+
+    Returns:
+        Below one where it diverges already; zero where no smaller gains would mend that.
+    """
+    found = stable_range(stable, 1.0)
+    return found[1] if found is not None and found[0] <= 1.0 else 0.0
 
 
 WEAK_DAMPING = 0.3
@@ -279,10 +351,22 @@ class MotionLoop:
         return float(self.damping / (2.0 * np.sqrt(self.stiffness)))
 
     @property
+    def stiffness_bounds(self) -> tuple[float, float] | None:
+        """The G_P between which the loop is stable, all else as it is; None where there are none.
+
+        The first is zero unless integral action needs a stiffness.
+        """
+        scale = self.damping / self.period
+        found = stable_range(
+            lambda share: replace(self, stiffness=share * scale).stable, self.stiffness / scale
+        )
+        return None if found is None else (scale * found[0], scale * found[1])
+
+    @property
     def stiffness_bound(self) -> float:
         """The G_P from which on the loop diverges, all else as it is; zero where none is stable."""
-        scale = self.damping / self.period
-        return scale * largest_stable(lambda share: replace(self, stiffness=share * scale).stable)
+        bounds = self.stiffness_bounds
+        return 0.0 if bounds is None else bounds[1]
 
     @property
     def critical_bound(self) -> float:
@@ -291,8 +375,9 @@ class MotionLoop:
         def critical(omega: float) -> MotionLoop:
             return replace(self, stiffness=omega**2, damping=2.0 * omega)
 
-        omega = largest_stable(lambda share: critical(share / self.period).stable) / self.period
-        return float(omega**2)
+        near = float(np.sqrt(self.stiffness)) * self.period
+        omega = largest_stable(lambda share: critical(share / self.period).stable, near)
+        return float((omega / self.period) ** 2)
 
     @property
     def damping_bounds(self) -> tuple[float, float] | None:
@@ -300,28 +385,27 @@ class MotionLoop:
         first, last = 0.4 * self.stiffness * self.period, 4.0 / self.period  # d = 1 and a margin
         if first >= last:
             return None
-        grid = np.geomspace(first, last, 400)
-        good = [d for d in grid if replace(self, damping=float(d)).stable]
-        if not good:
-            return None
-        step = grid[1] / grid[0]
-        low = self._edge(good[0], good[0] / step)
-        return low, self._edge(good[-1], good[-1] * step)
+        return stable_range(
+            lambda damping: replace(self, damping=damping).stable, self.damping, first, last
+        )
 
-    def _edge(self, stable: float, unstable: float) -> float:
-        """Where stability ends between two dampings."""
-        for _ in range(50):
-            middle = 0.5 * (stable + unstable)
-            inside = replace(self, damping=middle).stable
-            stable, unstable = (middle, unstable) if inside else (stable, middle)
-        return float(stable)
+    def _times(self, factor: float) -> MotionLoop:
+        return replace(self, stiffness=factor * self.stiffness, damping=factor * self.damping)
 
     @property
     def gain_margin(self) -> float:
         """The factor by which stiffness and damping may grow before the loop diverges."""
-        return largest_stable(
-            lambda f: replace(self, stiffness=f * self.stiffness, damping=f * self.damping).stable
-        )
+        return growth_margin(lambda factor: self._times(factor).stable)
+
+    @property
+    def reduction_margin(self) -> float:
+        """The factor by which they may be divided before it does; infinite without integral action.
+
+        An arm that is heavier than its model divides them so. Below one where it diverges already.
+        """
+        if self.integral == 0.0 and self.stable:
+            return float("inf")
+        return growth_margin(lambda factor: self._times(1.0 / factor).stable)
 
     def require_stable(self, name: str = "") -> MotionLoop:
         """Itself, or an error that says what would be stable.
@@ -336,22 +420,32 @@ class MotionLoop:
         if (bounds := self.damping_bounds) is not None:
             low, high = bounds
             advice.append(f"with this stiffness the damping between {low:.4g} and {high:.4g} 1/s")
-        if (bound := self.stiffness_bound) > 0.0:
-            advice.append(f"with this damping the stiffness below {bound:.4g} 1/s²")
+        if (bounds := self.stiffness_bounds) is not None:
+            low, high = bounds
+            between = f"between {low:.4g} and" if low > 0.0 else "below"
+            advice.append(f"with this damping the stiffness {between} {high:.4g} 1/s²")
         if not advice:
-            bound = self.critical_bound
+            bound = replace(self, integral=0.0, observer=0.0).critical_bound
+            without = ", and no disturbance.kind" if self.integral or self.observer else ""
             advice.append(
                 f"the stiffness below {bound:.4g} 1/s², with a damping of twice its square root"
+                f"{without}"
             )
         more = ""
         if self.integral > 0.0:
             more = f", disturbance.integral {self.integral:g} 1/s³"
-            bound = largest_stable(lambda gain: replace(self, integral=gain).stable, 1e9)
-            advice.insert(0, f"disturbance.integral below {bound:.4g} 1/s³")
+            bound = largest_stable(
+                lambda gain: replace(self, integral=gain).stable, self.integral, 1e9
+            )
+            if bound > 0.0:
+                advice.insert(0, f"disturbance.integral below {bound:.4g} 1/s³")
         if self.observer > 0.0:
             more = f", disturbance.bandwidth {self.observer:g} Hz"
-            bound = largest_stable(lambda hertz: replace(self, observer=hertz).stable)
-            advice.insert(0, f"disturbance.bandwidth below {bound:.4g} Hz")
+            bound = largest_stable(
+                lambda hertz: replace(self, observer=hertz).stable, self.observer
+            )
+            if bound > 0.0:
+                advice.insert(0, f"disturbance.bandwidth below {bound:.4g} Hz")
         raise UnstableMotionLoop(
             f"the motion loop{f' of {name}' if name else ''} would diverge: with gains.stiffness "
             f"{self.stiffness:g} 1/s², gains.damping {self.damping:g} 1/s{more} and {samples} of "

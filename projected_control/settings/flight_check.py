@@ -245,9 +245,13 @@ def _loops(loop: ControlLoop, settings: ControllerSettings, count: int) -> list[
     controller = loop.controller
     found = []
     delay = settings.force.delay if isinstance(settings, ForceControllerSettings) else 1
-    factors = [sampled.gain_margin for sampled, _ in controller.motion_loops(delay)]
-    if factors:
-        found.append(factor("gain margin of the motion loop", min(factors), count))
+    loops = [sampled for sampled, _ in controller.motion_loops(delay)]
+    if loops:
+        least = min(sampled.gain_margin for sampled in loops)
+        found.append(factor("gain margin of the motion loop", least, count))
+        less = min(sampled.reduction_margin for sampled in loops)
+        if less < float("inf"):
+            found.append(factor("gain reduction margin of the motion loop", less, count))
     if controller.force is not None:
         sampled = controller.force.gains.loop(controller.period)
         found.append(factor("gain margin of the force loop", sampled.gain_margin, count))
