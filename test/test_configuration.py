@@ -271,7 +271,7 @@ def test_bad_coordinates_are_refused_with_the_reason(changes, reason):
 METRICS = {
     "none": ({}, [1.0, 1.0, 1.0]),
     "length": ({"metric.length": 0.5}, [1.0, 1.0, 1.0]),
-    "limits": ({"limits.effort": [2.0, 4.0, 8.0]}, [2.0, 4.0, 8.0]),
+    "limits": ({"limits.effort": [2.0, 4.0, 8.0]}, [0.5, 1.0, 2.0]),
 }
 
 
@@ -283,16 +283,19 @@ def test_every_metric_is_tried_here():
 def test_every_metric_builds(kind):
     changes, root = METRICS[kind]
     model = build.build_model(made(MOTION, {"metric.kind": kind, **changes}))
-    np.testing.assert_array_equal(model.sqrt_metric, root)
+    np.testing.assert_allclose(model.sqrt_metric, root, rtol=1e-15)
 
 
 def test_a_length_turns_forces_of_sliding_joints_into_torques():
-    sliding = random_urdf(4, 3, kinds=("prismatic",))
+    kinds = ("prismatic", "revolute")
+    sliding = random_urdf(4, 3, kinds=kinds)
     settings = {**SPATIAL, "robot_description": sliding, "constraint.kind": "none"}
     model = build.build_model(
         made(MOTION, {**settings, "metric.kind": "length", "metric.length": 0.5})
     )
-    np.testing.assert_array_equal(model.sqrt_metric, [2.0, 2.0, 2.0])
+    root = np.where(model.arm.prismatic, 2.0, 1.0)
+    assert 0 < np.sum(model.arm.prismatic) < 3
+    np.testing.assert_allclose(model.sqrt_metric, root / np.prod(root) ** (1 / 3), rtol=1e-15)
 
 
 # Controllers

@@ -16,7 +16,10 @@ from projected_control.control import (
     MotionController,
     MotionGains,
 )
+from projected_control.control.activation import obstacles
+from projected_control.control.loop import ControlLoop
 from projected_control.control.motion import STOP_DAMPING
+from projected_control.control.references import Constant
 from projected_control.errors import InvalidValue
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.constraints import Moving, PointOnLine, Target
@@ -182,6 +185,21 @@ def test_with_a_metric_the_weighted_torque_is_the_least(name, seed):
     y = np.linalg.lstsq(columns, -other, rcond=None)[0]
     assert relative(weighted, other + columns @ y) < 1e-10
     assert np.linalg.norm(weighted) <= np.linalg.norm(other) * (1.0 + 1e-12)
+
+
+@pytest.mark.parametrize("limit", [330.0, 12_000.0])
+def test_equal_limits_of_all_joints_are_no_metric(limit):
+    """Neither the effort nor what keeps a controller from starting, however large they are."""
+    efforts, against = [], []
+    for metric in (None, Metric.from_limits(np.full(7, limit))):
+        controller = MotionController(spatial_model(metric=metric), MotionGains(100.0, 20.0))
+        ask(controller, 1)
+        efforts.append(controller.effort.total.copy())
+        q, _ = state_on(controller.model, 1, near=np.full(7, 0.4), spread=0.1)
+        against.append(obstacles(ControlLoop(controller, Constant(np.zeros(4))), q, 1e-6))
+        assert controller.model.rank == 3
+    np.testing.assert_array_equal(efforts[1], efforts[0])
+    assert against[1] == against[0]
 
 
 def test_a_free_arm_needs_no_projection(spatial_arm):

@@ -150,13 +150,41 @@ def test_effort_is_least_relative_to_the_limits(case, seed):
     random = np.random.default_rng(seed)
     limits = random.uniform(1.0, 20.0, A.shape[1])
     f = random.normal(size=A.shape[1])
-    A = 20.0 * A  # above the tolerance in the metric's coordinates too
     effort = weighted_projected_effort(A, f, Metric.from_limits(limits))
     change = np.linalg.lstsq(A.T, effort - f, rcond=1e-10)[0] if rank else np.zeros(len(A))
     np.testing.assert_allclose(A.T @ change, effort - f, atol=1e-10)
     for _ in range(5):
         other = effort + A.T @ random.normal(size=len(A))
         assert np.linalg.norm(effort / limits) <= np.linalg.norm(other / limits) * (1 + 1e-12)
+
+
+@given(jacobians(), st.floats(1e-6, 1e6), st.sampled_from([1e-6, 1e-4, 1e-3]))
+def test_a_uniform_metric_changes_nothing(case, size, tolerance):
+    A, rank = case
+    plain = Projection.of(A, tolerance)
+    scaled = Projection.of(A, tolerance, Metric(np.full(A.shape[1], size)))
+    assert scaled.rank == plain.rank == rank
+    np.testing.assert_array_equal(scaled.P, plain.P)
+    np.testing.assert_array_equal(scaled.A_pinv, plain.A_pinv)
+
+
+@given(jacobians(), st.integers(0, 2**32 - 1), st.floats(1e-6, 1e6))
+def test_a_common_factor_of_the_metric_changes_nothing(case, seed, size):
+    A, _ = case
+    weights = np.random.default_rng(seed).uniform(0.1, 10.0, A.shape[1])
+    one, other = Metric(weights), Metric(size * weights)
+    np.testing.assert_allclose(other.sqrt_metric, one.sqrt_metric, rtol=1e-12)
+    assert np.prod(one.sqrt_metric) == pytest.approx(1.0, rel=1e-12)
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 4))
+def test_no_metric_drops_what_is_above_the_tolerance_in_joint_units(seed, rows):
+    """Rows that are just above the largest tolerance there is, under limits a hundredfold apart."""
+    random = np.random.default_rng(seed)
+    basis, _ = np.linalg.qr(random.normal(size=(6, 6)))
+    A = 1.001 * MAX_TOLERANCE * basis[:rows]
+    metric = Metric.from_limits(10.0 ** random.uniform(0.0, 2.0, 6))
+    assert Projection.of(A, MAX_TOLERANCE, metric).rank == rows
 
 
 @pytest.mark.parametrize(

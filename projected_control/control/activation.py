@@ -13,7 +13,7 @@ from projected_control.model.dynamics import massless_joints
 Array = NDArray[np.float64]
 
 INDEPENDENT = 1e-3
-"""Smallest singular value of J_θ P, over the largest of J_θ, from which coordinates count as
+"""Smallest singular value of J_θ P, in the metric's coordinates, from which coordinates count as
 independent of the constraint and of each other."""
 
 HOW_BACK = (

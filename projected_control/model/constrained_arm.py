@@ -114,6 +114,7 @@ class ConstrainedArm:
         arguments: What `evaluate_model` takes after time and state, for compiled laws.
         terms: The workspace's parts, of which those below are the most used.
         sqrt_metric: Diagonal of W^½, n; ones without a metric.
+        tolerance: Singular values of A up to this count as zero, in the metric's coordinates.
         moves: Whether the constraint is driven, x(t) ≠ const.
         table: The functions of constraint and coordinates, as far as they are not by hand.
         by_hand, target_by_hand: Whether Python computes the constraint, or its motion, in every
@@ -144,7 +145,6 @@ class ConstrainedArm:
         row_length: float = ROW_LENGTH,
     ) -> None:
         self.arm, self.constraint, self.coordinates = arm, constraint, coordinates
-        self.tolerance = check_tolerance(tolerance)
         self.n = n = arm.n
         self.m = m = 0 if constraint is None else constraint.rows
         self.k = k = 0 if coordinates is None else coordinates.size
@@ -152,6 +152,7 @@ class ConstrainedArm:
         if self.metric.sqrt_metric.shape != (n,):
             size = self.metric.sqrt_metric.size
             raise InvalidValue(f"metric must have {n} entries, one per joint, got {size}")
+        self.tolerance = self.metric.tolerance(check_tolerance(tolerance))
         self.time = 0.0
         self.moves = constraint is not None and constraint.target(0.0) is not None
 

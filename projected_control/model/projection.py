@@ -32,7 +32,8 @@ TOLERANCE = 1e-4
 """Default for the smallest singular value that still counts as a constraint."""
 
 MAX_TOLERANCE = 1e-3
-"""Largest tolerance accepted: above it, a healthy constraint would be dropped visibly early."""
+"""Largest tolerance accepted, in joint units whatever the metric (see `Metric.tolerance`): above
+it, a healthy constraint would be dropped visibly early."""
 
 
 class SvdTerms(NamedTuple):
@@ -128,8 +129,12 @@ class Metric:
     ``M_W = W^-½ M W^-½``, ``A_W = A W^-½``. The torque of least ``‖f_W‖`` is the torque of least
     ``(fᵀ W⁻¹ f)^½``.
 
+    Only the proportions of W matter to what is least. It is scaled to the geometric mean one, so
+    that W = c I is no metric at all, and singular values of A_W and J_W, which are compared with
+    absolute numbers everywhere, keep their size.
+
     Attributes:
-        sqrt_metric: Diagonal of W^½, one positive number per joint.
+        sqrt_metric: Diagonal of W^½, one positive number per joint; any common factor is taken out.
     """
 
     sqrt_metric: Array
@@ -138,7 +143,18 @@ class Metric:
         diagonal = validate.finite_array("metric", self.sqrt_metric, (None,))
         if not (diagonal > 0.0).all():
             raise InvalidValue(f"metric must be positive for every joint, got {diagonal.tolist()}")
+        if diagonal.size:
+            diagonal = diagonal / diagonal[0]  # equal ones become exactly one
+            diagonal = diagonal / np.exp(np.log(diagonal).mean())
         object.__setattr__(self, "sqrt_metric", diagonal)
+
+    def tolerance(self, tolerance: float) -> float:
+        """The tolerance for A_W that never drops what is above this one in A itself.
+
+        σ_i(A) ≤ σ_i(A_W) max W^½, so that what is cut at σ(A_W) ≤ tolerance / max W^½ has at most
+        the tolerance in joint units.
+        """
+        return tolerance / float(self.sqrt_metric.max(initial=1.0))
 
     @classmethod
     def identity(cls, n: int) -> Metric:
@@ -166,7 +182,7 @@ class Projection:
         A_pinv: Pseudo-inverse A⁺, n × m.
         rank: Number of independent constraints.
         singular_values: Singular values of A, m, largest first.
-        tolerance: Singular values up to this count as zero.
+        tolerance: Singular values up to this count as zero, in the metric's coordinates.
     """
 
     P: Array
@@ -179,11 +195,15 @@ class Projection:
     def of(
         cls, A: ArrayLike, tolerance: float = TOLERANCE, metric: Metric | None = None
     ) -> Projection:
-        """Decompose a constraint Jacobian, m × n, in the coordinates of the metric if given."""
+        """Decompose a constraint Jacobian, m × n, in the coordinates of the metric if given.
+
+        The tolerance is in joint units, see `Metric.tolerance`.
+        """
         matrix = validate.finite_array("constraint Jacobian A", A, (None, None))
         check_tolerance(tolerance)
         m, n = matrix.shape
         if metric is not None:
+            tolerance = metric.tolerance(tolerance)
             matrix = matrix / validate.finite_array("metric", metric.sqrt_metric, (n,))
         P, A_pinv, sigma = np.empty((n, n)), np.empty((n, m)), np.empty(m)
         rank = project(matrix, tolerance, P, A_pinv, sigma, SVD.new(m=m, n=n))
