@@ -66,6 +66,8 @@ def test_what_pinocchio_loads_is_loaded(path):
     arm = Arm.from_urdf(path)
     singular = any("inertia matrix is singular" in text for text in arm.warnings)
     assert singular is (path.name in MASSLESS)
+    assert bool(arm.implausible) is (path.name in MASSLESS | {"human.urdf"})
+    assert all("line " in text for text in arm.implausible)
     assert arm.n == pinocchio.buildModelFromXML(arm.urdf).nv
     assert set(arm.mimics) <= arm.passive
     missing = ~np.isfinite(arm.limits.velocity) | ~np.isfinite(arm.limits.effort)

@@ -46,6 +46,7 @@ def obstacles(loop: ControlLoop, q: Array, tolerance: float) -> list[str]:
             f"{tolerance:g} m (constraint.residual_tolerance); at q = {np.round(q, 4).tolist()}"
         )
     found += _outside(loop, q)
+    found += model.arm.implausible
     if lost := massless_joints(model.M, model.P, model.arm.joint_names):
         found.append(
             f"joint {', '.join(lost)} has no inertia, and the constraint does not carry it: give "

@@ -23,6 +23,7 @@ from projected_control.model.frames import (
     add_frame,
     placements_of,
 )
+from projected_control.model.inertias import doubts
 from projected_control.model.joint_limits import JointLimits, limits_of
 from projected_control.model.kinematics import frame_motion
 from projected_control.model.pinocchio_model import build_model, gravity_vector, mimics_of
@@ -45,6 +46,8 @@ class Arm:
         mimics: Joints that follow others, by name; each makes one more row of the constraint (see
             `constraints.with_mimics`).
         warnings: What is doubtful in the description, in words.
+        implausible: What cannot be so in it, in words: a body without mass, a negative inertia. No
+            controller starts with such an arm (see `control.activation`).
         actuated: 1 for each joint with a motor, else 0.
         prismatic: True for each joint that slides.
         limits: The joint limits that the description gives.
@@ -68,7 +71,7 @@ class Arm:
         locked: Mapping[str, float] | None = None,
         frames: Mapping[str, OffsetFrame] | None = None,
         armature: ArrayLike = 0.0,
-        allow_massless: bool = False,
+        massless_links: Iterable[str] = (),
     ) -> None:
         self._description = description
         model = build_model(description, joints, locked or {})
@@ -99,8 +102,11 @@ class Arm:
         )
         self.limits = limits_of(model)
         self._attach(model)
-        if not allow_massless:
-            self.warnings = (*self.warnings, *self._singular_inertia())
+        massless = tuple(massless_links)
+        doubted = doubts(description.links, self.joint_names, massless)
+        self.implausible = doubted.refusals
+        singular = () if massless else self._singular_inertia()
+        self.warnings = (*self.warnings, *doubted.warnings, *singular)
 
     @classmethod
     def from_urdf(
@@ -114,7 +120,7 @@ class Arm:
         locked: Mapping[str, float] | None = None,
         frames: Mapping[str, OffsetFrame] | None = None,
         armature: ArrayLike = 0.0,
-        allow_massless: bool = False,
+        massless_links: Iterable[str] = (),
     ) -> Arm:
         """Read an arm from URDF or xacro, a file or the text itself.
 
@@ -128,8 +134,8 @@ class Arm:
             frames: Frames at an offset from a link, by name, beside those of the description.
             armature: Inertia of the rotors as the joints feel it, one number or one per joint
                 [kg·m² or kg].
-            allow_massless: Do not warn of links without inertia that leave M singular: the
-                constraint carries them (see `dynamics`).
+            massless_links: Names of links that have no mass on purpose. Where they leave M
+                singular, the constraint has to carry them (see `dynamics`).
         """
         return cls(
             read_description(source, mappings),
@@ -139,7 +145,7 @@ class Arm:
             locked=locked,
             frames=frames,
             armature=armature,
-            allow_massless=allow_massless,
+            massless_links=massless_links,
         )
 
     def twin(self) -> Arm:
@@ -172,7 +178,8 @@ class Arm:
         if eigenvalues[0] > SINGULAR * eigenvalues[-1]:
             return []
         moved = {self._description.joints[name].child for name in self.joint_names}
-        bare = sorted(moved & set(self._description.links_without_mass))
+        links = self._description.links
+        bare = sorted(name for name in moved if links[name].mass == 0.0)
         reason = f"link {', '.join(bare)} moves but has no mass" if bare else "a joint moves none"
         return [
             f"the inertia matrix is singular: {reason}; give it an <inertial> or the joint an "

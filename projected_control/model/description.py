@@ -7,12 +7,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
-
 from projected_control.errors import InvalidDescription
-
-ROUNDING = 1e-9
-"""Share of the largest principal moment up to which a negative one is rounding."""
+from projected_control.model.inertias import Link, finite_number, read_links
 
 UNLIMITED = 1e9
 """Position limit written for a continuous joint [rad]; read back as no limit."""
@@ -40,14 +36,14 @@ class Description(NamedTuple):
     Attributes:
         urdf: The expanded text.
         joints: The movable joints, by name.
-        links_without_mass: Names of links.
-        warnings: What is doubtful in it, in words: limits that are missing, inertias that cannot
-            be. Pinocchio takes all of it without a word.
+        links: What they are made of, by name (see `inertias`).
+        warnings: What is doubtful in it, in words: limits that are missing. Pinocchio takes all of
+            it without a word.
     """
 
     urdf: str
     joints: dict[str, JointDescription]
-    links_without_mass: list[str]
+    links: dict[str, Link]
     warnings: tuple[str, ...] = ()
 
 
@@ -63,6 +59,7 @@ def read_description(
         mappings: xacro arguments, by name.
     """
     text, origin = _read_text(source)
+    written = text
     if "http://www.ros.org/wiki/xacro" in text or "http://ros.org/wiki/xacro" in text:
         text = _expand(source, text, origin, mappings or {})
     elif mappings:
@@ -75,14 +72,13 @@ def read_description(
             f"{origin} is not a robot description: its root is <{root.tag}>, not <robot>"
         )
     warnings: list[str] = []
-    links = list(root.iter("link"))
-    massless = [_text(link, "name") for link in links if not _has_mass(link, origin, warnings)]
+    links = read_links(root, written, origin)
     joints = dict(_movable_joints(root, origin, warnings))
     if not joints:
         raise InvalidDescription(f"{origin} has no movable joint")
     joints = {name: _with_known_leader(name, joints, warnings) for name in joints}
     urdf = ElementTree.tostring(root, encoding="unicode")
-    return Description(urdf, joints, massless, tuple(warnings))
+    return Description(urdf, joints, links, tuple(warnings))
 
 
 def _read_text(source: str | Path) -> tuple[str, str]:
@@ -136,44 +132,6 @@ def _text(element: ElementTree.Element, attribute: str) -> str:
     return element.get(attribute, "?")
 
 
-def _number(text: str | None, default: float, what: str) -> float:
-    if text is None:
-        return default
-    try:
-        value = float(text)
-    except ValueError:
-        value = np.nan
-    if not np.isfinite(value):
-        raise InvalidDescription(f"{what} must be a finite number, got {text!r}")
-    return value
-
-
-def _has_mass(link: ElementTree.Element, origin: str, warnings: list[str]) -> bool:
-    inertial = link.find("inertial")
-    if inertial is None:
-        return False
-    name = _text(link, "name")
-    element = inertial.find("mass")
-    mass = _number(
-        None if element is None else element.get("value"), 0.0, f"mass of link {name!r} in {origin}"
-    )
-    if mass < 0.0:
-        raise InvalidDescription(f"link {name!r} in {origin} has the negative mass {mass:g} kg")
-    tensor = inertial.find("inertia")
-    if tensor is not None:
-        xx, xy, xz, yy, yz, zz = (
-            _number(tensor.get(k), 0.0, f"inertia {k} of link {name!r} in {origin}")
-            for k in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
-        )
-        principal = np.linalg.eigvalsh([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-        if principal[0] < -ROUNDING * max(abs(principal[-1]), 1e-12):
-            warnings.append(
-                f"link {name!r} has an inertia that is not positive: principal moments "
-                f"{', '.join(f'{moment:.3g}' for moment in principal)} kg·m²"
-            )
-    return mass > 0.0
-
-
 def _movable_joints(
     root: ElementTree.Element, origin: str, warnings: list[str]
 ) -> Iterator[tuple[str, JointDescription]]:
@@ -203,7 +161,7 @@ def _mimic(joint: ElementTree.Element, name: str, origin: str) -> Mimic | None:
     if mimic is None:
         return None
     ratio, offset = (
-        _number(mimic.get(key), default, f"{key} of mimic joint {name!r} in {origin}")
+        finite_number(mimic.get(key), default, f"{key} of mimic joint {name!r} in {origin}")
         for key, default in (("multiplier", 1.0), ("offset", 0.0))
     )
     joint.remove(mimic)  # to us it is a joint with a constraint, whatever Pinocchio makes of it
@@ -234,7 +192,7 @@ def _complete_limits(
         limit = ElementTree.SubElement(joint, "limit")
     missing = [key for key in ("effort", "velocity") if limit.get(key) is None]
     lower, upper, effort, velocity = (
-        _number(limit.get(key), default, f"{key} limit of joint {name!r} in {origin}")
+        finite_number(limit.get(key), default, f"{key} limit of joint {name!r} in {origin}")
         for key, default in (
             ("lower", 0.0),
             ("upper", 0.0),

@@ -43,6 +43,7 @@ class ConstrainedArmSettings(Settings):
     joints: Words = parameter((), "Joints that move; empty for all of the description. The rest is locked")
     gravity: float = parameter(9.81, "Acceleration of gravity along −z", "m/s²", minimum=-100.0, maximum=100.0)
     armature: Numbers = parameter((), "Inertia of the rotors as the joints feel it, one number or one per joint; empty for none", "kg·m² or kg", minimum=0.0, maximum=1e3)
+    massless_links: Words = parameter((), "Links that have no mass on purpose, or less than a thousandth of their neighbour's, where a joint moves them; any other body without mass is refused")
     payload: groups.Payload = group(groups.Payload)
     frames: Named[groups.OffsetFrame] = named(groups.OffsetFrame, "frame")
     constraint: groups.Constraint = group(groups.Constraint)

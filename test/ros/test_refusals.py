@@ -6,11 +6,14 @@ import pytest
 
 pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
 
+import xml.etree.ElementTree as ElementTree
 from typing import Any
 
 from fleet import THREE_LINK, Fleet
 from sensor_msgs.msg import JointState
 
+from projected_control.model.arm import Arm
+from projected_control.resources import share_file
 from projected_control.settings.nodes import ARM, FORCE, MOTION, PASSIVE
 
 SETTINGS = {**THREE_LINK, "lockstep": True, "autostart": False}
@@ -93,6 +96,20 @@ def test_outside_limits(arm: Fleet) -> None:
     message = refuses(arm, FORCE, "outside their limits")
     assert "joint_2" in message
     assert "joint_1" not in message
+
+
+def test_a_link_without_mass(arm: Fleet) -> None:
+    """Of a description that has forgotten it; a controller that is told so starts."""
+    root = ElementTree.fromstring(
+        Arm.from_urdf(share_file("urdf", THREE_LINK["robot_description_file"])).urdf
+    )
+    (link,) = [each for each in root.findall("link") if each.get("name") == "link_2"]
+    (inertial,) = link.findall("inertial")
+    link.remove(inertial)
+    arm.put(FORCE, {"robot_description": ElementTree.tostring(root, encoding="unicode")})
+    refuses(arm, FORCE, "link 'link_2' (line ", "has no mass", "joint 'joint_2' moves it")
+    arm.put(FORCE, {"massless_links": ["link_2"]})
+    assert arm.change(FORCE, "activate")
 
 
 def test_unstable_force_loop(arm: Fleet) -> None:

@@ -51,6 +51,7 @@ def build_arm(settings: ConstrainedArmSettings) -> Arm:
         passive=settings.passive_joints if isinstance(settings, PassiveJointsSettings) else (),
         gravity=0.0 if weightless else settings.gravity,
         armature=settings.armature or 0.0,
+        massless_links=settings.massless_links,
     )
     set_payload(arm, settings.payload)
     return arm
