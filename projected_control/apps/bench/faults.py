@@ -25,7 +25,8 @@ PROMPT = 0.3
 """What may pass after these times until the controller is inactive [s]."""
 
 ZERO_WITHIN = 0.020
-"""From the last word of a controller to zeros on the wire, as promised on a quiet computer [s]."""
+"""From the last word of a controller to zeros on the wire, as promised on a quiet computer
+where the loop is the node's; the plugin notices after ``plugin.silence_time`` [s]."""
 
 RESTFUL = {
     "reference.kind": "hold",

@@ -4,12 +4,13 @@
 #include <cmath>
 #include <fstream>
 #include <limits>
-#include <type_traits>
 
 #include "diagnostic_msgs/msg/key_value.hpp"
 #include "hardware_interface/types/hardware_interface_type_values.hpp"
 #include "lifecycle_msgs/msg/state.hpp"
 #include "pluginlib/class_list_macros.hpp"
+
+#include "interfaces.hpp"
 
 #if __has_include("hardware_interface/introspection.hpp")
 #include "hardware_interface/introspection.hpp"
@@ -26,32 +27,13 @@ using diagnostic_msgs::msg::DiagnosticStatus;
 
 constexpr double nothing = std::numeric_limits<double>::quiet_NaN();
 constexpr std::chrono::milliseconds poll{4};  // for what there is to report
+// How long the zeros of a deactivation are tried where an interface does not take them. The manager's
+// cycle waits meanwhile: longer than any lock is held, shorter than a drive's own timeout.
+constexpr std::chrono::milliseconds zero_patience{10};
 constexpr double least_between = 0.1;  // diagnostics of refusals [s]
 constexpr const char *axes[] = {"force.x", "force.y", "force.z", "torque.x", "torque.y", "torque.z"};
 constexpr const char *phases[] = {
     "no session", "ready", "running", "the commanding node is silent", "ended"};
-
-// Reading an interface without waiting for its lock: NaN, which the guard answers, where it is not
-// to be had. Older releases have get_value alone.
-template <typename Interface>
-auto value_of(const Interface &interface, int) -> decltype(interface.get_optional(), double()) {
-  return interface.get_optional().value_or(nothing);
-}
-template <typename Interface>
-double value_of(const Interface &interface, long) {
-  return interface.get_value();
-}
-
-// Whether it was taken: an interface that another thread holds at this moment keeps what it had.
-template <typename Interface>
-bool set_value(Interface &interface, double value) {
-  if constexpr (std::is_void_v<decltype(interface.set_value(value))>) {
-    interface.set_value(value);
-    return true;
-  } else {
-    return interface.set_value(value);
-  }
-}
 
 }  // namespace
 
@@ -173,6 +155,7 @@ CallbackReturn ProjectedController::on_cleanup(const rclcpp_lifecycle::State &) 
 
 CallbackReturn ProjectedController::on_activate(const rclcpp_lifecycle::State &) {
   cycle_ns_ = 0;
+  kept_.store(0, std::memory_order_relaxed);
   const Verdict verdict = session_->activate(projected_control_nanoseconds());
   if (verdict.accepted()) return CallbackReturn::SUCCESS;
   RCLCPP_ERROR(get_node()->get_logger(), "not activated: %s", verdict.reason.c_str());
@@ -186,7 +169,15 @@ CallbackReturn ProjectedController::on_deactivate(const rclcpp_lifecycle::State 
 }
 
 void ProjectedController::send_zeros() {
-  for (auto &command : command_interfaces_) count_untaken(set_value(command, 0.0));
+  const Taking zeros = set_all(command_interfaces_, 0.0, zero_patience);
+  untaken_.fetch_add(static_cast<int64_t>(zeros.at_first), std::memory_order_relaxed);
+  kept_.store(static_cast<int64_t>(zeros.never), std::memory_order_relaxed);
+  if (zeros.never > 0)
+    RCLCPP_ERROR(
+        get_node()->get_logger(),
+        "deactivated, but %zu of %zu effort interfaces did not take the last zero for %d ms: they "
+        "keep the effort they had; stop the arm by its own means, and see what holds them",
+        zeros.never, command_interfaces_.size(), static_cast<int>(zero_patience.count()));
 }
 
 void ProjectedController::count_untaken(bool taken) {
@@ -246,7 +237,9 @@ void ProjectedController::diagnose(const Session &session) {
   status.name = std::string(get_node()->get_name()) + ": plugin";
   status.hardware_id = "projected_control";
   status.message = phases[s.phase];
-  const bool lost = s.phase == PROJECTED_CONTROL_PHASE_SILENT || s.failed > 0;
+  const int64_t kept = kept_.load();
+  if (kept > 0) status.message += ", and an effort interface did not take the last zero";
+  const bool lost = s.phase == PROJECTED_CONTROL_PHASE_SILENT || s.failed > 0 || kept > 0;
   status.level = lost ? DiagnosticStatus::ERROR
                       : s.refused > 0 ? DiagnosticStatus::WARN : DiagnosticStatus::OK;
   const auto add = [&status](const char *key, const std::string &value) {
@@ -260,6 +253,7 @@ void ProjectedController::diagnose(const Session &session) {
   add("cycles missed", std::to_string(s.overruns));
   add("ticks failed", std::to_string(s.failed));
   add("efforts not taken", std::to_string(untaken_.load()));
+  add("last zeros not taken", std::to_string(kept));
   add("updates accepted", std::to_string(s.accepted));
   add("updates refused", std::to_string(s.refused));
   add("last refusal", s.reason);

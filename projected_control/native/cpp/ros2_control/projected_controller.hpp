@@ -51,7 +51,8 @@ class ProjectedController : public controller_interface::ControllerInterface {
   int64_t period_ns_ = 0, cycle_ns_ = 0;
   std::shared_ptr<Session> session_; /* callbacks that still run have their own */
   std::vector<double> q_, v_, wrench_, efforts_;
-  std::atomic<int64_t> untaken_{0}; /* efforts that an interface did not take */
+  std::atomic<int64_t> untaken_{0}; /* efforts that an interface did not take at once */
+  std::atomic<int64_t> kept_{0};    /* interfaces that did not take the last zero at all */
 
   /* Two: a listener that hangs must not stop receiving. */
   rclcpp::CallbackGroup::SharedPtr receiving_, reporting_;
