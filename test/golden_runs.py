@@ -1,18 +1,22 @@
 """Runs whose numbers must not change unless they are meant to.
 
 Each is a few hundred ticks of a controller on a simulated arm, tick by tick. `test_golden.py`
-compares them with what stands in test/golden/, to 1e-9. ``python test/golden_runs.py`` writes them
-anew: do that only where a change of the numbers is wanted, and say in the changelog which and why.
-The runs start from zero effort, as they did when they were first taken.
+compares them with what stands in test/golden/, to 1e-9; those of the acting side (`golden_acting`)
+byte by byte. ``python test/golden_runs.py NAME`` writes one anew and says by how much it changed
+(CONTRIBUTING.md, "Golden runs"): do that only where a change of the numbers is wanted. The runs
+start from zero effort, as they did when they were first taken.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
-import sys
+import platform
 from collections.abc import Callable
+from importlib.metadata import version
 from pathlib import Path
 
+import golden_acting
 import numpy as np
 from arms import planar_chain_model, raw_state, slider_model, spatial_model, state_on
 
@@ -39,24 +43,29 @@ from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.constraints import Moving, PointOnLine, Target
 from projected_control.model.projection import Metric
 from projected_control.ports import SimulatedArm, run
+from projected_control.resources import share_file
 from projected_control.settings import build
+from projected_control.settings.files import read_parameter_file
 from projected_control.settings.nodes import demo_cases
 from projected_control.simulation import ForceSensor, JointFriction, Plant, assemble, start_of
 
 FOLDER = Path(__file__).parent / "golden"
+MADE_WITH, LOCKSTEP = FOLDER / "made_with.json", FOLDER / "lockstep.json"
 TICKS = 400
 GAINS = MotionGains(480.0, 45.0)
 FRICTION = {"friction.coulomb": [0.3], "friction.viscous": [0.05]}
 Course = dict[str, np.ndarray]
 
 
-def course(loop: ControlLoop, port: SimulatedArm, ticks: int = TICKS) -> Course:
-    """All that matters of a run, one row per tick."""
+def course(loop: ControlLoop, port: SimulatedArm, ticks: int = TICKS, every: int = 1) -> Course:
+    """All that matters of a run, one row per tick, or one for every so many of them."""
     rows: dict[str, list[np.ndarray]] = {
         name: [] for name in ("q", "v", "effort", "tangent", "normal", "error", "force", "events")
     }
 
-    def note(_: int, tick: object) -> None:
+    def note(number: int, tick: object) -> None:
+        if number % every:
+            return
         controller = loop.controller
         values = {
             "q": tick.state.q,
@@ -76,17 +85,43 @@ def course(loop: ControlLoop, port: SimulatedArm, ticks: int = TICKS) -> Course:
     return {name: np.array(values) for name, values in rows.items()}
 
 
-def from_settings(choice: str, arm: str = "", overrides: dict | None = None) -> Course:
-    """A demonstration in process, with friction."""
-    case = settings_for(choice, 1.0, "paper", True, {**FRICTION, **(overrides or {})})
-    hardware = build.build_plant(case.arm)
+def from_settings(
+    choice: str,
+    overrides: dict | None = None,
+    arm: str = "",
+    plant: dict | None = None,
+    ticks: int = TICKS,
+    every: int = 1,
+) -> Course:
+    """A demonstration in process, with friction.
+
+    Args:
+        choice: Which.
+        overrides: Parameters of controller and simulated arm.
+        arm: Another file of config/.
+        plant: Parameters of the simulated arm alone: what its controller does not know.
+        ticks: How many.
+        every: Of these one is kept.
+    """
+    file = share_file("config", f"{arm}.yaml") if arm else None
+    values = {**FRICTION, **(overrides or {})}
+    case = settings_for(choice, 1.0, "paper", True, values, arm_file=file)
+    hardware = build.build_plant(case.arm.changed(plant or {}))
     loop = build.build_loop(case.case.node, case.controller)
     state = hardware.read()
     loop.controller.hold(state.q, state.v)
     model = loop.controller.model
     here = ReferencePoint(model.theta.copy(), *np.zeros((2, model.k)))
-    loop.set_reference(build.build_reference(case.controller, here, 0.0))
-    return course(loop, hardware)
+    reference = build.build_reference(case.controller, here, 0.0, state.q.copy())
+    loop.set_reference(reference)
+    return course(loop, hardware, ticks, every)
+
+
+def seven_joints(
+    choice: str, overrides: dict | None = None, plant: dict | None = None, ticks: int = 1000
+) -> Course:
+    """An arm of seven joints that carries its weight, on a path on its table unless told else."""
+    return from_settings(choice, overrides, "seven_joints", plant, ticks, every=10)
 
 
 def slider(source: str = "sensor", noise: float = 0.0, reference: str = "sine") -> Course:
@@ -194,13 +229,18 @@ def troubles() -> Course:
     return {"effort": np.array(efforts), "events": np.array(events)}
 
 
+def configuration_file(name: str) -> dict:
+    return read_parameter_file(share_file("config", f"{name}.yaml"))
+
+
+FREE = {"constraint.kind": "none", "simulation.coordinates": [], "simulation.values": []}
+SEVEN = [f"joint_{i}" for i in range(1, 8)]
+HEAVIER = {"simulation.mass_factor": 1.1}
+
 RUNS: dict[str, Callable[[], Course]] = {
     **{choice: lambda choice=choice: from_settings(choice) for choice in demo_cases()},
     "passive_three_link": lambda: from_settings(
-        "passive",
-        overrides={
-            **configuration_file("three_link_passive"),
-        },
+        "passive", configuration_file("three_link_passive")
     ),
     "sensor": lambda: slider(noise=0.2),
     "model": lambda: slider("model"),
@@ -212,35 +252,168 @@ RUNS: dict[str, Callable[[], Course]] = {
     "metric": lambda: spatial(True),
     "passive_force": passive_force,
     "troubles": troubles,
+    "path": lambda: seven_joints("force", ticks=3000),
+    "operational_space": lambda: seven_joints(
+        "force",
+        {"law": "operational_space", "operational_space.priority": [1, 1, 2, 2, 3]},
+    ),
+    "impedance": lambda: seven_joints(
+        "motion", {"law": "impedance", "impedance.stiffness": [800.0, 800.0, 40.0, 40.0, 40.0]}
+    ),
+    "impedance_shaped": lambda: seven_joints(
+        "force",
+        {
+            "law": "impedance",
+            "impedance.stiffness": [800.0, 800.0, 40.0, 40.0, 40.0],
+            "impedance.inertia": [4.0, 4.0, 0.2, 0.2, 0.2],
+            "disturbance.kind": "observer",
+        },
+        HEAVIER,
+    ),
+    "selection": lambda: seven_joints(
+        "force",
+        {
+            "law": "selection",
+            "coordinates": ["tool.x", "tool.y", "tool.z", "lean_x", "lean_y", "turn"],
+            "selection.force": ["tool.z"],
+        },
+    ),
+    "computed_torque": lambda: seven_joints(
+        "motion",
+        {
+            **FREE,
+            "law": "computed_torque",
+            "coordinates": SEVEN,
+            "reference.kind": "sine",
+            "reference.offset": [0.0, 0.35, 0.0, -1.7, 0.0, 1.1, 0.0],
+            "reference.amplitude": [0.2],
+        },
+        HEAVIER,
+    ),
+    "gravity": lambda: seven_joints("motion", {**FREE, "law": "gravity"}, HEAVIER),
+    "compensation": lambda: seven_joints(
+        "force",
+        {
+            "compensation.coulomb": [0.3],
+            "compensation.viscous": [0.05],
+            "compensation.contact": 0.1,
+        },
+    ),
+    "integral": lambda: seven_joints("force", {"disturbance.kind": "integral"}, HEAVIER),
+    "observer": lambda: seven_joints("force", {"disturbance.kind": "observer"}, HEAVIER),
+    "estimated_surface": lambda: seven_joints(
+        "force",
+        {"constraint.estimated": True},
+        {
+            "constraint.point": [0.4, 0.0, 0.3],
+            "constraint.direction": [0.05, 0.0, -1.0],
+            "constraint.estimated": False,
+        },
+        ticks=3000,
+    ),
+    **golden_acting.RUNS,
 }
+"""By name, what gives a run."""
 
 
-def configuration_file(name: str) -> dict:
-    from projected_control.resources import share_file
-    from projected_control.settings.files import read_parameter_file
-
-    return read_parameter_file(share_file("config", f"{name}.yaml"))
-
-
-def lockstep() -> str:
-    """The numbers of the runs in test/ros/test_lockstep.py, in process, as JSON."""
+def lockstep() -> dict[str, dict]:
+    """The numbers of the runs in test/ros/test_lockstep.py, in process."""
     overrides = {"diagnostics_rate": 20.0, "autostart": False, **FRICTION}
-    numbers = {
+    return {
         choice: run_in_process(settings_for(choice, 1.5, "paper", True, overrides))
         for choice in demo_cases()
     }
-    return json.dumps(numbers, indent=2)
 
 
-def main(names: list[str]) -> None:
-    FOLDER.mkdir(exist_ok=True)
-    if not names:
-        (FOLDER / "lockstep.json").write_text(lockstep())
-    for name in names or RUNS:
-        values = RUNS[name]()
-        np.savez_compressed(FOLDER / f"{name}.npz", **values)
-        print(name, {k: v.shape for k, v in values.items()})
+def write_lockstep() -> None:
+    """Write them anew, and say which changed by more than rounding."""
+    kept, now = json.loads(LOCKSTEP.read_text()), lockstep()
+    found = [
+        f"lockstep: {choice}: {name} changed from {before} to {now[choice].get(name)}"
+        for choice, numbers in kept.items()
+        for name, before in numbers.items()
+        if not _same(before, now[choice].get(name))
+    ]
+    print("\n".join(found) or "lockstep: the same", flush=True)
+    if found:
+        LOCKSTEP.write_text(json.dumps(now, indent=2))
+
+
+def _same(one: object, other: object) -> bool:
+    if isinstance(one, dict) and isinstance(other, dict):
+        return set(one) == set(other) and all(_same(one[key], other[key]) for key in one)
+    if isinstance(one, float) and isinstance(other, (int, float)):
+        return bool(np.isclose(one, other, rtol=1e-9, atol=1e-9, equal_nan=True))
+    return one == other
+
+
+def made_with() -> tuple[dict[str, str], dict[str, str]]:
+    """What the kept runs were computed with, and what is here: bytes depend on it."""
+    now = {name: version(name) for name in ("numba", "llvmlite", "numpy", "pin")}
+    now |= {"machine": platform.machine(), "libc": " ".join(platform.libc_ver())}
+    return json.loads(MADE_WITH.read_text()), now
+
+
+def golden(name: str) -> Course:
+    """The numbers of a run as they were kept; none where it is new."""
+    file = FOLDER / f"{name}.npz"
+    if not file.is_file():
+        return {}
+    with np.load(file) as kept:
+        return {quantity: kept[quantity] for quantity in kept}
+
+
+def difference(now: np.ndarray, kept: np.ndarray | None) -> float:
+    """The largest difference of two arrays; infinite where they cannot be compared."""
+    if kept is None or now.shape != kept.shape:
+        return float("inf")
+    same = (now == kept) | (np.isnan(now) & np.isnan(kept))
+    gaps = np.where(same, 0.0, np.abs(now - kept))
+    return float(np.nan_to_num(gaps, nan=np.inf).max(initial=0.0))
+
+
+def tolerance(name: str) -> float:
+    """Up to which a run counts as the same."""
+    before, now = made_with()
+    return 0.0 if name in golden_acting.RUNS and before == now else 1e-9
+
+
+def changes(name: str, now: Course) -> list[str]:
+    """By how much each quantity of a run changed, in lines; none where it is the same."""
+    kept = golden(name)
+    if not kept:
+        return [f"{name}: new"]
+    found = {q: difference(now[q], kept.get(q)) for q in now}
+    found |= {q: float("inf") for q in kept if q not in now}
+    size = {q: np.nanmax(np.abs(v), initial=0.0) for q, v in kept.items()}
+    return [
+        f"{name}: {q} changed by {gap:.3g}, its largest value was {size.get(q, 0.0):.3g}"
+        for q, gap in found.items()
+        if gap > tolerance(name)
+    ]
+
+
+def main() -> int:
+    """Write runs anew where they changed, and say by how much."""
+    parser = argparse.ArgumentParser(description=main.__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help="which; all of them by default")
+    parser.add_argument("--dry", action="store_true", help="say it, and write nothing")
+    arguments = parser.parse_args()
+    if unknown := [name for name in arguments.names if name not in RUNS]:
+        parser.error(f"unknown: {', '.join(unknown)}; there are {', '.join(RUNS)}")
+    changed = False
+    for name in arguments.names or RUNS:
+        now = RUNS[name]()
+        lines = changes(name, now)
+        print("\n".join(lines) or f"{name}: the same", flush=True)
+        changed = changed or bool(lines)
+        if lines and not arguments.dry:
+            np.savez_compressed(FOLDER / f"{name}.npz", **now)
+    if not arguments.names and not arguments.dry:
+        write_lockstep()
+        MADE_WITH.write_text(json.dumps(made_with()[1], indent=2) + "\n")
+    return int(changed and arguments.dry)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    raise SystemExit(main())

@@ -6,6 +6,7 @@ import numpy as np
 from arms import UPRIGHT, URDF, planar_chain_model, slider_model, state_on
 
 from projected_control.control import (
+    ComputedTorqueController,
     ForceController,
     ForceGains,
     Impedance,
@@ -15,14 +16,16 @@ from projected_control.control import (
     MotionGains,
     OperationalSpaceController,
     PassiveJointController,
+    SelectionController,
 )
 from projected_control.control.controllers import Controller
+from projected_control.control.disturbance import Disturbance
 from projected_control.control.loop import ControlLoop
 from projected_control.control.references import Constant, Sine, Sines
 from projected_control.model.arm import Arm
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.constraints import PointOnLine
-from projected_control.model.coordinates import Coordinates
+from projected_control.model.coordinates import Coordinate, Coordinates
 from projected_control.ports import Runner, SimulatedArm
 from projected_control.simulation import Plant
 
@@ -39,6 +42,15 @@ LAWS = ("pidc", "hybrid", "passive", "crank", "operational_space", "impedance")
 """PIDC and hybrid of the paper's 3R arm with its gains, a chain with one passive joint of four, the
 slider-crank with one motor; two levels and an impedance on the 3R arm, with a force loop."""
 
+EVERY_LAW = (
+    *LAWS,
+    *("idc", "passive_force", "shaped", "selection", "computed_torque", "gravity"),
+)
+"""And all other laws: inverse dynamics, a force on a chain with a passive joint, a shaped
+impedance, a selection of directions, and two on the 3R arm in an upright plane, held by nothing."""
+
+_CHAINS, _FREE = ("passive", "passive_force"), ("computed_torque", "gravity")
+
 
 def crank_model() -> ConstrainedArm:
     """The slider-crank of Aghili VIII with a motor in its first joint alone."""
@@ -48,37 +60,65 @@ def crank_model() -> ConstrainedArm:
     return ConstrainedArm(arm, slider, Coordinates.of_joints(every[:1]))
 
 
+def model_of(law: str) -> ConstrainedArm:
+    """The arm, what holds it, and what is moved."""
+    if law == "crank":
+        return crank_model()
+    if law in _CHAINS:
+        return planar_chain_model(passive=("joint_4",))
+    if law in _FREE:
+        upright = {"plane": "vertical"}  # on the Moon, where the motors can carry it
+        arm = Arm.from_urdf(URDF / "three_link_slider.urdf.xacro", mappings=upright, gravity=1.62)
+        return ConstrainedArm(arm, None, Coordinates.of_joints(arm.joint_names))
+    model = slider_model()
+    if law != "selection":
+        return model
+    moved = [Coordinate.position("tip", axis) for axis in "xy"]
+    moved.append(Coordinate.heading("tip", [0.0, 0.0, 1.0]))
+    return ConstrainedArm(model.arm, model.constraint, Coordinates(moved))
+
+
 def start_of(law: str, model: ConstrainedArm) -> np.ndarray:
     """Where the arm begins."""
     if law == "crank":
         return np.array([1.0, 2.0 * np.pi - 2.0])
-    return state_on(model, 0 if law == "passive" else 4)[0]
+    if law in _FREE:
+        return np.array([-1.4, 0.3, -0.2])
+    return state_on(model, 0 if law in _CHAINS else 4)[0]
+
+
+def controller_of(law: str, model: ConstrainedArm, period: float) -> Controller:
+    """The law, with the paper's gains."""
+    gains, force = MotionGains(480.0, 45.0), ForceGains(cutoff=CUTOFF / period)
+    if law == "hybrid":
+        return ForceController(model, gains, force, period)
+    if law == "operational_space":
+        return OperationalSpaceController(model, gains, (1, 2), force, period)
+    if law == "impedance":
+        return ImpedanceController(model, Impedance([800.0, 20.0]), force, period)
+    if law == "shaped":
+        behaviour = Impedance([800.0, 20.0], inertia=[3.0, 0.1])
+        controller = ImpedanceController(model, behaviour, force, period)
+        controller.set_disturbance(Disturbance("observer"), 0.0)
+        return controller
+    if law == "selection":
+        return SelectionController(model, gains, force, ["tip.y"], period)
+    if law in _FREE:
+        return ComputedTorqueController(model, gains, period, gravity=law == "gravity")
+    if law in ("pidc", "idc"):
+        return MotionController(model, gains, Law.PIDC if law == "pidc" else Law.IDC, period)
+    return PassiveJointController(model, gains, force if law == "passive_force" else None, period)
 
 
 def build(law: str, period: float = T) -> tuple[ControlLoop, SimulatedArm]:
     """A loop, and the simulated arm that it moves."""
-    if law == "crank":
-        model = crank_model()
-    else:
-        passive = law == "passive"
-        model = planar_chain_model(passive=("joint_4",)) if passive else slider_model()
+    model = model_of(law)
     q = start_of(law, model)
     model.evaluate(q, np.zeros(model.n))
     reference = Sines(model.theta.copy(), [[Sine(0.02, 0.5, 0.0)] for _ in range(model.k)])
-    gains, force = MotionGains(480.0, 45.0), None
-    force_gains = ForceGains(cutoff=CUTOFF / period)
-    controller: Controller
-    if law == "hybrid":
-        controller = ForceController(model, gains, force_gains, period)
-        force = Constant(np.full(model.m, PRESS))
-    elif law == "operational_space":
-        controller = OperationalSpaceController(model, gains, (1, 2), force_gains, period)
-    elif law == "impedance":
-        controller = ImpedanceController(model, Impedance([800.0, 20.0]), force_gains, period)
-    elif law == "pidc":
-        controller = MotionController(model, gains, Law.PIDC, period)
-    else:
-        controller = PassiveJointController(model, gains, None, period)
+    controller = controller_of(law, model, period)
+    presses = law in ("hybrid", "selection", "passive_force")
+    force = Constant(np.full(model.m, PRESS)) if presses else None
     plant = Plant(ConstrainedArm(model.arm.twin(), model.constraint), 5e-4)
     hardware = SimulatedArm(plant, q, period=period)
     return ControlLoop(controller, reference, force_reference=force), hardware
