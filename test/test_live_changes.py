@@ -18,10 +18,13 @@ from projected_control.ros.live_changes import allow_for_delay, prepare_change
 from projected_control.settings import build
 from projected_control.settings.files import read_parameter_file
 from projected_control.settings.nodes import (
+    FORCE,
     MOTION,
     PASSIVE,
+    ForceControllerSettings,
     MotionControllerSettings,
     PassiveJointControllerSettings,
+    settings_class,
 )
 
 CONFIG = Path(__file__).parents[1] / "config"
@@ -57,6 +60,100 @@ def test_a_longer_delay_counts_in_the_motion_loop():
     allow_for_delay(loop, 1)
     with pytest.raises(UnstableMotionLoop, match=r"tip\.x"):
         allow_for_delay(loop, 3)
+
+
+def controller_of(kind, settings_class, **changes):
+    """A loop on the 3R arm and the settings it was built from."""
+    given = read_parameter_file(CONFIG / "three_link_slider.yaml")
+    known = {name: value for name, value in given.items() if settings_class.parameter(name)}
+    gentle = {"force.proportional": 0.5} if settings_class.parameter("force.proportional") else {}
+    settings = settings_class.of({**known, **gentle, **changes})
+    loop = build.build_loop(kind, settings)
+    loop.controller.hold([-3.0, 2.0, 1.0])
+    return loop, settings
+
+
+STIFF = {"gains.stiffness": [4e4], "gains.damping": [400.0]}
+
+
+@pytest.mark.parametrize("kind", [MOTION, FORCE])
+@pytest.mark.parametrize("running", [False, True])
+def test_live_gains_are_checked_for_the_delay_of_the_arm(kind, running):
+    """Stable with one sample of delay, and it diverges with six."""
+    loop, settings = controller_of(kind, settings_class(kind))
+    changed = settings.changed(STIFF)
+    prepare_change(loop, changed, list(STIFF), running=running)
+    allow_for_delay(loop, 6)
+    with pytest.raises(UnstableMotionLoop, match="6 samples of delay"):
+        prepare_change(loop, changed, list(STIFF), running=running)
+    prepare_change(
+        loop, settings.changed({"gains.stiffness": [400.0]}), ["gains.stiffness"], running=running
+    )
+
+
+def test_integral_action_is_checked_for_the_delay_of_the_arm():
+    """G_P G_D = 4e4 above K_I = 3.5e4: enough with one sample of delay, not with twelve."""
+    gains = {"gains.stiffness": [1000.0], "gains.damping": [40.0], "disturbance.integral": 100.0}
+    loop, settings = controller_of(
+        MOTION, MotionControllerSettings, **gains, **{"disturbance.kind": "integral"}
+    )
+    more = settings.changed({"disturbance.integral": 3.5e4})
+    prepare_change(loop, more, ["disturbance.integral"], running=True)
+    allow_for_delay(loop, 12)
+    with pytest.raises(UnstableMotionLoop, match="12 samples of delay"):
+        prepare_change(loop, more, ["disturbance.integral"], running=True)
+
+
+def test_no_force_parameter_forgets_the_delay_of_the_arm():
+    loop, settings = controller_of(FORCE, ForceControllerSettings)
+    allow_for_delay(loop, 6)
+    for name, value in (("force.reference", [3.0]), ("force.integral", 0.2), ("force.delay", 2)):
+        settings = settings.changed({name: value})
+        prepare_change(loop, settings, [name], running=True)(loop, 0.0)
+        assert (loop.controller.force.gains.delay, loop.controller.delay) == (6, 6)
+    with pytest.raises(UnstableForceLoop, match="6 samples of delay"):
+        prepare_change(
+            loop,
+            settings.changed({"force.proportional": 6.0}),
+            ["force.proportional"],
+            running=True,
+        )
+    settings = settings.changed({"force.delay": 8})  # longer than the arm's own it may be set
+    prepare_change(loop, settings, ["force.delay"], running=True)(loop, 0.0)
+    assert (loop.controller.force.gains.delay, loop.controller.delay) == (8, 8)
+
+
+LATE = {"force.delay": 6, "force.proportional": 0.1}
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        STIFF,
+        {"posture.target": [0.0] * 3, "posture.stiffness": 4e4, "gains.null_damping": 400.0},
+        {"law": "impedance", "impedance.stiffness": [1e5, 1e4], "impedance.damping_ratio": 1.0},
+    ],
+    ids=["gains", "posture", "impedance"],
+)
+def test_a_delay_that_is_set_counts_in_the_motion_too(given):
+    loop, settings = controller_of(FORCE, ForceControllerSettings, **given)
+    loop.controller.require_controllable([-3.0, 2.0, 1.0])  # evaluates the model there
+    with pytest.raises(UnstableMotionLoop, match="6 samples of delay"):
+        prepare_change(loop, settings.changed(LATE), list(LATE), running=True)
+
+
+def test_a_run_keeps_the_delay_it_began_with_in_its_ticks():
+    """Friction compensation widens with the delay: the same wherever the ticks are made."""
+    loop, settings = controller_of(FORCE, ForceControllerSettings)
+    allow_for_delay(loop, 3)
+    assert loop.controller.starting_delay == 3
+    allow_for_delay(loop, 5, running=True)
+    assert (loop.controller.starting_delay, loop.controller.delay) == (3, 5)
+    changed = settings.changed({"force.delay": 6})
+    prepare_change(loop, changed, ["force.delay"], running=True)(loop, 0.0)
+    assert (loop.controller.starting_delay, loop.controller.delay) == (3, 6)
+    prepare_change(loop, changed, ["force.delay"], running=False)(loop, 0.0)
+    assert loop.controller.starting_delay == 6
 
 
 def impedance_loop(**changes):

@@ -78,6 +78,9 @@ class Changes:
 
     def put_into_force(self, loop: ControlLoop) -> None:
         """Make the changes at once, without a blend; after the memory was restored."""
+        asked = build.delay_of(self.before)
+        if (known := loop.controller.starting_delay) > asked:  # what was known of the arm then
+            loop.controller.arm_delay = known
         if self.live and self.names:
             prepare_change(loop, self.after, self.names, running=False)(loop, 0.0)
 

@@ -38,6 +38,10 @@ from projected_control.model.constrained_arm import ConstrainedArm
 Array = NDArray[np.float64]
 
 
+POSTURE = "posture"
+"""Name of the loop that draws free motions to a posture."""
+
+
 class SampledLoop(Protocol):
     """A loop of the motion as the sampled system it is."""
 
@@ -77,6 +81,9 @@ class Controller:
         needs_independence: Whether the coordinates must be independent of the constraint and of
             each other.
         feeds_force_back: Whether the force loop looks at the measured λ.
+        delay: From a state to the effect of its answer, for which all loops are checked [samples].
+        arm_delay: What the arm itself takes of that, as it was estimated or measured [samples];
+            no setting makes `delay` shorter.
     """
 
     force: ForceLoopState | None = None
@@ -113,6 +120,7 @@ class Controller:
         self.compensation, self.disturbance = NO_COMPENSATION, NO_DISTURBANCE
         self._terms.all_friction[:] = NO_COMPENSATION.array(model.n)
         self._terms.disturbance_gains[:] = NO_DISTURBANCE.array(model.k)
+        self.arm_delay = 1
         self.set_delay(1)
 
     def set_gains(self, gains: MotionGains, seconds: float = BLEND_SECONDS) -> None:
@@ -188,23 +196,37 @@ class Controller:
         """Whether an estimated plane is beyond its bounds."""
         return self._estimates and is_beyond(self._terms)
 
-    def set_delay(self, samples: int) -> None:
-        """From a state to the effect of its answer; bounds the slope of the compensation."""
-        self._terms.delay[0] = float(samples)
+    def set_delay(self, samples: int, *, running: bool = False) -> None:
+        """From a state to the effect of its answer.
+
+        It also bounds the slope of the compensation: of a run that is going on, by what was known
+        when it began, so that it is the same wherever its ticks are made.
+        """
+        self.delay = samples
+        if not running:
+            self._terms.delay[0] = float(samples)
 
     @property
-    def delay(self) -> int:
-        """From a state to the effect of its answer [samples]."""
+    def starting_delay(self) -> int:
+        """The delay that was known when the run began [samples]."""
         return int(self._terms.delay[0])
 
     def motion_loops(self, delay: int) -> list[tuple[SampledLoop, str]]:
-        """The sampled loops of the motion with this delay, and their names: one per coordinate."""
+        """The sampled loops of the motion with this delay, and their names.
+
+        One per coordinate, and one of the posture where there is one.
+        """
         stiffness, damping, _ = self.gains.array(self.model.k)
         names = self.model.coordinates.names if self.model.coordinates else ()
         return [
             (self.disturbance.loop(MotionLoop(float(K), float(D), self.period, delay)), name)
             for name, K, D in zip(names, stiffness, damping, strict=True)
-        ]
+        ] + self._posture_loop(delay)
+
+    def _posture_loop(self, delay: int) -> list[tuple[SampledLoop, str]]:
+        if self.posture is None or (D := self.gains.null_damping + self.posture.damping) == 0.0:
+            return []
+        return [(MotionLoop(self.posture.stiffness, D, self.period, delay), POSTURE)]
 
     @property
     def friction(self) -> Array:

@@ -141,10 +141,11 @@ class ImpedanceController(_TaskController):
         self.mailbox.post_impedance(numbers, validate.not_negative("blend time", seconds))
         self.impedance = impedance
 
-    def check_impedance(self, impedance: Impedance) -> Array:
+    def check_impedance(self, impedance: Impedance, delay: int | None = None) -> Array:
         """What `set_impedance` would blend to; raises where it would refuse it.
 
-        That is, also, where the sampled loop would diverge at the present configuration.
+        That is, also, where the sampled loop would diverge at the present configuration, with this
+        delay or, unless given, the one in force [samples].
         """
         if impedance.frame != self.impedance.frame or impedance.shaped != self.impedance.shaped:
             raise InvalidValue(
@@ -153,7 +154,7 @@ class ImpedanceController(_TaskController):
             )
         numbers = impedance.array(self.model.k)
         if self.model.M.any() and np.isfinite(self.model.M).all():  # it was evaluated
-            self._loop(impedance, self.delay).require_stable()
+            self._loop(impedance, delay or self.delay).require_stable()
         return numbers
 
     def set_disturbance(self, disturbance: Disturbance, seconds: float = BLEND_SECONDS) -> None:

@@ -46,6 +46,7 @@ def controller_status(loop: ControlLoop | None, runner: Runner | None) -> Status
         "coordinate independence": float(controller.margins[0]),
         "force from": "none" if controller.force is None else loop.force_source.name,
         "delay (samples)": port.measured_delay(),
+        "delay allowed for (samples)": controller.delay,
         **summary["events"],
     }
     if model.arm.passive:

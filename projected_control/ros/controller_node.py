@@ -111,7 +111,9 @@ class ControllerNode(ManagedNode[ControllerSettings]):
     def _warn(self, settings: ControllerSettings) -> None:
         """What is doubtful about settings that are not wrong."""
         arm = self._loop.controller.model.arm if self._loop is not None else None
-        for text in (*build.gain_warnings(settings), *(arm.warnings if arm is not None else ())):
+        delay = self._loop.controller.arm_delay if self._loop is not None else 1
+        doubts = build.gain_warnings(settings, delay)
+        for text in (*doubts, *(arm.warnings if arm is not None else ())):
             self.get_logger().warning(text)
 
     def _build(self, settings: ControllerSettings) -> ControlLoop:
@@ -280,12 +282,11 @@ class ControllerNode(ManagedNode[ControllerSettings]):
     def _allow_for_measured(self, runner: Runner) -> None:
         """The delay as it shows in the arm's own reports, once there are enough of them."""
         delay = runner.port.measured_delay()
-        force = runner.loop.controller.force
-        if force is None or delay is None or not runner.port.delay_counts:
+        if delay is None or not runner.port.delay_counts:
             return
-        if delay > force.gains.delay:
+        if delay > runner.loop.controller.delay:
             allow_for_delay(runner.loop, delay, only_check=True)
-            runner.hand_over(lambda loop, time: allow_for_delay(loop, delay))
+            runner.hand_over(lambda loop, time: allow_for_delay(loop, delay, running=True))
 
     def require_loop(self) -> ControlLoop:
         """What answers; raises before the node is configured."""

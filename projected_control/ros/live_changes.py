@@ -29,20 +29,26 @@ def prepare_change(
     Returns:
         What puts all of it into force at once.
     """
-    model, force = loop.controller.model, loop.controller.force
+    controller, model, force = loop.controller, loop.controller.model, loop.controller.force
     groups = {name.split(".")[0] for name in changed}
     seconds = settings.gains.blend_time if running else 0.0
     changes: list[Change] = []
+    later = "force.delay" in changed
+    arm_delay, delay = controller.arm_delay, build.delay_of(settings, controller.arm_delay)
+    if later:
+        changes.append(lambda loop, time: loop.controller.set_delay(delay, running=running))
+    if later or groups & {"gains", "disturbance"}:
+        gains = build.build_gains(settings, model.k, arm_delay)
+        build.check_posture(settings, arm_delay)
     if "gains" in groups:
-        gains = build.build_gains(settings, model.k)
         changes.append(lambda loop, time: loop.controller.set_gains(gains, seconds))
-    controller = loop.controller
-    if "impedance" in groups and isinstance(controller, ImpedanceController):
+    if isinstance(controller, ImpedanceController) and (later or "impedance" in groups):
         behaviour = build.build_impedance(settings, model.k)
-        controller.check_impedance(behaviour)
-        changes.append(lambda loop, time: controller.set_impedance(behaviour, seconds))
+        controller.check_impedance(behaviour, delay)
+        if "impedance" in groups:
+            changes.append(lambda loop, time: controller.set_impedance(behaviour, seconds))
     if "force" in groups and force is not None and isinstance(settings, ForceControllerSettings):
-        force_gains = build.build_force_gains(settings)
+        force_gains = build.build_force_gains(settings, arm_delay)
         force.check_gains(force_gains, seconds)
         build.check_tare(settings.force, model.n)
         changes.append(lambda loop, time: force.set_gains(force_gains, seconds))
@@ -55,7 +61,6 @@ def prepare_change(
         loop.controller.check_compensation(friction)
         changes.append(lambda loop, time: loop.controller.set_compensation(friction, seconds))
     if "disturbance" in groups:
-        build.build_gains(settings, model.k)  # refuses what makes the motion loop unstable
         rejection = build.build_disturbance(settings, model.k)
         changes.append(lambda loop, time: loop.controller.set_disturbance(rejection, seconds))
     if "payload" in groups:
@@ -85,27 +90,30 @@ def prepare_change(
     return change
 
 
-def allow_for_delay(loop: ControlLoop, delay: int, *, only_check: bool = False) -> None:
-    """Take a longer delay of both loops into account; refuse gains it makes unstable.
+def allow_for_delay(
+    loop: ControlLoop, delay: int, *, only_check: bool = False, running: bool = False
+) -> None:
+    """Take a longer delay of the arm into account in all loops; refuse gains it makes unstable.
+
+    It is remembered: no change of gains or of ``force.delay`` counts on less.
 
     Args:
         loop: What runs, or is about to.
         delay: From an effort to its effect in the state, at least; zero where it is not known.
         only_check: Refuse, but change nothing.
+        running: Whether the arm is being moved.
     """
-    if delay > 1:
-        _require_stable_motion(loop, delay)
-        if not only_check:
-            loop.controller.set_delay(delay)
-    force = loop.controller.force
-    if force is None or delay <= force.gains.delay:
-        return
-    gains = replace(force.gains, delay=delay)
-    force.check_gains(gains, 0.0)
-    if not only_check:
-        force.set_gains(gains, 0.0)
-
-
-def _require_stable_motion(loop: ControlLoop, delay: int) -> None:
-    for sampled, name in loop.controller.motion_loops(delay):
+    controller, force = loop.controller, loop.controller.force
+    longest = max(delay, controller.delay)
+    for sampled, name in controller.motion_loops(longest):
         sampled.require_stable(name)
+    gains = None
+    if force is not None and delay > force.gains.delay:
+        gains = replace(force.gains, delay=delay)
+        force.check_gains(gains, 0.0)
+    if only_check:
+        return
+    controller.arm_delay = max(delay, controller.arm_delay)
+    controller.set_delay(longest, running=running)
+    if force is not None and gains is not None:
+        force.set_gains(gains, 0.0)

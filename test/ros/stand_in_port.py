@@ -1,4 +1,4 @@
-"""The port to the plugin's stand-in: the very port to the plugin, without a controller manager."""
+"""Ports of tests: to the plugin's stand-in without a controller manager, and to a late arm."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ from typing import Any
 from projected_control.ports.kinds import PortKind
 from projected_control.ros.controller_manager import Plan
 from projected_control.ros.plugin_port import PluginPort
+from projected_control.ros.topics_port import TopicsPort
 
 RECORD = PortKind(
     "stand_in", "the plugin's stand-in", "stand_in_port:make_port", needs_watchdog=False
 )
 NAME = "projected_controller"
+
+LATE = PortKind("late", "an arm on topics, six samples late", "stand_in_port:make_late_port")
 
 
 class NoManager:
@@ -36,3 +39,13 @@ class NoManager:
 def make_port(node: Any, side: Any, loop: Any) -> PluginPort:
     arm: Any = NoManager(loop.controller.model.arm.joint_names)
     return PluginPort(side, loop, node.settings, arm)
+
+
+class LatePort(TopicsPort):
+    """Topics of an arm whose delay is known to be long."""
+
+    delay = 6
+
+
+def make_late_port(node: Any, side: Any, loop: Any) -> LatePort:
+    return LatePort(side, loop, node.settings)

@@ -21,13 +21,16 @@ from fleet import STEADY, THREE_LINK, Fleet
 from sensor_msgs.msg import JointState
 
 from projected_control.native import library
-from projected_control.settings.nodes import MOTION
+from projected_control.settings.nodes import ARM, FORCE, MOTION
 
 if REASON := library.reason_against():
     pytest.skip(f"no native loop: {REASON}", allow_module_level=True)
 
 HERE = Path(__file__).parent
-ENTRY_POINTS = "[projected_control.ports]\nstand_in = stand_in_port:RECORD\n"
+ENTRY_POINTS = """[projected_control.ports]
+stand_in = stand_in_port:RECORD
+late = stand_in_port:LATE
+"""
 SETTINGS = {
     **THREE_LINK,
     **STEADY,
@@ -41,14 +44,19 @@ SETTINGS = {
 
 
 @pytest.fixture
-def stood_in(fleet: Fleet, tmp_path: Path):
-    """A fleet whose nodes know the stand-in, and the stand-in itself."""
+def ports_of_tests(fleet: Fleet, tmp_path: Path) -> None:
+    """The nodes of the fleet know the ports of `stand_in_port`."""
     info = tmp_path / "site" / "stand_in-1.0.dist-info"
     info.mkdir(parents=True)
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: stand-in\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text(ENTRY_POINTS)
     paths = [str(tmp_path / "site"), str(HERE), str(HERE.parent), fleet.environment["PYTHONPATH"]]
     fleet.environment["PYTHONPATH"] = os.pathsep.join(paths)
+
+
+@pytest.fixture
+def stood_in(fleet: Fleet, ports_of_tests: None, tmp_path: Path):
+    """A fleet whose nodes know the stand-in, and the stand-in itself."""
     file = tmp_path / "arm.yaml"
     file.write_text(yaml.safe_dump(dict(SETTINGS)))
     with (tmp_path / "stand_in.log").open("wb") as log:
@@ -125,3 +133,18 @@ def test_hung_it_goes_inactive_and_says_why(fleet: Fleet, stood_in) -> None:
     fleet.until_said(MOTION, "heard nothing from here", "take the arm over", level=2)
     assert fleet.change(MOTION, "activate")
     fleet.until_said(MOTION, "following", level=0)
+
+
+def test_live_gains_count_on_the_delay_of_the_arm(fleet: Fleet, ports_of_tests: None) -> None:
+    """Six samples at 100 Hz: stable with one of them is not stable enough."""
+    fleet.start(ARM, SETTINGS)
+    fleet.start(FORCE, SETTINGS, hardware="late", force__proportional=0.1)
+    diagnosis = fleet.until_said(FORCE, "following", level=0)
+    assert diagnosis.values["delay allowed for (samples)"] == "6"
+    stiff = {"gains.stiffness": [1000.0], "gains.damping": [40.0]}
+    assert "6 samples of delay" in fleet.refused(FORCE, stiff)
+    fleet.put(FORCE, {"force.reference": [1.0]})
+    fleet.put(FORCE, {"force.delay": 2})
+    assert "6 samples of delay" in fleet.refused(FORCE, {"force.proportional": 6.0})
+    fleet.put(FORCE, {"force.cutoff": 4.0})
+    assert fleet.until_said(FORCE, "", level=0).values["delay allowed for (samples)"] == "6"

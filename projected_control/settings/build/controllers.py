@@ -24,6 +24,7 @@ from projected_control.control import (
     SelectionController,
 )
 from projected_control.control.compensation import FrictionCompensation
+from projected_control.control.controllers import POSTURE
 from projected_control.control.disturbance import Disturbance
 from projected_control.control.law_kinds import LAWS
 from projected_control.control.stability import MotionLoop
@@ -55,14 +56,7 @@ def build_controller(node: str, settings: ControllerSettings) -> Controller:
     controller = kind.make(settings, model, build_gains(settings, model.k))
     if settings.posture.target:
         group = settings.posture
-        delay = settings.force.delay if isinstance(settings, ForceControllerSettings) else 1
-        damping = settings.gains.null_damping + group.damping
-        if damping == 0.0:
-            raise InvalidValue(
-                "posture.target is given, and nothing damps the motion towards it: set "
-                "gains.null_damping or posture.damping"
-            )
-        MotionLoop(group.stiffness, damping, controller.period, delay).require_stable("posture")
+        check_posture(settings)
         if len(group.target) != model.n:
             raise InvalidValue(
                 f"posture.target must have {model.n} numbers, one per joint, got "
@@ -162,9 +156,36 @@ def passive_joint_controller(
     return other or PassiveJointController(model, gains, force, 1.0 / settings.rate)
 
 
-def build_gains(settings: MovedArmSettings, k: int) -> MotionGains:
-    """Gains on k coordinates."""
-    for loop, name in _motion_loops(settings, k):
+def delay_of(settings: MovedArmSettings, arm_delay: int = 1) -> int:
+    """From a state to the effect of its answer: as it is set, at least the arm's own [samples]."""
+    asked = settings.force.delay if isinstance(settings, ForceControllerSettings) else 1
+    return max(asked, arm_delay)
+
+
+def check_posture(settings: MovedArmSettings, arm_delay: int = 1) -> None:
+    """Raise where the motion towards the posture, if one is given, is not damped or diverges."""
+    if not settings.posture.target:
+        return
+    group, rate = settings.posture, settings.rate if isinstance(settings, TimedSettings) else 1000.0
+    damping = settings.gains.null_damping + group.damping
+    if damping == 0.0:
+        raise InvalidValue(
+            "posture.target is given, and nothing damps the motion towards it: set "
+            "gains.null_damping or posture.damping"
+        )
+    delay = delay_of(settings, arm_delay)
+    MotionLoop(group.stiffness, damping, 1.0 / rate, delay).require_stable(POSTURE)
+
+
+def build_gains(settings: MovedArmSettings, k: int, arm_delay: int = 1) -> MotionGains:
+    """Gains on k coordinates, refused where a sampled loop would diverge.
+
+    Args:
+        settings: Of the controller.
+        k: Number of coordinates.
+        arm_delay: What is known of the arm's own delay [samples].
+    """
+    for loop, name in _motion_loops(settings, k, arm_delay):
         loop.require_stable(name)
     group = settings.gains
     return MotionGains(
@@ -205,23 +226,26 @@ def build_disturbance(settings: MovedArmSettings, k: int) -> Disturbance:
     )
 
 
-def gain_warnings(settings: MovedArmSettings) -> list[str]:
+def gain_warnings(settings: MovedArmSettings, arm_delay: int = 1) -> list[str]:
     """What is doubtful about the gains though nothing is wrong with them."""
     found = []
     if getattr(settings, "law", "") not in ("impedance", "gravity"):  # which do not use them
-        loops = _motion_loops(settings, len(settings.coordinates))
+        loops = _motion_loops(settings, len(settings.coordinates), arm_delay)
         found += [loop.warning(name) for loop, name in loops]
     if isinstance(settings, ForceControllerSettings):
-        found.append(build_force_gains(settings).loop(1.0 / settings.rate).warning())
+        gains = build_force_gains(settings, arm_delay)
+        found.append(gains.loop(1.0 / settings.rate).warning())
     return [text for text in found if text]
 
 
-def _motion_loops(settings: MovedArmSettings, k: int) -> list[tuple[MotionLoop, str]]:
+def _motion_loops(
+    settings: MovedArmSettings, k: int, arm_delay: int
+) -> list[tuple[MotionLoop, str]]:
     """The sampled loops of k coordinates with their names, each pair of gains once."""
     group = settings.gains
     stiffness = spread("gains.stiffness", group.stiffness, k)
     damping = spread("gains.damping", group.damping, k)
-    delay = settings.force.delay if isinstance(settings, ForceControllerSettings) else 1
+    delay = delay_of(settings, arm_delay)
     rate = settings.rate if isinstance(settings, TimedSettings) else 1000.0
     rejection = build_disturbance(settings, k)
     loops: dict[MotionLoop, str] = {}
@@ -232,13 +256,13 @@ def _motion_loops(settings: MovedArmSettings, k: int) -> list[tuple[MotionLoop, 
     return list(loops.items())
 
 
-def build_force_gains(settings: ForceControllerSettings) -> ForceGains:
-    """Gains on λ, refused where the sampled loop would diverge."""
+def build_force_gains(settings: ForceControllerSettings, arm_delay: int = 1) -> ForceGains:
+    """Gains on λ, refused where the sampled loop would diverge; see `build_gains`."""
     gains = ForceGains(
         settings.force.proportional,
         settings.force.integral,
         settings.force.cutoff or None,
-        settings.force.delay,
+        delay_of(settings, arm_delay),
         settings.force.integral_limit,
         AntiWindup(settings.force.anti_windup),
         settings.force.tracking_time,
