@@ -227,6 +227,8 @@ def own_values(given: dict[str, str], chosen: Choice, hardware: str) -> dict[str
         controller["reference.kind"] = "hold"
     if hardware == "simulated":
         controller["ros2_control.wrench"] = "wrench"
+    if hardware in PLUGINS:
+        controller["effort_states"] = "torque"
     own = {
         WATCHDOG: {
             **reached,

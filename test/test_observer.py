@@ -19,6 +19,10 @@ from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.dynamics import Problem, projected
 from projected_control.model.projection import Metric
 from projected_control.ports import SimulatedArm, run
+from projected_control.resources import share_file
+from projected_control.settings import build
+from projected_control.settings.layers import Layers
+from projected_control.settings.nodes import FORCE
 from projected_control.simulation import FRICTIONLESS, JointFriction, Plant, assemble
 
 T = 1e-3
@@ -236,3 +240,33 @@ def test_bad_observers_are_refused():
 def test_a_free_arm_has_no_force():
     free = ConstrainedArm(slider_model().arm, None, slider_model().coordinates)
     assert MODEL(free).at_present(np.zeros(3)).shape == (0,)
+
+
+MOMENTUM = {"force.source": "momentum"}
+OBSERVER = {"disturbance.kind": "observer"}
+
+
+@pytest.mark.parametrize("hardware", ["topics", "ros2_control", "plugin"])
+@pytest.mark.parametrize(("states", "why"), [("current", "motor currents"), ("none", "no efforts")])
+@pytest.mark.parametrize("asked", [MOMENTUM, OBSERVER], ids=["momentum", "observer"])
+def test_observers_are_refused_where_the_arm_does_not_report_torques(asked, states, why, hardware):
+    said = {"effort_states": states, "hardware": hardware}
+    ((name, kind),) = asked.items()
+    with pytest.raises(InvalidValue, match=rf"{name} {kind} takes the effort that is sent.*{why}"):
+        build.check_observers(settings_of(**asked, **said))
+    build.check_observers(settings_of(**said))
+
+
+@pytest.mark.parametrize("asked", [MOMENTUM, OBSERVER], ids=["momentum", "observer"])
+@pytest.mark.parametrize("hardware", ["ros2_control", "plugin"])
+def test_behind_ros2_control_an_observer_waits_to_be_told_what_the_efforts_are(asked, hardware):
+    with pytest.raises(InvalidValue, match="set effort_states to torque if the effort of its"):
+        build.build_loop(FORCE, settings_of(**asked, hardware=hardware))
+    build.check_observers(settings_of(**asked, hardware=hardware, effort_states="torque"))
+    build.check_observers(settings_of(**asked))  # a simulated arm, on topics
+
+
+def settings_of(**changes):
+    """The three-link arm's force controller."""
+    layers = Layers.read([share_file("config", "three_link_slider.yaml")])
+    return layers.controller(FORCE).changed(changes)

@@ -71,7 +71,8 @@ class Changes:
     def loop(self, engine: str | None) -> ControlLoop:
         """The loop, before its memory is restored."""
         settings = self.before if self.live else self.after
-        loop = build.build_loop(self.recording.about["kind"], settings)
+        nowhere = settings.changed({"hardware": "topics"})  # what must be said of a real arm: none
+        loop = build.build_loop(self.recording.about["kind"], nowhere)
         use_engine(loop, engine or None, python_too=True)
         loop.warm_up()
         return loop

@@ -91,7 +91,8 @@ class ListeningPort(Port):
         self.heard = monotonic()
         self._needs_wrench = loop.needs_wrench
         names = model.arm.joint_names
-        first = (wiring.order or names)[0]
+        echoes = settings.effort_states in ("", "torque")
+        first = (wiring.order or names)[0] if echoes else ""
         self._reader = StateReader(names, first, settings.joint_offsets, model.arm.mimics)
         self._wrench_reader = WrenchReader()
         self._states = node.create_subscription(JointState, wiring.states, unused, QUEUE, raw=True)

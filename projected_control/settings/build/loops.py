@@ -22,6 +22,7 @@ from projected_control.control.surface import EstimatedSurface
 from projected_control.errors import InvalidValue, UnknownName
 from projected_control.model.constraints import Constraint
 from projected_control.native.engine import use_engine
+from projected_control.ports.kinds import PORTS
 from projected_control.settings import groups, references
 from projected_control.settings.build.arms import build_limits, build_model
 from projected_control.settings.build.controllers import build_controller
@@ -39,9 +40,35 @@ from projected_control.simulation import assemble
 Array = NDArray[np.float64]
 
 
+def check_observers(settings: ControllerSettings) -> None:
+    """Raise where a momentum observer is asked for, and the arm does not tell its torques."""
+    said, real = settings.effort_states, PORTS[settings.hardware].needs_limits
+    if said == "torque" or not (said or real):
+        return
+    asked = {}
+    if isinstance(settings, ForceControllerSettings) and settings.force.source == "momentum":
+        asked["force.source momentum"] = "force.source sensor"
+    if settings.disturbance.kind == "observer":
+        asked["disturbance.kind observer"] = "disturbance.kind integral"
+    reports = {"current": "reports motor currents", "none": "reports no efforts"}
+    for what, instead in asked.items():
+        why = "takes the effort that is sent for the torque at the joints"
+        if not said:
+            raise InvalidValue(
+                f"{what} {why}, and nothing says whether this arm reports its torques: set "
+                f"effort_states to torque if the effort of its joint states is one (a UR's is a "
+                f"motor current), else take {instead}"
+            )
+        raise InvalidValue(
+            f"{what} {why}, and an arm that {reports[said]} (effort_states: {said}) does not show "
+            f"whether that is so; what its firmware adds would count as a force. Take {instead}"
+        )
+
+
 @says_where
 def build_loop(node: str, settings: ControllerSettings) -> ControlLoop:
     """The control loop of a node, holding still until it is given a reference."""
+    check_observers(settings)
     controller = build_controller(node, settings)
     model = controller.model
     source, force_reference = None, None
