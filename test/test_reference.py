@@ -49,6 +49,13 @@ def test_rates_are_the_derivatives(name):
         np.testing.assert_allclose(slope, point.acceleration, atol=3e-4)
 
 
+def test_a_set_point_whose_phases_have_no_length_is_reached():
+    """The limits of the preset gentle and two centimetres: Ruckig alone finds no motion."""
+    way = SetPoint(AT_REST, [-0.02, 0.0], MotionLimits(0.1, 1.0, 10.0))
+    assert way.at(way.end).value == pytest.approx([-0.02, 0.0], abs=1e-12)
+    assert way.end == pytest.approx(0.4, rel=1e-4)
+
+
 @pytest.mark.parametrize("name", ["constant", "cubic", "quintic", "set-point"])
 def test_at_rest_before_the_start_and_after_the_end(name):
     reference = KINDS[name]()

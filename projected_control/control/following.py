@@ -56,6 +56,10 @@ class Follower:
         q: Where the arm is, n.
         posture: Where what is left free is drawn to, n; None for nowhere.
         square: Coordinates that follow the surface rather than given values.
+        explain: Whether it is looked for what keeps the arm from values, which takes a while.
+
+    Attributes:
+        time: When, where the constraint moves [s].
     """
 
     def __init__(
@@ -64,12 +68,15 @@ class Follower:
         q: Array,
         posture: Array | None = None,
         square: Square | None = None,
+        *,
+        explain: bool = True,
     ) -> None:
         if model.coordinates is None:
             raise InvalidValue("a path needs coordinates to be followed: give the model some")
         self.model, self.coordinates = model, model.coordinates
         self.q: Array = np.array(q, dtype=np.float64)
-        self._posture, self._square = posture, square
+        self._posture, self._square, self._explain = posture, square, explain
+        self.time = 0.0
         self._rest = np.zeros(model.n)
         self._targets = np.zeros(model.m)
 
@@ -106,6 +113,8 @@ class Follower:
     def _why_not(self, values: Array) -> str:
         """In words, what keeps the arm from these values, and whether another posture has them."""
         names, wanted = ", ".join(self.coordinates.names), np.round(values, 4).tolist()
+        if not self._explain:
+            return f"the arm does not reach {names} = {wanted} from where it is"
         model = self.model
         ik = InverseKinematics(
             model.arm, model.constraint, [Task(self.coordinates, values, "the path")], restarts=10
@@ -122,7 +131,7 @@ class Follower:
         return self.model.theta.copy()
 
     def _evaluate(self) -> None:
-        self.model.evaluate(self.q, self._rest)
+        self.model.evaluate(self.q, self._rest, self.time)
 
     def _difference(self, values: Array) -> Array:
         wanted = values

@@ -213,6 +213,12 @@ class MotionLimits:
         return rows
 
 
+JERK_SHARES = (1.0, 1.0 - 1e-6, 1.0 - 1e-4)
+"""Shares of the largest jerk with which a motion is looked for, one after the other. Where two of
+its phases have exactly no length Ruckig finds none: rate 0.1, acceleration 1 and jerk 10 for a way
+of 0.02, for instance."""
+
+
 class SetPoint(TabulatedReference):
     """A place, reached smoothly from where one is: jerk-limited, in the least time (Ruckig).
 
@@ -249,12 +255,14 @@ class SetPoint(TabulatedReference):
         fastest = np.maximum(np.abs(start.rate), np.abs(rate))
         problem.max_velocity = np.maximum(bounds[0], fastest).tolist()
         problem.max_acceleration = np.maximum(bounds[1], np.abs(start.acceleration)).tolist()
-        problem.max_jerk = bounds[2].tolist()
         trajectory = ruckig.Trajectory(size)
-        try:
-            result = ruckig.Ruckig(size).calculate(problem, trajectory)
-        except ruckig.RuckigError as error:
-            result = str(error).strip()
+        for share in JERK_SHARES:
+            problem.max_jerk = (share * bounds[2]).tolist()
+            try:
+                result = ruckig.Ruckig(size).calculate(problem, trajectory)
+                break
+            except ruckig.RuckigError as error:
+                result = str(error).strip()
         if result not in (ruckig.Result.Working, ruckig.Result.Finished):
             raise InvalidValue(f"no smooth motion to the set-point {self.goal.tolist()}: {result}")
         self.begin = validate.finite("begin", begin)

@@ -32,11 +32,12 @@ from projected_control.ros.node_recording import NodeRecording
 from projected_control.ros.parameters import is_live
 from projected_control.ros.state_topic import StateReporter
 from projected_control.ros.tare_service import TareService
-from projected_control.ros.trajectories import reference_from_trajectory
+from projected_control.ros.trajectories import reviewed
 from projected_control.ros.trajectory_action import follow_trajectories
 from projected_control.ros.wait_set import side_node
 from projected_control.settings import build
 from projected_control.settings.nodes import ControllerSettings, ForceControllerSettings
+from projected_control.settings.way_check import WayCheck, is_real
 
 DISCOVERY_SECONDS = 3.5
 """How old a node must be to know who else is there; before, it does not activate [s].
@@ -62,6 +63,7 @@ class ControllerNode(ManagedNode[ControllerSettings]):
 
     def __init__(self, kind: str) -> None:
         self._loop: ControlLoop | None = None
+        self._way_check: WayCheck | None = None
         self._runner: Runner | None = None
         self._thread: LoopThread | None = None
         self._last_run: dict[str, Any] | None = None
@@ -120,7 +122,15 @@ class ControllerNode(ManagedNode[ControllerSettings]):
         loop = build.build_loop(self.kind, settings)
         build.check_reference(settings, loop.controller.model.k)
         loop.warm_up()
+        WayCheck(self.kind, settings).warm_up()
         return loop
+
+    @property
+    def way_check(self) -> WayCheck:
+        """What looks at references before they are taken, for the settings in force."""
+        if self._way_check is None or self._way_check.settings is not self.settings:
+            self._way_check = WayCheck(self.kind, self.settings)
+        return self._way_check
 
     def activate(self) -> None:
         loop = self.require_loop()
@@ -185,7 +195,10 @@ class ControllerNode(ManagedNode[ControllerSettings]):
         q = model.arm.q.copy()
         here = build.starting_point(settings, model)
         require_start(loop, q, settings.constraint.residual_tolerance)
-        loop.set_reference(build.first_reference(settings, loop, here, q))
+        first = build.first_reference(settings, loop, here, q)
+        if is_real(settings):
+            self.way_check.require(first, q, 0.0, bounded=False)
+        loop.set_reference(first)
         allow_for_delay(loop, port.delay)
 
     def _say_active(self, loop: ControlLoop) -> None:
@@ -305,7 +318,10 @@ class ControllerNode(ManagedNode[ControllerSettings]):
             self.cleanup()
             self._loop = built
             return
-        change = prepare_change(loop, settings, changed, running=runner is not None)
+        check = None
+        if any(name.startswith("reference.") for name in changed):
+            check = WayCheck(self.kind, settings)
+        change = prepare_change(loop, settings, changed, running=runner is not None, check=check)
         if runner is not None and self._recording is not None:
             if "recording.file" in changed:
                 self._recording.start(runner, settings)
@@ -326,21 +342,12 @@ class ControllerNode(ManagedNode[ControllerSettings]):
         if loop is None or runner is None:
             self.get_logger().warning("a reference came while inactive; it is ignored")
             return
-        model = loop.controller.model
-        names = model.coordinates.names if model.coordinates is not None else ()
         try:
-            plan = reference_from_trajectory(message, names)
-            limits = build.motion_limits(self.settings, model.k)
-
-            def follow(running: ControlLoop, time: float) -> None:
-                here = running.reference.at(time)
-                running.set_reference(plan(here, limits, time))
-
-            loop.make_room(plan(loop.reference.at(runner.time), limits, runner.time))
+            plan = reviewed(message, runner, self.way_check)
         except ProjectedControlError as error:
             self.get_logger().error(f"reference refused: {error}")
             return
-        runner.hand_over(follow)
+        runner.hand_over(lambda running, time: running.set_reference(plan(running, time)))
 
     def _on_force_reference(self, message: Float64MultiArray) -> None:
         loop, runner = self._loop, self._runner

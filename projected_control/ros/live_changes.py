@@ -13,10 +13,16 @@ from projected_control.control.task_controllers import ImpedanceController
 from projected_control.ports.runner import Change
 from projected_control.settings import build
 from projected_control.settings.nodes import ControllerSettings, ForceControllerSettings
+from projected_control.settings.way_check import WayCheck
 
 
 def prepare_change(
-    loop: ControlLoop, settings: ControllerSettings, changed: Sequence[str], *, running: bool
+    loop: ControlLoop,
+    settings: ControllerSettings,
+    changed: Sequence[str],
+    *,
+    running: bool,
+    check: WayCheck | None = None,
 ) -> Change:
     """Validate a change of live settings; raises where it must be refused.
 
@@ -25,6 +31,7 @@ def prepare_change(
         settings: All settings as they are to be.
         changed: Names of those that differ.
         running: Whether the arm is being moved: gains then blend in, and references are approached.
+        check: Looks at the way of a new reference, where the arm is being moved.
 
     Returns:
         What puts all of it into force at once.
@@ -76,8 +83,12 @@ def prepare_change(
         if running:
             smooth = settings.changed({"reference.approach": True})
             here = ReferencePoint(model.theta.copy(), *np.zeros((2, model.k)))
-            plan = build.plan_reference(smooth, here, model.arm.q.copy())
-            loop.make_room(plan(loop.reference.at(model.time), model.time))
+            q = model.arm.q.copy()
+            plan = build.plan_reference(smooth, here, q)
+            wanted = plan(loop.reference.at(model.time), model.time)
+            if check is not None:
+                check.require(wanted, q, model.time, bounded=False)
+            loop.make_room(wanted)
             changes.append(
                 lambda loop, time: loop.set_reference(plan(loop.reference.at(time), time))
             )

@@ -1,4 +1,8 @@
-"""From trajectory messages to references."""
+"""From trajectory messages to references.
+
+Positions count from the coordinates' own zeros, or, where the message's ``header.frame_id`` is
+``relative``, from where the reference is when the message is taken.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
+from projected_control.control.loop import ControlLoop
 from projected_control.control.references import (
     MotionLimits,
     Reference,
@@ -15,6 +20,12 @@ from projected_control.control.references import (
     Waypoints,
 )
 from projected_control.errors import InvalidValue, UnknownName
+from projected_control.ports.runner import Runner
+from projected_control.settings import build
+from projected_control.settings.way_check import WayCheck
+
+ABSOLUTE, RELATIVE = "absolute", "relative"
+"""What ``header.frame_id`` says of the positions; empty, or the name of a link, is absolute."""
 
 LARGEST = 1e6
 """Largest number in a trajectory [SI]: beyond, curves through the points overflow."""
@@ -23,13 +34,27 @@ Plan = Callable[[ReferencePoint, MotionLimits, float], Reference]
 """A reference, given where the present one is, the limits on the way, and the time [s]."""
 
 
-def reference_from_trajectory(message: JointTrajectory, coordinates: Sequence[str]) -> Plan:
+def reference_from_trajectory(
+    message: JointTrajectory, coordinates: Sequence[str], links: Sequence[str] = ()
+) -> Plan:
     """Check a trajectory of named coordinates and say how to follow it from wherever one is.
 
     A single point without time is a set-point, reached smoothly. Points with times make a curve
     that starts from where the reference is: quintic if they have accelerations, else cubic.
     Coordinates that are not named stay where they are.
+
+    Args:
+        message: With ``header.frame_id`` empty or ``absolute``, or ``relative`` for positions that
+            count from where the reference is.
+        coordinates: Names that it may use.
+        links: Names of links, which planners put into ``header.frame_id``: absolute.
     """
+    relative = message.header.frame_id == RELATIVE
+    if not relative and message.header.frame_id not in ("", ABSOLUTE, "world", *links):
+        raise InvalidValue(
+            f"header.frame_id says how positions count: {ABSOLUTE} (or nothing, or a link's name) "
+            f"or {RELATIVE}, got {message.header.frame_id!r}"
+        )
     names, points = list(message.joint_names), list(message.points)
     for name in names:
         if name not in coordinates:
@@ -50,7 +75,7 @@ def reference_from_trajectory(message: JointTrajectory, coordinates: Sequence[st
 
         def set_point(here: ReferencePoint, limits: MotionLimits, now: float) -> Reference:
             goal = here.value.copy()
-            goal[columns] = where[0]
+            goal[columns] = where[0] + (goal[columns] if relative else 0.0)
             return SetPoint(here, goal, limits, now)
 
         return set_point
@@ -62,7 +87,7 @@ def reference_from_trajectory(message: JointTrajectory, coordinates: Sequence[st
     def curve(here: ReferencePoint, limits: MotionLimits, now: float) -> Reference:
         clock = now + np.concatenate([[0.0], times])
         values = np.tile(here.value, (clock.size, 1))
-        values[1:, columns] = where
+        values[1:, columns] = where + (here.value[columns] if relative else 0.0)
         slopes = np.zeros_like(values)
         if rates is not None:
             slopes[1:, columns] = rates
@@ -77,6 +102,25 @@ def reference_from_trajectory(message: JointTrajectory, coordinates: Sequence[st
         return Waypoints(clock, values, slopes, order=3)
 
     return curve
+
+
+def reviewed(
+    message: JointTrajectory, runner: Runner, check: WayCheck
+) -> Callable[[ControlLoop, float], Reference]:
+    """How a running loop follows a trajectory, after a look at where it leads.
+
+    Raises:
+        ProjectedControlError: Where the message is wrong, or its way must not be gone.
+    """
+    loop, model = runner.loop, runner.loop.controller.model
+    names = model.coordinates.names if model.coordinates is not None else ()
+    plan = reference_from_trajectory(message, names, model.arm.frame_names)
+    limits = build.motion_limits(check.settings, model.k)
+    now = runner.time
+    wanted = plan(loop.reference.at(now), limits, now)
+    check.require(wanted, model.arm.q.copy(), now, bounded=True)
+    loop.make_room(wanted)
+    return lambda running, time: plan(running.reference.at(time), limits, time)
 
 
 def _seconds(point: JointTrajectoryPoint) -> float:

@@ -7,6 +7,7 @@ accepted until its result comes.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,7 @@ from projected_control.control.loop import ControlLoop
 from projected_control.control.references import Reference
 from projected_control.errors import ProjectedControlError, UnknownName
 from projected_control.ports.runner import Runner
-from projected_control.ros.trajectories import Plan, reference_from_trajectory
+from projected_control.ros.trajectories import reviewed
 from projected_control.settings import build
 
 if TYPE_CHECKING:
@@ -123,10 +124,9 @@ class TrajectoryAction:
             seconds or PATIENCE,
         )
         plan = self._plan(request.trajectory)
-        limits = build.motion_limits(self._node.settings, len(names))
 
         def follow(loop: ControlLoop, time: float) -> None:
-            reference = plan(loop.reference.at(time), limits, time)
+            reference = plan(loop, time)
             loop.set_reference(reference)
             goal.reference = reference
 
@@ -135,14 +135,9 @@ class TrajectoryAction:
         self._goal = goal
         runner.hand_over(follow)
 
-    def _plan(self, message: JointTrajectory) -> Plan:
-        """How to follow it, checked against where the reference is now."""
-        runner = self._require_runner()
-        loop = runner.loop
-        plan = reference_from_trajectory(message, _names(loop))
-        limits = build.motion_limits(self._node.settings, loop.controller.model.k)
-        plan(loop.reference.at(runner.time), limits, runner.time)
-        return plan
+    def _plan(self, message: JointTrajectory) -> Callable[[ControlLoop, float], Reference]:
+        """How to follow it, checked against where arm and reference are now."""
+        return reviewed(message, self._require_runner(), self._node.way_check)
 
     def _require_runner(self) -> Runner:
         runner = self._node.runner

@@ -20,7 +20,7 @@ from projected_control.control.law import Law
 from projected_control.control.loop import ControlLoop
 from projected_control.control.passive import CONTROLLABILITY_TOLERANCE
 from projected_control.control.planned_friction import planned_friction
-from projected_control.control.references import Reference, ReferencePoint
+from projected_control.control.references import ReferencePoint
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.inverse_kinematics import manipulability
 from projected_control.settings import build
@@ -139,10 +139,13 @@ def fly(loop: ControlLoop, settings: ControllerSettings, q: Array) -> FlightChec
     times = np.linspace(0.0, max(end, 1e-3), count + 1)
     posture = np.array(settings.posture.target) if settings.posture.target else None
     follower = Follower(model, q, posture)
-    places = np.array([follower.at(reference.at(t).value).copy() for t in times])
-    rates = np.gradient(places, times, axis=0)
-    changes = np.gradient(rates, times, axis=0)
-    seen = _look(loop, settings, model, reference, times, places, rates, changes)
+    places = np.zeros((times.size, model.n))
+    for i, time in enumerate(times):
+        follower.time = time
+        places[i] = follower.at(reference.at(time).value)
+    rates = np.asarray(np.gradient(places, times, axis=0))
+    changes = np.asarray(np.gradient(rates, times, axis=0))
+    seen = look_along(loop, settings, model, times, places, rates, changes)
     return FlightCheck(
         times,
         places,
@@ -156,7 +159,9 @@ def fly(loop: ControlLoop, settings: ControllerSettings, q: Array) -> FlightChec
 
 
 @dataclass(frozen=True)
-class _Seen:
+class Seen:
+    """What was found at some instants; see `FlightCheck`."""
+
     theta: Array
     quantities: list[Quantity]
     manipulability: Array
@@ -164,16 +169,24 @@ class _Seen:
     singular_value: Array
 
 
-def _look(
+def look_along(
     loop: ControlLoop,
     settings: ControllerSettings,
     model: ConstrainedArm,
-    reference: Reference,
     times: Array,
     q: Array,
     v: Array,
     a: Array,
-) -> _Seen:
+) -> Seen:
+    """Every quantity at some instants of a motion.
+
+    Args:
+        loop: Of these settings; its model is evaluated here.
+        settings: Of the controller.
+        model: Of the same arm, evaluated here.
+        times: Instants, N [s].
+        q, v, a: Where the joints are there, their rates and accelerations, N × n.
+    """
     controller, limits = loop.controller, loop.guard.limits
     count, names = times.size, model.arm.joint_names
     effort, theta = np.zeros((count, model.n)), np.zeros((count, model.k))
@@ -182,9 +195,9 @@ def _look(
     desired, law = _desired_force(settings, loop), _efforts_as(controller)
     known = build.build_compensation(settings, model.n)
     for i in range(count):
-        controller.stop(q[i], v[i])
+        controller.stop(q[i], v[i], times[i])
         independence[i], controllability[i] = controller.margins
-        model.evaluate(q[i], v[i])
+        model.evaluate(q[i], v[i], times[i])
         theta[i] = model.theta
         friction = planned_friction(known, model, v[i], desired)
         effort[i] = effort_map(model, law) @ (model.arm.M @ a[i] + model.arm.h + friction)
@@ -207,7 +220,7 @@ def _look(
     if controller.passive.size:
         name = "controllability of the passive joints"
         found.append(floor(name, controllability, CONTROLLABILITY_TOLERANCE))
-    return _Seen(theta, [each for each in found if each is not None], measure, rank, smallest)
+    return Seen(theta, [each for each in found if each is not None], measure, rank, smallest)
 
 
 def _efforts_as(controller: Controller) -> Law:

@@ -270,6 +270,8 @@ class Reference(Group):
     speed: float = parameter(0.25, "Largest speed along a path, of the coordinates that are lengths together", "m/s", minimum=SMALL, maximum=LARGE, live=True)
     rate_share: float = parameter(0.8, "Share of the joints' velocity limits that a path may use", minimum=0.01, maximum=1.0, live=True)
     effort_share: float = parameter(0.8, "Share of the joints' effort limits that a path may use", minimum=0.01, maximum=1.0, live=True)
+    max_distance: Numbers = parameter((), "How far from where the arm is a set-point or a trajectory of ~/reference, or of the action, may lead, one number or one per coordinate; further is refused. Empty for 0.05 where the arm is real (hardware is ros2_control or plugin), and for no bound in simulation", "m or rad", minimum=SMALL, maximum=LARGE, live=True)
+    check: bool = parameter(True, "Whether the way of a reference that comes while the controller runs is looked at before it is taken: joint ranges, velocities, efforts, singular places; on a real arm also the rates and accelerations of trajectories, and the way from where it stands at activation. False takes it as it is", live=True)
     max_rate: Numbers = parameter((0.5,), "Largest rate of a coordinate on the way to a set-point and along a path", "m/s or rad/s", minimum=SMALL, maximum=1e3, live=True)
     max_acceleration: Numbers = parameter((2.0,), "Largest acceleration, likewise", "m/s² or rad/s²", minimum=SMALL, maximum=1e4, live=True)
     max_jerk: Numbers = parameter((20.0,), "Largest jerk, likewise", "m/s³ or rad/s³", minimum=SMALL, maximum=1e6, live=True)

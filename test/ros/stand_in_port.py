@@ -10,7 +10,11 @@ from projected_control.ros.plugin_port import PluginPort
 from projected_control.ros.topics_port import TopicsPort
 
 RECORD = PortKind(
-    "stand_in", "the plugin's stand-in", "stand_in_port:make_port", needs_watchdog=False
+    "stand_in",
+    "the plugin's stand-in",
+    "stand_in_port:make_port",
+    needs_watchdog=False,
+    needs_limits=True,
 )
 NAME = "projected_controller"
 

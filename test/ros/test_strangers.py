@@ -148,18 +148,61 @@ def check_wire(messages: Sequence[Float64MultiArray]) -> None:
 
 
 def test_a_jump_is_stopped(running: Fleet) -> None:
-    """Ten centimetres in a millisecond: braked, until the reference comes back smoothly."""
+    """Thirty centimetres in a millisecond: refused, as the joints are not as fast.
+
+    Taken unseen it is braked, until the reference comes back smoothly.
+    """
     state = running.record(JointState, f"{FORCE}/state")
     here = running.more(state, 1)[-1]
     x = here.position[list(here.name).index("tip.x/desired")]
     publisher = running.publisher(JointTrajectory, REFERENCE)
+    controller = running.processes[-1]
+    count = controller.log.count("]: reference refused")
+    publisher.publish(trajectory(X, (0.001, [x + 0.3])))
+    until_logged(running, controller, "]: reference refused", count + 1)
+    assert "velocity of joint_" in controller.log.rpartition("]: reference refused")[2]
+    running.put(FORCE, {"reference.check": False})
     publisher.publish(trajectory(X, (0.001, [x + 0.3])))
     running.until_said(FORCE, "reference jumped", level=1)
     newest = running.more(state, 3)[-1]
     assert newest.position[list(newest.name).index("tip.x")] == pytest.approx(x, abs=0.02)
     publisher.publish(trajectory(X, (0.0, [x])))
     running.until_said(FORCE, "following", level=0)
+    running.put(FORCE, {"reference.check": True})
     check_wire(running.commands.drain())
+    running.forget(state)
+
+
+def test_a_set_point_may_be_relative_and_leads_no_further_than_it_may(running: Fleet) -> None:
+    """A word that is neither is refused, and so is what was meant to be relative and is not."""
+    state = running.record(JointState, f"{FORCE}/state")
+    controller = running.processes[-1]
+    publisher = running.publisher(JointTrajectory, REFERENCE)
+    running.put(FORCE, {"reference.max_distance": [0.05]})
+    column = list(running.more(state, 2)[-1].name).index("tip.x/desired")
+
+    def desired(back: int = 1) -> float:
+        return float(state.messages[-back].position[column])
+
+    running.until(lambda: desired(1) == desired(2), "a reference that rests")
+    begin = desired()
+    for word, reason in (
+        ("relativ", "absolute (or nothing, or a link's name) or relative, got 'relativ'"),
+        ("", "it leads tip.x 0.4"),
+    ):
+        message = trajectory(X, (0.0, [0.4]))
+        message.header.frame_id = word
+        publisher.publish(message)
+        running.until(lambda said=reason: said in controller.log, reason)
+    running.more(state, 1)
+    assert desired() == begin, "a refused one changes nothing"
+    message = trajectory(X, (0.0, [0.01]))
+    message.header.frame_id = "relative"
+    for times in (1, 2):
+        publisher.publish(message)
+        goal = begin + 0.01 * times
+        running.until(lambda goal=goal: abs(desired() - goal) < 1e-9, "the centimetre")
+    running.put(FORCE, {"reference.max_distance": []})
     running.forget(state)
 
 

@@ -1,0 +1,190 @@
+"""What is looked at before a running controller takes a reference: where it leads, and how.
+
+The quantities and their margins are those of the flight check. It works on a loop of its own, so
+that the one that runs is not touched, and looks at few enough instants to be done in the time of
+some ticks.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from projected_control.control.following import Follower
+from projected_control.control.references import Constant, Reference
+from projected_control.errors import InvalidValue
+from projected_control.model.coordinates import Coordinates
+from projected_control.ports.kinds import PORTS
+from projected_control.settings import build
+from projected_control.settings.flight_check import look_along
+from projected_control.settings.flight_margins import RED, Quantity
+from projected_control.settings.nodes import ControllerSettings
+from projected_control.settings.references import motion_limits, spread
+
+Array = NDArray[np.float64]
+
+REAL_DISTANCE = 0.05
+"""How far a reference leads on a real arm unless ``reference.max_distance`` says it [m or rad]."""
+
+STEP, FEWEST, MOST = 0.02, 8, 150
+"""How far apart the instants are [s], how many at least, and at most; the knots of a curve come on
+top."""
+
+BETWEEN = 4
+"""Into how many parts their distances are divided where only the reference is looked at."""
+
+PERIODIC_SECONDS = 10.0
+"""How much of a reference without an end is looked at [s]."""
+
+ROUNDING = 1e-6
+"""Share by which a bound may be exceeded without a word."""
+
+
+def is_real(settings: ControllerSettings) -> bool:
+    """Whether the arm is a real one, or stands behind what real ones stand behind."""
+    return PORTS[settings.hardware].needs_limits
+
+
+def largest_distance(settings: ControllerSettings, k: int) -> Array:
+    """How far a reference may lead from where the arm is, k [m or rad]."""
+    given = settings.reference.max_distance
+    if given:
+        return spread("reference.max_distance", given, k)
+    return np.full(k, REAL_DISTANCE if is_real(settings) else np.inf)
+
+
+class WayCheck:
+    """Looks at references for a controller with these settings.
+
+    Args:
+        node: Which controller.
+        settings: Its settings, as they are in force.
+    """
+
+    def __init__(self, node: str, settings: ControllerSettings) -> None:
+        self.settings = settings
+        self._loop = build.build_loop(node, settings)
+        self._model = build.build_model(settings)
+        largest_distance(settings, self._model.k)
+
+    def warm_up(self) -> None:
+        """Run every kernel once, so that no reference waits for the compiler."""
+        model = self._model
+        model.evaluate(np.zeros(model.n), np.zeros(model.n))
+        times, rest = np.zeros(1), np.zeros((1, model.n))
+        look_along(self._loop, self.settings, model, times, rest, rest, rest)
+        self._coordinates.difference(Constant(model.theta).at(0.0).value, model.theta)
+
+    @property
+    def _coordinates(self) -> Coordinates:
+        assert self._model.coordinates is not None  # no controller is built without
+        return self._model.coordinates
+
+    def require(self, reference: Reference, q: Array, begin: float, *, bounded: bool) -> None:
+        """Raise where a reference must not be followed, with what is in the way.
+
+        Args:
+            reference: What is to be followed.
+            q: Where the arm is, n [rad or m].
+            begin: From when on [s].
+            bounded: Whether ``reference.max_distance`` counts, and on a real arm the stated rates
+                and accelerations: for what comes by a topic or an action.
+        """
+        times = _instants(reference, begin)
+        if bounded:
+            between = np.linspace(times[:-1], times[1:], BETWEEN, endpoint=False).T.ravel()
+            value, rate, acceleration = _motion(reference, np.append(between, times[-1]))
+            self._require_near(value, q, begin)
+            if self.settings.reference.check and is_real(self.settings):
+                self._require_slow(rate, acceleration)
+        if self.settings.reference.check:
+            self._require_way(times, *_motion(reference, times), q)
+
+    def _require_near(self, value: Array, q: Array, begin: float) -> None:
+        model, bound = self._model, largest_distance(self.settings, self._model.k)
+        model.evaluate(q, np.zeros(model.n), begin)
+        here = model.theta.copy()
+        away = np.abs(self._coordinates.difference(value, here)).max(axis=0)
+        i = int(np.argmax(away / bound))
+        if away[i] > (1.0 + ROUNDING) * bound[i]:
+            name = self._coordinates.names[i]
+            raise InvalidValue(
+                f"it leads {name} {away[i]:.4g} away from where the arm is ({here[i]:.4g}), "
+                f"allowed are {bound[i]:.4g} (reference.max_distance). Positions count from the "
+                "coordinate's own zero unless the message's header.frame_id is relative: then "
+                "they count from where the reference is. If you mean to go that far, set "
+                "reference.max_distance"
+            )
+
+    def _require_slow(self, rate: Array, acceleration: Array) -> None:
+        limits = motion_limits(self.settings.reference, self._model.k).array(self._model.k)
+        for what, values, bound in (
+            ("rate", rate, limits[0]),
+            ("acceleration", acceleration, limits[1]),
+        ):
+            allowed = np.maximum(bound, np.abs(values[0]))  # where it moves already
+            over = np.abs(values).max(axis=0) / allowed
+            i = int(np.argmax(over))
+            if over[i] > 1.0 + ROUNDING:
+                raise InvalidValue(
+                    f"it asks {self._coordinates.names[i]} for a {what} of "
+                    f"{np.abs(values[:, i]).max():.4g}, allowed are {bound[i]:.4g} "
+                    f"(reference.max_{what}): give its points more time, or raise that"
+                )
+
+    def _require_way(
+        self, times: Array, value: Array, rate: Array, acceleration: Array, q: Array
+    ) -> None:
+        model, coordinates = self._model, self._coordinates
+        places, rates, changes = (np.zeros((times.size, model.n)) for _ in range(3))
+        follower = Follower(model, q, explain=False)
+        for i, time in enumerate(times):
+            follower.time = time
+            places[i] = follower.at(value[i])
+            target = model.terms.target[1:3].copy()
+            G_pinv = np.linalg.pinv(model.terms.jacobian, rcond=1e-9)
+            moved = coordinates.velocity(value[i], rate[i])
+            rates[i] = G_pinv @ np.concatenate([target[0], moved])
+            model.evaluate(places[i], rates[i], time)
+            asked = np.concatenate([target[1], acceleration[i]]) - model.terms.bias
+            changes[i] = G_pinv @ asked
+        seen = look_along(self._loop, self.settings, model, times, places, rates, changes)
+        for quantity in seen.quantities:
+            if _gets_worse(quantity):
+                at = quantity.worst
+                where = ", ".join(
+                    f"{name} {number:.3g}"
+                    for name, number in zip(coordinates.names, seen.theta[at], strict=True)
+                )
+                raise InvalidValue(
+                    f"on its way, after {times[at] - times[0]:.3g} s ({where}), {quantity.name} "
+                    f"would be {quantity.value:.4g}, its limit is {quantity.limit:.4g} "
+                    f"{quantity.unit}".rstrip()
+                    + "; go another way, or more slowly"
+                )
+
+
+def _gets_worse(quantity: Quantity) -> bool:
+    """Whether a limit is reached on the way, and not left again: back into a range is allowed."""
+    return not quantity.least > RED and not quantity.least >= float(quantity.margin[0])
+
+
+def _motion(reference: Reference, times: Array) -> tuple[Array, Array, Array]:
+    """Values, rates and accelerations at some instants, N × k each."""
+    points = [reference.at(time) for time in times]
+    value, rate, acceleration = (np.array(each) for each in zip(*points, strict=True))
+    return value, rate, acceleration
+
+
+def _instants(reference: Reference, begin: float) -> Array:
+    """When to look: evenly, and where the pieces of a curve begin, up to as many."""
+    end = reference.end if np.isfinite(reference.end) else begin + PERIODIC_SECONDS
+    end = max(end, begin + 1e-3)
+    count = int(np.clip(np.ceil((end - begin) / STEP), FEWEST, MOST))
+    times = np.linspace(begin, end, count + 1)
+    if reference.table is None:
+        return times
+    knots = reference.table.begin
+    knots = knots[(knots > begin) & (knots < end)]
+    chosen = knots[np.unique(np.linspace(0, knots.size - 1, min(knots.size, MOST)).astype(int))]
+    return np.unique(np.concatenate([times, chosen]))
