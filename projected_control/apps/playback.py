@@ -17,7 +17,7 @@ from projected_control.native.engine import use_engine
 from projected_control.ports import Runner, SimulatedArm
 from projected_control.ports.kept_ticks import TicksInMemory
 from projected_control.ports.port import Port
-from projected_control.ports.recording import Changed, Replayer, replay, take_through
+from projected_control.ports.recording import Changed, Replayer, replay, take_through, with_rows
 from projected_control.recordings.file import Recording
 from projected_control.ros.live_changes import prepare_change
 from projected_control.settings import build
@@ -133,7 +133,7 @@ def what_if(
         prepare=changes.put_into_force,
         progress=progress,
     )
-    return replace(recording, rows=done.rows), done.difference
+    return done.as_recording, done.difference
 
 
 class _FollowingArm(Port):
@@ -203,7 +203,8 @@ def simulated(
         take_through(runner, len(recording.rows), progress)
     except SimulationFailed as error:
         raise SimulationFailed(f"after {len(kept.rows)} ticks: {error}") from None
-    return replace(recording, rows=kept.rows, index=np.arange(len(kept.rows)))
+    done = with_rows(recording, loop, kept.rows)
+    return replace(done, index=np.arange(len(kept.rows)))
 
 
 def _plant_of(

@@ -6,8 +6,9 @@ what it would have asked for at these states.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from projected_control.control.references import Reference, ReferencePoint
 from projected_control.control.state import RawState
 from projected_control.errors import InvalidValue
 from projected_control.model.motion_tables import write_instant
+from projected_control.ports.kept_memory import as_here, letter_as_here, row_places
 from projected_control.ports.kept_ticks import TicksInMemory
 from projected_control.ports.port import Port
 from projected_control.ports.runner import Runner
@@ -92,7 +94,7 @@ class Replayer:
         self._stamps = recording.column("stamp")
         self._motion = recording.column("motion")
         self._force_motion = recording.column("force_motion")
-        self._current = float("nan")
+        self._current, self._layout = float("nan"), recording.about.get("memory", "")
         self._require_same_sizes()
 
     def _require_same_sizes(self) -> None:
@@ -107,7 +109,7 @@ class Replayer:
 
     def begin(self) -> None:
         """Just before the first tick."""
-        loop, memory = self.loop, self._recording.memory
+        loop, recording = self.loop, self._recording
         if self._anew:
             loop.set_reference(RecordedReference(self._stamps, self._motion))
             if loop.controller.force is not None and (
@@ -117,8 +119,8 @@ class Replayer:
                 desired[:, 0] = self._recording.column("lambda_desired")
                 loop.set_force_reference(RecordedReference(self._stamps, desired))
             return
-        loop.restore(memory)
-        self._current = float(memory["mailbox"][0])
+        loop.restore(as_here(loop, recording.memory, self._layout))
+        self._current = float(recording.memory["mailbox"][0])
 
     def before(self, row: int) -> None:
         """Just before the tick of this row: what came into force with it."""
@@ -143,7 +145,7 @@ class Replayer:
                 f"{self._recording.path.name} lacks letter {number:g} (new gains, limits or "
                 "references), which was in force: from here on nothing can be replayed"
             )
-        self.loop.deliver(content, self._keep)
+        self.loop.deliver(letter_as_here(self.loop, content, self._layout), self._keep)
         self._current = number
 
     def _write_by_hand(self, row: int) -> None:
@@ -234,6 +236,11 @@ class Replay:
     exact_rows: int
 
     @property
+    def as_recording(self) -> Recording:
+        """The recording with these answers."""
+        return with_rows(self.recording, self.runner.loop, self.rows)
+
+    @property
     def difference(self) -> float:
         """The largest difference of any effort to the recorded one, up to the first gap.
 
@@ -244,6 +251,12 @@ class Replay:
         same = (ours == theirs) | (np.isnan(ours) & np.isnan(theirs))
         gap = np.where(same, 0.0, np.abs(ours - theirs))
         return float(np.nan_to_num(gap, nan=np.inf).max()) if gap.size else 0.0
+
+
+def with_rows(recording: Recording, loop: ControlLoop, rows: Array) -> Recording:
+    """A recording with the ticks of a loop that is here."""
+    columns = json.dumps(row_places(loop))
+    return replace(recording, rows=rows, about={**recording.about, "columns": columns})
 
 
 def replay(

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from projected_control import __version__
 from projected_control.compiled import kernel_digest
 from projected_control.control.loop import ControlLoop
+from projected_control.ports.kept_memory import described, row_places
 from projected_control.ports.port import Port
-from projected_control.ports.tick_rows import ROW
 from projected_control.recordings import messages
 from projected_control.recordings.messages import Head, plotted_names
 
@@ -64,8 +64,6 @@ def make_head(
         largest: Size at which the file ends [bytes].
     """
     controller, model = loop.controller, loop.controller.model
-    sizes = {"n": model.n, "m": model.m, "k": model.k}
-    offsets, shapes = ROW.offsets(**sizes), ROW.shapes(**sizes)
     coordinates = model.coordinates.names if model.coordinates is not None else ()
     joints = model.arm.joint_names
     node = about.node.strip("/")
@@ -81,7 +79,7 @@ def make_head(
         messages.LETTERS: f"/{node}/recording/letters",
         **about.topics,
     }
-    columns = {name: (offsets[name], tuple(shapes[name])) for name in offsets}
+    columns = row_places(loop)
     metadata = {
         "node": about.node,
         "kind": about.kind,
@@ -95,6 +93,7 @@ def make_head(
         "joints": json.dumps(list(joints)),
         "coordinates": json.dumps(list(coordinates)),
         "columns": json.dumps(columns),
+        "memory": described(loop),
         "python_parts": json.dumps(loop.python_parts),
         "python": platform.python_version(),
         "numpy": np.__version__,

@@ -1,0 +1,187 @@
+"""A loop's memory by the names of its parts, so that a recording outlives the version that made it.
+
+The arrays of a loop (`control.loop.REMEMBERED`) lie as their layouts say, and layouts grow. A
+recording therefore says where each part lay (`places_of`), and a loop takes from it what it has
+under the same name (`as_here`). What is new since then stays as the loop was built.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from projected_control.control.counters import COUNTERS
+from projected_control.control.force_kernels import SOURCE
+from projected_control.control.guard_kernels import GUARD
+from projected_control.control.letter import LETTER
+from projected_control.control.loop import REMEMBERED, ControlLoop
+from projected_control.control.task_terms import TASK
+from projected_control.control.terms import CONTROL
+from projected_control.errors import InvalidValue
+from projected_control.model.constrained_arm import TERMS
+from projected_control.ports.tick_rows import ROW
+from projected_control.workspace import Layout
+
+Array = NDArray[np.float64]
+Places = dict[str, tuple[int, tuple[int, ...]]]
+"""Where each part of an array begins, and its shape."""
+
+_LETTER, _LETTERS = "mailbox", ("mailbox", "taken")
+_TABLES = ("reference", "force_reference")
+_APPENDED = ("versions", "applied")
+"""Parts of a letter with one number per section, to which sections are added at the end."""
+
+
+def row_places(loop: ControlLoop) -> Places:
+    """Where the parts of a row of a recording lie."""
+    model = loop.controller.model
+    return _places(ROW, n=model.n, m=model.m, k=model.k)
+
+
+def places_of(loop: ControlLoop) -> dict[str, Places]:
+    """Where the parts of a loop's arrays lie, by array."""
+    model, controller = loop.controller.model, loop.controller
+    n, m, k, p = model.n, model.m, model.k, controller.passive.size
+    letter = loop.mailbox.letter
+    tables = {"motion": letter.reference.size, "force": letter.force_reference.size}
+    limits = LETTER.shapes(n=n, k=k, **tables)["limits"][0]
+    of_limits = {
+        name: place for name, place in _places(GUARD, n=n, k=k).items() if place[0] < limits
+    }
+    return {
+        "model_work": _places(TERMS, n=n, m=m, k=k, frames=model.table.frames),
+        "control_work": _with_inner(
+            _places(CONTROL, n=n, m=m, k=k, p=p), "task", _places(TASK, n=n, k=k)
+        ),
+        "source_work": _places(SOURCE, n=n, m=m),
+        "guard_work": _places(GUARD, n=n, k=k),
+        "counters": _places(COUNTERS, k=k),
+        _LETTER: _with_inner(_places(LETTER, n=n, k=k, **tables), "limits", of_limits),
+    }
+
+
+def sizes_of(loop: ControlLoop) -> dict[str, int]:
+    """What the shapes of these parts are made of: of another arm or task they are others."""
+    model = loop.controller.model
+    return {
+        "n": model.n,
+        "m": model.m,
+        "k": model.k,
+        "p": int(loop.controller.passive.size),
+        "frames": model.table.frames,
+    }
+
+
+def described(loop: ControlLoop) -> str:
+    """Both, as a recording keeps them."""
+    return json.dumps({"sizes": sizes_of(loop), "places": places_of(loop)})
+
+
+def as_here(
+    loop: ControlLoop, memory: Mapping[str, NDArray[Any]], description: str
+) -> dict[str, NDArray[Any]]:
+    """The memory of a recording in the order that this loop's arrays have.
+
+    Args:
+        loop: As it was built.
+        memory: The arrays of the recording.
+        description: What `described` said of the loop that was recorded; empty for recordings that
+            do not say it, of which the arrays must be the same.
+
+    Raises:
+        InvalidValue: Where it is the memory of a loop that was built differently.
+    """
+    if not description:
+        return dict(memory)
+    content = json.loads(description)
+    if content["sizes"] != (sizes := sizes_of(loop)):
+        raise InvalidValue(
+            f"this is not the memory of such a loop: its sizes are {content['sizes']}, expected "
+            f"are {sizes}; the arm, the constraint or the coordinates are others"
+        )
+    ours, moved = places_of(loop), dict(memory)
+    for name in REMEMBERED:
+        array = getattr(loop.arguments, name)
+        if name not in memory:
+            moved[name] = array.copy()
+        elif name in _LETTERS:
+            moved[name] = letter_as_here(loop, memory[name], description)
+        elif name in ours:
+            theirs = _read(content["places"][name])
+            _require_whole(name, memory[name], theirs)
+            moved[name] = _moved(memory[name], theirs, array.copy(), ours[name])
+        elif name == "choices" and memory[name].size < array.size:
+            moved[name] = np.concatenate([memory[name], array[memory[name].size :]])
+    return moved
+
+
+def letter_as_here(loop: ControlLoop, letter: Array, description: str) -> Array:
+    """A recorded letter (see `control.letter`) in the order in which this loop takes it.
+
+    A section that it does not have is as the loop has it now.
+    """
+    if not description:
+        return letter
+    theirs = _read(json.loads(description)["places"][_LETTER])
+    ours = places_of(loop)[_LETTER]
+    for name in set(theirs) & set(ours) - {*_TABLES, *_APPENDED}:
+        if theirs[name][1] != ours[name][1]:
+            raise InvalidValue(
+                f"this recording is of a version in which {name} of a letter had the shape "
+                f"{theirs[name][1]}, here it is {ours[name][1]}: replay it with that version"
+            )
+    lengths = theirs["lengths"][0]
+    tables = [int(length) for length in letter[lengths : lengths + 2]]
+    model = loop.controller.model
+    here = LETTER.new(n=model.n, k=model.k, motion=tables[0], force=tables[1])
+    begin, from_begin = ours[_TABLES[0]][0], theirs[_TABLES[0]][0]
+    here[:begin] = loop.mailbox.box[:begin]
+    fixed = {name: place for name, place in theirs.items() if name not in _TABLES}
+    _moved(letter, fixed, here, ours)
+    here[begin:] = letter[from_begin : from_begin + sum(tables)]
+    return here
+
+
+def _moved(kept: Array, theirs: Places, here: Array, ours: Places) -> Array:
+    """Fill an array with the parts that another one has under the same name."""
+    for name in set(theirs) & set(ours):
+        (old, old_shape), (new, shape) = theirs[name], ours[name]
+        if old_shape == shape or name in _APPENDED:
+            count = min(prod(old_shape), prod(shape))
+            here[new : new + count] = kept[old : old + count]
+    return here
+
+
+def _require_whole(name: str, kept: Array, places: Places) -> None:
+    expected = max(begin + prod(shape) for begin, shape in places.values())
+    if kept.shape != (expected,):
+        raise InvalidValue(
+            f"this is not the memory of such a loop: {name} has the shape {kept.shape}, expected "
+            f"is ({expected},); the recording is damaged"
+        )
+
+
+def _places(layout: Layout[Any], **sizes: int) -> Places:
+    """Of the parts that do not lie within others."""
+    offsets, shapes = layout.offsets(**sizes), layout.shapes(**sizes)
+    return {
+        name: (int(offsets[name]), tuple(int(extent) for extent in shapes[name]))
+        for name, part in layout.declared.items()
+        if part.at is None
+    }
+
+
+def _with_inner(places: Places, name: str, inner: Places) -> Places:
+    """With the parts of a part in its place."""
+    begin, _ = places[name]
+    within = {f"{name}.{part}": (begin + at, shape) for part, (at, shape) in inner.items()}
+    return {**{part: place for part, place in places.items() if part != name}, **within}
+
+
+def _read(content: Mapping[str, Any]) -> Places:
+    return {name: (at, tuple(shape)) for name, (at, shape) in content.items()}
