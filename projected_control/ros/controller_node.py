@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from time import monotonic, sleep
 from typing import Any
 
@@ -30,6 +31,7 @@ from projected_control.ros.markers import Markers
 from projected_control.ros.neighbours import Accusation, Neighbours
 from projected_control.ros.node_recording import NodeRecording
 from projected_control.ros.parameters import is_live
+from projected_control.ros.signs_of_life import SignsOfLife
 from projected_control.ros.state_topic import StateReporter
 from projected_control.ros.tare_service import TareService
 from projected_control.ros.trajectories import reviewed
@@ -48,12 +50,6 @@ Nodes hear of each other at once or, often, with the next announcement, which co
 LISTEN_SECONDS = 0.05
 """Period of checking the watchdog and of writing to the console [s]."""
 
-BEAT_SECONDS = 0.02
-"""Period of the signs of life to a loop that runs elsewhere [s]."""
-
-ALIVE_SECONDS = 0.1
-"""How long ago the thread that reads may have made its last turn, if it is alive [s]."""
-
 LARGEST_FORCE = 1e6
 """Largest force reference from the topic [N]; the parameter force.reference has the same bound."""
 
@@ -69,7 +65,7 @@ class ControllerNode(ManagedNode[ControllerSettings]):
         self._last_run: dict[str, Any] | None = None
         self._checks = 0
         self._born = monotonic()
-        self._life: Any = None
+        self._life: SignsOfLife | None = None
         self._accusation: Accusation | None = None
         self._recording: NodeRecording | None = None
         super().__init__(kind)
@@ -155,8 +151,10 @@ class ControllerNode(ManagedNode[ControllerSettings]):
         if port.waits:
             self._thread = LoopThread(runner, reporter, self._console, self.look_now)
             self._thread.start()
-        if port.elsewhere:
-            self._life = self.create_timer(BEAT_SECONDS, self._show_life)
+        if port.elsewhere and self._thread is not None:
+            plugin = self.settings.plugin
+            self._life = SignsOfLife(port.beat, self._thread.alive, plugin.request_time)
+            self._life.start()
         self._say_active(loop)
 
     def _start_recording(self, runner: Runner) -> None:
@@ -208,19 +206,14 @@ class ControllerNode(ManagedNode[ControllerSettings]):
             f"{loop.controller.model.rank} of {loop.controller.model.n} directions constrained"
         )
 
-    def _show_life(self) -> None:
-        """Tell whoever runs the loop elsewhere that the executor and the reading thread live.
-
-        A timer of the executor does it, so that it ends with what it stands for.
-        """
-        runner, thread = self._runner, self._thread
-        if runner is not None and thread is not None and thread.alive(ALIVE_SECONDS):
-            runner.port.beat()
+    def deciding(self) -> AbstractContextManager[None]:
+        """Around what may take its time; see `SignsOfLife`."""
+        return nullcontext() if self._life is None else self._life.deciding()
 
     def deactivate(self) -> None:
-        if self._life is not None:
-            self.destroy_timer(self._life)
-            self._life = None
+        life, self._life = self._life, None
+        if life is not None:
+            life.stop()
         runner, self._runner = self._runner, None
         thread, self._thread = self._thread, None
         if thread is not None:
@@ -272,6 +265,8 @@ class ControllerNode(ManagedNode[ControllerSettings]):
 
     def _listen(self) -> None:
         """Log what the guard did; check the watchdog more often than the other reasons to stop."""
+        if self._life is not None:
+            self._life.turned()
         for line in self._console.lines(monotonic()):
             self.get_logger().warning(line)
         self._taring.look()
@@ -319,9 +314,14 @@ class ControllerNode(ManagedNode[ControllerSettings]):
             self._loop = built
             return
         check = None
-        if any(name.startswith("reference.") for name in changed):
-            check = WayCheck(self.kind, settings)
-        change = prepare_change(loop, settings, changed, running=runner is not None, check=check)
+        with self.deciding():
+            if any(name.startswith("reference.") for name in changed):
+                check = WayCheck(self.kind, settings)
+            change = prepare_change(
+                loop, settings, changed, running=runner is not None, check=check
+            )
+        if self._life is not None:
+            self._life.request_time = settings.plugin.request_time
         if runner is not None and self._recording is not None:
             if "recording.file" in changed:
                 self._recording.start(runner, settings)
@@ -343,7 +343,8 @@ class ControllerNode(ManagedNode[ControllerSettings]):
             self.get_logger().warning("a reference came while inactive; it is ignored")
             return
         try:
-            plan = reviewed(message, runner, self.way_check)
+            with self.deciding():
+                plan = reviewed(message, runner, self.way_check)
         except ProjectedControlError as error:
             self.get_logger().error(f"reference refused: {error}")
             return

@@ -36,6 +36,7 @@ from projected_control.ros.engagement import Engagement
 from projected_control.ros.lifecycle import ManagedNode
 from projected_control.ros.listening_port import ListeningPort, Wiring
 from projected_control.ros.plugin_link import PluginLink
+from projected_control.ros.signs_of_life import BEAT_SECONDS
 from projected_control.ros.transport import let_arrive
 from projected_control.settings.nodes import ControllerSettings
 
@@ -46,9 +47,6 @@ REPORTS = 20.0
 
 READ_SECONDS = 0.02
 """How long a reading waits for a report [s]."""
-
-BEAT_SECONDS = 0.02
-"""Period of the signs of life [s]."""
 
 AGAIN = 0.4
 """After which share of plugin.silence_time a beginning is sent again where it is not answered."""

@@ -137,7 +137,8 @@ class TrajectoryAction:
 
     def _plan(self, message: JointTrajectory) -> Callable[[ControlLoop, float], Reference]:
         """How to follow it, checked against where arm and reference are now."""
-        return reviewed(message, self._require_runner(), self._node.way_check)
+        with self._node.deciding():
+            return reviewed(message, self._require_runner(), self._node.way_check)
 
     def _require_runner(self) -> Runner:
         runner = self._node.runner

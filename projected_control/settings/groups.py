@@ -299,6 +299,7 @@ class Plugin(Group):
 
     on_silence: str = parameter("stop", "What the plugin does when the node dies or hangs: stop (the reference comes to rest and λ_d to zero, then all motion is damped), hold (the reference comes to rest and is held, with λ_d as it is), or finish (what there is is followed to its end, then stop)", choices=("stop", "hold", "finish"))
     silence_time: float = parameter(0.2, "Time without a sign of life of the node after which the plugin does that; the arm goes on along its references until then", "s", minimum=0.05, maximum=60.0)
+    request_time: float = parameter(30.0, "Time that the node may take for one request, such as a path to plan; longer, it counts as hung, and its signs of life end", "s", minimum=1.0, maximum=600.0, live=True)
     stop_time: float = parameter(0.5, "Time in which it brings reference and λ_d to rest", "s", minimum=0.01, maximum=60.0)
 
 

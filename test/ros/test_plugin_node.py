@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from time import monotonic
 
 import pytest
 import yaml
@@ -96,6 +97,20 @@ def test_it_follows_is_changed_and_ends(fleet: Fleet, stood_in) -> None:
     fleet.until(moved, "the reference to move")
     assert node.end() == 0
     assert "Traceback" not in node.log
+
+
+def test_a_long_plan_does_not_stop_the_arm(fleet: Fleet, stood_in) -> None:
+    """The node plans for longer than the plugin waits for its signs of life."""
+    silence = 0.3
+    start(fleet, **{"plugin.silence_time": silence, "limits.lost_time": 5.0})
+    fleet.until_said(MOTION, "following", level=0)
+    points = [0.01 * (-1) ** i for i in range(20)]
+    begun = monotonic()
+    fleet.put(MOTION, {"reference.kind": "waypoints", "reference.points": points})
+    assert monotonic() - begun > 2.0 * silence, "the plan is too short to show anything"
+    before = fleet.until_counted(MOTION, "ticks", 1).number("ticks")
+    fleet.until_counted(MOTION, "ticks", before + 100)
+    assert fleet.state(MOTION) == "active"
 
 
 def test_an_arm_whose_time_stands_still_is_given_up(fleet: Fleet, stood_in, tmp_path: Path) -> None:
