@@ -42,15 +42,15 @@ test: lint
 	@echo "==> tests of the nodes, $(FLEETS) files at a time"
 	@$(BIN)/python -m pytest -m 'nodes and not long' -n $(FLEETS) --dist loadfile
 	@echo "==> tests of times and in a browser, one by one"
-	@$(BIN)/python -m pytest -m 'not library and not nodes and not long' --whole-starts
+	@$(BIN)/python -m pytest -m 'not library and not nodes and not long' --whole-starts -n 1
 
 # Nothing is tried again: a round that fails ends the run and says which it was.
 test-long: lint
 	@echo "==> tests, with random examples"
-	@$(BIN)/python -m pytest --hypothesis-profile=random --whole-starts
+	@$(BIN)/python -m pytest --hypothesis-profile=random --whole-starts -n 1
 	@for round in $$(seq $(ROUNDS)); do \
 	  echo "==> tests of the nodes, round $$round of $(ROUNDS)"; \
-	  $(BIN)/python -m pytest --hypothesis-profile=random --whole-starts test/ros || \
+	  $(BIN)/python -m pytest --hypothesis-profile=random --whole-starts -n 1 test/ros || \
 	    { echo "==> failed in round $$round of $(ROUNDS)"; exit 1; }; \
 	done
 

@@ -20,9 +20,7 @@ from launch.actions import (
     DeclareLaunchArgument,
     LogInfo,
     OpaqueFunction,
-    RegisterEventHandler,
 )
-from launch.event_handlers import OnProcessExit
 from launch.launch_context import LaunchContext
 from launch.launch_description import LaunchDescription
 from launch_ros.actions import Node
@@ -180,8 +178,7 @@ def start(context: LaunchContext) -> list[Action]:
         manager_is = ("--controller-manager", given["controller_manager"])
         only = parts.spawner([effort], parameters, "--inactive", *manager_is)
         # It fails where the controller runs already; what is missing otherwise, our node says.
-        go_on = OnProcessExit(target_action=only, on_exit=ours)
-        return [*said, only, RegisterEventHandler(go_on)]
+        return [*said, only, parts.after(only, ours, effort, may_fail=True)]
     broadcasters = ["joint_state_broadcaster"]
     if sensor:
         broadcasters.append("force_torque_sensor_broadcaster")

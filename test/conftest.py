@@ -9,6 +9,7 @@ import blocks
 import numpy as np
 import pytest
 from arms import URDF, random_urdf, three_link_arm
+from hangs import Hangs
 from hypothesis import settings
 from per_test import PerTest
 from quiet import pytest_runtest_call  # noqa: F401  a hook: it is found by its name
@@ -33,6 +34,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="start every node as a command instead of a fork of one that has its imports",
     )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(Hangs(), "hangs")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -205,13 +205,18 @@ def spawner(names: Sequence[str], parameters: Path, *more: str) -> Node:
     )
 
 
-def after(process: Node, then: list[Action], what: str) -> RegisterEventHandler:
-    """Go on when a spawner has done its work; end where it failed."""
+def after(
+    process: Node, then: list[Action], what: str, may_fail: bool = False
+) -> RegisterEventHandler:
+    """Go on when a spawner has ended; end where it failed, unless it may.
+
+    Nothing begins once the launch is ending: a lifecycle node that is added then waits for ever.
+    """
 
     def go_on(event: Any, context: LaunchContext) -> list[Action]:
         if context.is_shutdown:
             return []
-        if event.returncode:
+        if event.returncode and not may_fail:
             return fail(f"{what} did not come up (spawner's status {event.returncode})")
         return then
 
