@@ -30,6 +30,8 @@ class Port(ABC):
         wrench_frame: In whose axes the wrench of a state is; `WORLD` for the world's.
         commands: Topic on which nobody but us may command the arm; empty where there is none.
         disturbed: What somebody else commanded there, which ended the run; empty for nothing.
+        last_word: What goes on answering there when the port is closed, until it is stopped, too;
+            None where nothing does. See `outlast`.
         elsewhere: Whether the ticks are made at the arm: what is read was answered there already,
             and nothing is written.
         report_rate: How often `read` gives a state, where that is not every period [Hz].
@@ -43,6 +45,7 @@ class Port(ABC):
     wrench_frame: str = WORLD
     commands: str = ""
     disturbed: str = ""
+    last_word: Any = None
     elsewhere: bool = False
     report_rate: float | None = None
     refusal: str = ""
@@ -65,6 +68,9 @@ class Port(ABC):
     @abstractmethod
     def write(self, effort: Array) -> None:
         """Command joint efforts, n [N·m or N]."""
+
+    def outlast(self) -> None:
+        """Another node has ended the run: keep zero the last word, also when the port is closed."""
 
     def interrupt(self) -> None:
         """Make a `read` that waits come back; from any thread."""

@@ -39,6 +39,11 @@ class CommandMonitor:
         self._sent: deque[bytes] = deque(maxlen=REMEMBERED)
 
     @property
+    def subscription(self) -> Any:
+        """Of the topic, read by hand."""
+        return self._subscription
+
+    @property
     def topic(self) -> str:
         """Its full name."""
         return str(self._subscription.topic_name)

@@ -8,10 +8,11 @@ controller manager; only this class needs ROS.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from time import monotonic
+from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from projected_control.errors import ProjectedControlError
+from projected_control.ros.starting import interrupted
 
 if TYPE_CHECKING:
     from rclpy.node import Node
@@ -256,6 +257,14 @@ class ControllerManager:
         """
         if not (activate or deactivate):
             return
+        answer = self._call(self._switch, self._switching(activate, deactivate))
+        if not answer.ok:
+            asked = [f"activate {name}" for name in activate]
+            asked += [f"deactivate {name}" for name in deactivate]
+            reason = getattr(answer, "message", "") or "its log says why"
+            raise CannotEngage(f"{self.name} refused to {', '.join(asked)}: {reason}")
+
+    def _switching(self, activate: Sequence[str], deactivate: Sequence[str]) -> Any:
         request = self._switch_request(
             activate_controllers=list(activate),
             deactivate_controllers=list(deactivate),
@@ -263,12 +272,21 @@ class ControllerManager:
             activate_asap=True,
         )
         request.timeout.sec = max(int(self.timeout), 1)
-        answer = self._call(self._switch, request)
-        if not answer.ok:
-            asked = [f"activate {name}" for name in activate]
-            asked += [f"deactivate {name}" for name in deactivate]
-            reason = getattr(answer, "message", "") or "its log says why"
-            raise CannotEngage(f"{self.name} refused to {', '.join(asked)}: {reason}")
+        return request
+
+    def begin_to_deactivate(self, name: str) -> Any:
+        """Ask to switch a controller off, and wait for nothing; from any thread.
+
+        Returns:
+            What `await_answer` takes; None where there is nobody to ask.
+        """
+        if not self._switch.service_is_ready():
+            return None
+        return self._switch.call_async(self._switching((), (name,)))
+
+    def await_answer(self, future: Any) -> None:
+        """Wait for the answer to `begin_to_deactivate`, whatever it is."""
+        self._answer(self._switch, future)
 
     def poll(self) -> list[LoadedController] | str | None:
         """A list asked for earlier, the reason why there is none, or None as long as it is due."""
@@ -287,14 +305,19 @@ class ControllerManager:
         return None
 
     def _call(self, client: Any, request: Any) -> Any:
-        if not client.wait_for_service(timeout_sec=self.timeout):
-            raise CannotEngage(
-                f"there is no service {client.srv_name}: is the controller manager running, and is "
-                f"ros2_control.manager ({self.name}) its name?"
-            )
-        future = client.call_async(request)
         give_up = monotonic() + self.timeout
-        while not future.done() and monotonic() < give_up:
+        while not client.service_is_ready():
+            if monotonic() > give_up or interrupted():
+                raise CannotEngage(
+                    f"there is no service {client.srv_name}: is the controller manager running, "
+                    f"and is ros2_control.manager ({self.name}) its name?"
+                )
+            sleep(WHILE_SECONDS)
+        return self._answer(client, client.call_async(request))
+
+    def _answer(self, client: Any, future: Any) -> Any:
+        give_up = monotonic() + self.timeout
+        while not (future.done() or monotonic() > give_up or interrupted()):
             self._executor.spin_until_future_complete(future, timeout_sec=WHILE_SECONDS)
             self.meanwhile()
         if not future.done():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from time import monotonic, sleep
+from time import monotonic
 from typing import Any
 
 import numpy as np
@@ -21,17 +21,19 @@ from projected_control.errors import ProjectedControlError
 from projected_control.ports.kinds import PORTS
 from projected_control.ports.port import Port
 from projected_control.ports.runner import Change, Runner
-from projected_control.ros.console import GuardConsole
+from projected_control.ros.console import GuardConsole, Notices
 from projected_control.ros.controller_diagnostics import controller_status
+from projected_control.ros.last_word import LastWord
 from projected_control.ros.lifecycle import ERROR, OK, WARN, ManagedNode, Status
 from projected_control.ros.listening_port import LOCKSTEP_PATIENCE, QUEUE
 from projected_control.ros.live_changes import allow_for_delay, prepare_change
 from projected_control.ros.loop_thread import LoopThread
 from projected_control.ros.markers import Markers
-from projected_control.ros.neighbours import Accusation, Neighbours
+from projected_control.ros.neighbours import Accusation, AnotherCommander, Neighbours
 from projected_control.ros.node_recording import NodeRecording
 from projected_control.ros.parameters import is_live
 from projected_control.ros.signs_of_life import SignsOfLife
+from projected_control.ros.starting import pause
 from projected_control.ros.state_topic import StateReporter
 from projected_control.ros.tare_service import TareService
 from projected_control.ros.trajectories import reviewed
@@ -67,6 +69,10 @@ class ControllerNode(ManagedNode[ControllerSettings]):
         self._born = monotonic()
         self._life: SignsOfLife | None = None
         self._accusation: Accusation | None = None
+        self._last_word: LastWord | None = None
+        self._ended_by = ""
+        self._notices = Notices()
+        self._beside_another = False
         self._recording: NodeRecording | None = None
         super().__init__(kind)
         name = self.get_fully_qualified_name()
@@ -146,6 +152,8 @@ class ControllerNode(ManagedNode[ControllerSettings]):
         )
         runner.open(self._prepare)
         self._start_recording(runner)
+        self._leave_topic(at_once=True)
+        self._beside_another = False
         reporter.statistics = runner.statistics
         self._runner, self._console = runner, GuardConsole()
         if port.waits:
@@ -175,7 +183,7 @@ class ControllerNode(ManagedNode[ControllerSettings]):
 
     def _make_port(self, loop: ControlLoop) -> Port:
         """The way to the arm; refused beside others who command it."""
-        sleep(max(self._born + DISCOVERY_SECONDS - monotonic(), 0.0))
+        pause(self._born + DISCOVERY_SECONDS - monotonic())
         self._require_watchdog()
         port = PORTS[self.settings.hardware].make(self, self._loop_node, loop)
         try:
@@ -221,14 +229,30 @@ class ControllerNode(ManagedNode[ControllerSettings]):
         self._console = GuardConsole()  # what was going on is over
         if runner is not None:
             self._last_run = self._summary(runner)
-            if self._recording is not None:
-                self._recording.stop()
             if thread is None:
                 self._beats.publish(Header(frame_id="inactive"))
-            runner.port.close()
+            if self._beside_another:
+                runner.port.outlast()
+            try:
+                runner.port.close()  # first of all the arm
+                self._last_word, self._ended_by = runner.port.last_word, self.stopped_by_itself
+            finally:
+                if self._recording is not None:
+                    self._recording.stop()
+
+    def _leave_topic(self, at_once: bool = False) -> None:
+        """No more zeros in answer to what others command."""
+        last_word, self._last_word = self._last_word, None
+        self._notices = Notices()
+        if last_word is not None:
+            last_word.stop(at_once)
 
     def cleanup(self) -> None:
+        self._leave_topic()
         self._loop = None
+        self._draw_no_more()
+
+    def _draw_no_more(self) -> None:
         if self._markers is not None:
             self._markers.destroy()
             self._markers = None
@@ -250,6 +274,9 @@ class ControllerNode(ManagedNode[ControllerSettings]):
             runner.port.check()
             self._check_neighbours(runner.port)
             self._allow_for_measured(runner)
+        except AnotherCommander as error:
+            self._beside_another = True
+            return str(error)
         except ProjectedControlError as error:
             return str(error)
         return ""
@@ -267,7 +294,12 @@ class ControllerNode(ManagedNode[ControllerSettings]):
         """Log what the guard did; check the watchdog more often than the other reasons to stop."""
         if self._life is not None:
             self._life.turned()
-        for line in self._console.lines(monotonic()):
+        if self._last_word is not None and self._last_word.speaks:
+            self._notices.begin("zeros", self._last_word.words())
+        else:
+            self._notices.end("zeros", "nothing else is heard on the topic of commands any more")
+        now = monotonic()
+        for line in (*self._console.lines(now), *self._notices.due(now)):
             self.get_logger().warning(line)
         self._taring.look()
         if self._runner is not None:
@@ -310,7 +342,7 @@ class ControllerNode(ManagedNode[ControllerSettings]):
             return
         if not all(is_live(type(settings), name) for name in changed):
             built = self._build(settings)
-            self.cleanup()
+            self._draw_no_more()
             self._loop = built
             return
         check = None
@@ -398,7 +430,10 @@ class ControllerNode(ManagedNode[ControllerSettings]):
         if self._runner is not None and self._runner.lost:
             level, message = ERROR, self._why_lost(self._runner)
         if self.stopped_by_itself and self._accusation is not None:
-            self.stopped_by_itself = self._accusation.words()
+            self._ended_by = self.stopped_by_itself = self._accusation.words()
+        if self.stopped_by_itself and self._last_word is not None:
+            self.stopped_by_itself = f"{self._ended_by}; {self._last_word.words()}"
+            values["commands answered with zeros"] = self._last_word.heard
         trouble = "" if self._recording is None else self._recording.trouble
         if trouble and level == OK:
             level, message = WARN, trouble

@@ -9,6 +9,7 @@ from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import String
 
 from projected_control.errors import ProjectedControlError
+from projected_control.ros.starting import interrupted
 from projected_control.ros.wait_set import drain, side_node, unused
 
 TOPIC = "robot_description"
@@ -25,7 +26,7 @@ def description_from_topic(node: Node, seconds: float = DESCRIPTION_SECONDS) -> 
     try:
         subscription = side.create_subscription(String, TOPIC, unused, LATCHED)
         give_up = monotonic() + seconds
-        while monotonic() < give_up:
+        while monotonic() < give_up and not interrupted():
             if messages := [m.data for m in drain(subscription) if m.data.strip()]:
                 return str(messages[-1])
             sleep(0.02)

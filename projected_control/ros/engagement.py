@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from rclpy.node import Node
 
@@ -59,6 +60,7 @@ class Engagement:
             self.leave()
             raise
         self._engaged = False
+        self._asked: Any = None
 
     def engage(self, meanwhile: Callable[[], None] = lambda: None) -> None:
         """Switch to our controller.
@@ -90,6 +92,25 @@ class Engagement:
         state = next((c.state for c in answer if c.name == name), "gone")
         if state != "active":
             raise CannotEngage(f"{name} is {state}: somebody switched it, or it failed")
+
+    def begin_to_switch_off(self) -> None:
+        """Ask for our controller to be switched off, and wait for nothing; from any thread."""
+        self._asked = self._manager.begin_to_deactivate(self.plan.effort_controller)
+
+    def switch_off(self) -> bool:
+        """Switch our controller off, if it is on still; whether it is off."""
+        name = self.plan.effort_controller
+        self._manager.timeout = min(self._manager.timeout, RELEASE_SECONDS)
+        asked, self._asked = self._asked, None
+        try:
+            if asked is not None:
+                self._manager.await_answer(asked)
+            if any(c.name == name and c.active for c in self._manager.controllers()):
+                self._manager.switch((), (name,))
+        except ProjectedControlError as error:
+            self._parent.get_logger().error(f"{name} could not be switched off: {error}")
+            return False
+        return True
 
     def give_back(self, ours: Sequence[str]) -> None:
         """Switch back to what was active before, if we switched at all.

@@ -29,6 +29,7 @@ from projected_control.ros.parameters import (
     require_inactive,
 )
 from projected_control.ros.realtime import Preparation, ordinary_priority, prepare_process
+from projected_control.ros.starting import StartInterrupted, starting, tell_to_end
 from projected_control.ros.transport import avoid_shared_memory
 from projected_control.settings.nodes import (
     ConstrainedArmSettings,
@@ -136,11 +137,12 @@ class ManagedNode(LifecycleNode, Generic[S]):
     # Lifecycle
 
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
-        with ordinary_priority():  # it may compile
+        with ordinary_priority(), starting():  # it may compile
             return self._attempt("configure", self._configure)
 
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
-        result = self._attempt("activate", self.activate)
+        with starting():
+            result = self._attempt("activate", self.activate)
         self.active = result == TransitionCallbackReturn.SUCCESS
         if self.active:
             self.stopped_by_itself = ""
@@ -171,7 +173,8 @@ class ManagedNode(LifecycleNode, Generic[S]):
             settings.robot_description or settings.robot_description_file
         ):
             self._declared.put({"robot_description": description_from_topic(self)})
-        self.configure()
+        with starting(computes=True):
+            self.configure()
 
     def _leave_active(self) -> None:
         if self.active:
@@ -181,6 +184,8 @@ class ManagedNode(LifecycleNode, Generic[S]):
     def _attempt(self, what: str, action: Callable[[], None]) -> TransitionCallbackReturn:
         try:
             action()
+        except StartInterrupted:
+            return TransitionCallbackReturn.FAILURE  # the reason of an earlier attempt stays
         except Exception as error:  # else the middleware would swallow it without a word
             known = isinstance(error, ProjectedControlError)
             reason = str(error) if known else f"{type(error).__name__}: {error}"
@@ -269,8 +274,13 @@ def run(
     if "HOME" not in os.environ:
         os.environ.setdefault("ROS_LOG_DIR", tempfile.gettempdir())
     stop: list[int] = []
+
+    def told(*_: object) -> None:
+        stop.append(1)
+        tell_to_end()
+
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: stop.append(1))
+        signal.signal(number, told)
     if os.environ.get(END_WITH_PARENT) == "1":
         end_with_parent()
     argv = list(sys.argv if arguments is None else arguments)

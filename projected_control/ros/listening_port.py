@@ -24,6 +24,7 @@ from projected_control.errors import ProjectedControlError
 from projected_control.ports.delay import rate_from_stamps
 from projected_control.ports.port import Port
 from projected_control.ros.messages import StateReader, WrenchReader
+from projected_control.ros.starting import interrupted, pause
 from projected_control.ros.wait_set import Inbox, unused
 from projected_control.settings.nodes import ControllerSettings
 
@@ -135,7 +136,7 @@ class ListeningPort(Port):
         deadline = monotonic() + seconds
         got_state = False
         problem = f"no joint state on {self._states.topic_name}"
-        while monotonic() < deadline:
+        while monotonic() < deadline and not interrupted():
             self._inbox.wait(0.05)
             for message in self._inbox.unread(0):
                 if wrong := self._reader.wrong_with(message):
@@ -171,6 +172,7 @@ class ListeningPort(Port):
         deadline, ages, stamps = monotonic() + LISTEN_PERIODS / expected, [], []
         clock = self._node.get_clock()
         while monotonic() < deadline:
+            pause(0.0)
             self._inbox.wait(0.05)
             now = clock.now().nanoseconds
             read = [self._reader.read(m, self.q, self._v) for m in reversed(self._inbox.unread(0))]

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from time import monotonic, sleep
+from time import monotonic
 
 from projected_control.errors import ProjectedControlError
 from projected_control.ports.runner import Runner
 from projected_control.ros.console import GuardConsole
 from projected_control.ros.realtime import quiet_interpreter
 from projected_control.ros.state_topic import StateReporter
-
-ZERO_SECONDS = 0.001
-"""Period of the zeros after somebody else's command [s]."""
 
 
 class LoopThread:
@@ -67,13 +64,8 @@ class LoopThread:
             runner.lost = f"the loop failed: {type(error).__name__}: {error}"
         finally:
             runner.send_zero()
+            if runner.port.disturbed:
+                runner.port.outlast()
             if runner.lost:
                 self._ended()
-            self._outlast_a_stranger()
             self._reporter.farewell()
-
-    def _outlast_a_stranger(self) -> None:
-        """Zero again until the node lets go of the arm: another's command may arrive after ours."""
-        while self._runner.port.disturbed and not self._stopped:
-            sleep(ZERO_SECONDS)
-            self._runner.send_zero()

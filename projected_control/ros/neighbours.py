@@ -33,6 +33,10 @@ WATCHING = "watching"
 """The first word of a heartbeat of a watchdog that watches; the second is whom."""
 
 
+class AnotherCommander(ProjectedControlError):
+    """Another node publishes on the topic of the commands."""
+
+
 class Neighbours:
     """Who else is there: others who command the arm, a controller of the same name, the watchdog.
 
@@ -84,7 +88,7 @@ class Neighbours:
             advice = "stop it first"
             if any("watchdog" in name for name in others):
                 advice += ", or name it in the parameter watchdog if it is this controller's"
-            raise ProjectedControlError(
+            raise AnotherCommander(
                 f"{_listed(others)} also commands this arm on {self._topic(commands)}; {advice}"
             )
 

@@ -37,6 +37,7 @@ from projected_control.ros.lifecycle import ManagedNode
 from projected_control.ros.listening_port import ListeningPort, Wiring
 from projected_control.ros.plugin_link import PluginLink
 from projected_control.ros.signs_of_life import BEAT_SECONDS
+from projected_control.ros.starting import interrupted
 from projected_control.ros.transport import let_arrive
 from projected_control.settings.nodes import ControllerSettings
 
@@ -145,7 +146,7 @@ class PluginPort(ListeningPort):
         """Wait, sending signs of life; raise where it takes too long."""
         give_up = monotonic() + self.settings.ros2_control.timeout
         while not done():
-            if monotonic() > give_up:
+            if monotonic() > give_up or interrupted():
                 raise CannotEngage(
                     f"{problem}; is it {PLUGIN} of this very version, and has it its own topics?"
                 )

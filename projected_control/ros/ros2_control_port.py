@@ -52,11 +52,17 @@ class Ros2ControlPort(TopicsPort):
     def check(self) -> None:
         self._engagement.check()
 
+    def outlast(self) -> None:
+        """Where our effort controller is off, what others send to it reaches nobody."""
+        super().outlast()
+        self._engagement.begin_to_switch_off()
+
     def close(self) -> None:
-        """Leave the arm; beside a stranger nobody shall take efforts."""
+        """Leave the arm; beside another commander nobody shall take efforts."""
+        if self.last_word is not None and self._engagement.switch_off():
+            self.last_word = None
         super().close()
-        ours = (self.plan.effort_controller,) if self.disturbed else self.plan.activate
-        self._engagement.give_back(ours)
+        self._engagement.give_back(self.plan.activate)
         self._engagement.leave()
 
 

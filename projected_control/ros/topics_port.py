@@ -12,6 +12,7 @@ from projected_control.errors import ProjectedControlError
 from projected_control.ports.delay import EchoDelay
 from projected_control.ports.port import Port
 from projected_control.ros.command_monitor import CommandMonitor
+from projected_control.ros.last_word import LastWord
 from projected_control.ros.lifecycle import ManagedNode
 from projected_control.ros.listening_port import QUEUE, ListeningPort, Wiring
 from projected_control.ros.messages import EffortWriter, tag_of
@@ -58,6 +59,8 @@ class TopicsPort(ListeningPort):
         self.commands = wiring.commands
         self._sent = np.zeros(len(names))
         self._monitor: CommandMonitor | None = None
+        self._answer: LastWord | None = None
+        self.last_word: LastWord | None = None
         self.echo = EchoDelay()
 
     def _nobody_takes_efforts(self) -> str:
@@ -66,16 +69,30 @@ class TopicsPort(ListeningPort):
         return f"nobody takes efforts on {self._commands.topic_name}"
 
     def engage(self) -> None:
-        """From now on whoever else sends commands is a stranger."""
+        """From now on all commands but ours are foreign."""
         self._monitor = CommandMonitor(self._node, self.wiring.commands)
+        self._answer = LastWord(self._node, self._commands, self._monitor)
+
+    def outlast(self) -> None:
+        answer = self._answer
+        if answer is not None and self.last_word is None:
+            answer.zero = self._writer.fill(np.zeros_like(self._sent), self._tag)
+            self.last_word = answer
+            answer.start()
 
     def close(self) -> None:
-        """Give back what was made on the node, when the last effort has arrived."""
-        let_arrive(self._commands, FAREWELL_SECONDS)
+        """Give back what was made on the node, when the last effort has arrived.
+
+        But for `last_word`, which goes on, and is stopped by whoever closes the port.
+        """
         self.stop_listening()
+        if self.last_word is not None:
+            return
+        if self._answer is not None:
+            self._answer.stop()
+            return
+        let_arrive(self._commands, FAREWELL_SECONDS)
         self._node.destroy_publisher(self._commands)
-        if self._monitor is not None:
-            self._monitor.destroy()
 
     def measured_delay(self) -> int | None:
         return self.echo.quantile(0.9)
@@ -99,9 +116,13 @@ class TopicsPort(ListeningPort):
     def _heard_echo(self, effort: float) -> None:
         self.echo.seen(effort)
 
+    @property
+    def _tag(self) -> int:
+        """What tells a simulated arm in lockstep to which state this is the answer."""
+        return tag_of(self.stamp_ns) if self.settings.lockstep and self.stamp_ns >= 0 else 0
+
     def write(self, effort: Array) -> None:
-        tag = tag_of(self.stamp_ns) if self.settings.lockstep and self.stamp_ns >= 0 else 0
-        message = self._writer.fill(effort, tag)
+        message = self._writer.fill(effort, self._tag)
         if self._monitor is not None:
             self._monitor.sent(message)
         self._commands.publish(message)
