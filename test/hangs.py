@@ -34,9 +34,9 @@ class Hangs:
         self._grace = grace
 
     def pytest_configure(self, config: pytest.Config) -> None:
-        worker = os.environ.get("PYTEST_XDIST_WORKER")
-        if worker:
-            path = _file(config, worker)
+        worker = getattr(config, "workerinput", None)  # of pytest-xdist
+        if worker is not None:
+            path = _file(config, worker["workerid"])
             path.parent.mkdir(parents=True, exist_ok=True)
             config.stash[_STACKS] = path.open("w", encoding="utf-8")
             return
