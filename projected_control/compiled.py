@@ -18,6 +18,8 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from projected_control.resources import cache_folder, prune_cache, use_cached
+
 Array = NDArray[np.float64]
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -60,11 +62,13 @@ def _cache_directory() -> str | None:
     stale mixture impossible.
     """
     try:
-        root = Path(os.environ.get("XDG_CACHE_HOME", "") or Path.home() / ".cache")
         compiler = kernel_parts.COMPILER if numba is not None else "none"
         state = hashlib.sha256(f"{kernel_digest()} {compiler}".encode()).hexdigest()
-        folder = root / "projected_control" / f"kernels-{state[:16]}"
+        folder = cache_folder() / f"kernels-{state[:16]}"
+        if not folder.is_dir():
+            prune_cache()
         folder.mkdir(parents=True, exist_ok=True)
+        use_cached(folder)
     except (OSError, RuntimeError):
         return None
     return str(folder) if os.access(folder, os.W_OK) else None

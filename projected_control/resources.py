@@ -7,8 +7,11 @@ ROS 2 workspace (colcon), under the Python prefix (pip), or in the source tree.
 from __future__ import annotations
 
 import os
+import shutil
 import sys
+from contextlib import suppress
 from pathlib import Path
+from time import time
 
 from projected_control.errors import InvalidValue, ProjectedControlError
 
@@ -16,6 +19,13 @@ PACKAGE = "projected_control"
 
 PRESETS = ("gentle", "paper", "stiff", "delayed")
 """Gains and limits in config/presets/, by name."""
+
+
+CACHED = ("kernels", "library", "native", "gazebo")
+"""First words of the folders in the cache of which every state of the sources has its own."""
+
+KEPT_DAYS = 30.0
+"""How long such a folder is kept after its last use [days]."""
 
 
 class MissingResource(ProjectedControlError, FileNotFoundError):
@@ -97,3 +107,28 @@ def arm_description(name: str) -> Path:
     if not path.is_file():
         raise MissingResource(f"example-robot-data in {folder} has no {name.removeprefix(ARMS)}")
     return path
+
+
+def cache_folder() -> Path:
+    """Where what is compiled and built here is kept between runs."""
+    root = Path(os.environ.get("XDG_CACHE_HOME", "") or Path.home() / ".cache")
+    return root / PACKAGE
+
+
+def use_cached(folder: Path) -> None:
+    """Note that a folder of the cache is used, so that it is kept."""
+    with suppress(OSError):  # of another user, or gone
+        os.utime(folder)
+
+
+def prune_cache() -> list[Path]:
+    """Remove folders of the cache that were not used for `KEPT_DAYS`; those."""
+    oldest, removed = time() - 86400.0 * KEPT_DAYS, []
+    for word in CACHED:
+        for folder in cache_folder().glob(f"{word}-*"):
+            with suppress(OSError):
+                if folder.is_dir() and folder.stat().st_mtime < oldest:
+                    shutil.rmtree(folder)
+                    folder.with_suffix(".lock").unlink(missing_ok=True)
+                    removed.append(folder)
+    return removed

@@ -267,3 +267,47 @@ def test_unknown_nodes_are_refused(capsys, slider):
 def test_errors_are_of_this_package(tmp_path):
     with pytest.raises(ProjectedControlError):
         Layers.read([tmp_path / "none.yaml"])
+
+
+TWO = """
+/**: {ros__parameters: {gains.damping: [1.0]}}
+/left/force_controller: {ros__parameters: {gains.stiffness: [111.0]}}
+/right/force_controller: {ros__parameters: {gains.stiffness: [222.0], force.integral: 0.2}}
+/*/motion_controller: {ros__parameters: {gains.stiffness: [5.0]}}
+"""
+
+
+def test_two_arms_in_one_file_are_not_mixed(tmp_path, slider):
+    """Each by its full name; without one it is refused, with the names there are."""
+    file = write(tmp_path / "two.yaml", TWO)
+    layers = Layers.read([slider, file])
+    with pytest.raises(InvalidValue, match="/left/force_controller and /right/force_controller"):
+        layers.controller(FORCE)
+    for name, stiffness, integral in (("/left", 111.0, 0.1), ("/right", 222.0, 0.2)):
+        own, kind = layers.of_node(f"{name}/{FORCE}")
+        settings = own.controller(kind)
+        assert settings.gains.stiffness == (stiffness,)
+        assert settings.force.integral == integral
+        assert settings.gains.damping == (1.0,)
+        assert own.controller(MOTION).gains.stiffness == (5.0,)
+    assert layers.of_node("/third/force_controller")[0].controller(FORCE).gains.damping == (1.0,)
+
+
+def test_two_arms_in_two_files_are_not_mixed_either(tmp_path, slider):
+    files = [
+        write(tmp_path / f"{name}.yaml", f"/{name}/{FORCE}: {{ros__parameters: {{rate: {rate}}}}}")
+        for name, rate in (("left", 500.0), ("right", 250.0))
+    ]
+    with pytest.raises(InvalidValue, match="which are different nodes"):
+        Layers.read([slider, *files]).controller(FORCE)
+    assert Layers.read([slider, files[0]]).controller(FORCE).rate == 500.0
+    root = write(tmp_path / "root.yaml", f"{FORCE}: {{ros__parameters: {{rate: 125.0}}}}")
+    assert Layers.read([slider, *files, root]).controller(FORCE).rate == 125.0
+
+
+def test_check_says_which_of_two_arms(tmp_path, capsys, slider):
+    file = write(tmp_path / "two.yaml", TWO)
+    status, _, error = check(capsys, slider, str(file))
+    assert (status, "say which with --node" in error) == (2, True)
+    status, out, _ = check(capsys, slider, str(file), "--node", "/right/force_controller", "--show")
+    assert re.search(r"gains.stiffness +\[222\]", out)

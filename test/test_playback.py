@@ -9,12 +9,20 @@ import numpy as np
 import pytest
 
 from projected_control.apps.cli import main
+from projected_control.apps.demo.case import settings_for
 from projected_control.apps.identification import recorded_motion
-from projected_control.apps.playback import simulated, what_if
+from projected_control.apps.playback import _SECTIONS, simulated, what_if
 from projected_control.apps.recording_report import comparison, differences, numbers_of
+from projected_control.control.references import Constant
 from projected_control.errors import InvalidValue
 from projected_control.model.arm import Arm
+from projected_control.ports import Runner
+from projected_control.ports.recorder import Recorder
+from projected_control.ports.recording_head import About
 from projected_control.recordings.file import read_recording
+from projected_control.ros.live_changes import prepare_change
+from projected_control.settings import build
+from projected_control.settings.nodes import CONTROLLERS, MOTION, parameters_of
 from projected_control.settings.recorded import controller_settings
 
 pytest.importorskip("mcap", reason="the package mcap is not installed")
@@ -142,3 +150,41 @@ def test_identify_and_fit_read_recordings(run, tmp_path, capsys):
     assert status == 0
     assert np.abs(numbers["direction"]) == pytest.approx([1.0, 0.0, 0.0], abs=1e-6)
     assert numbers["point"][1] == pytest.approx(-0.27, abs=1e-6)
+
+
+def test_an_impedance_that_is_set_outlasts_the_recorded_changes(tmp_path):
+    """A stiffness was changed after 100 of 300 ticks; another one counts in all of them."""
+    demo = settings_for("motion", 1.0, "paper", False, {})
+    given = {"law": "impedance", "impedance.stiffness": [50.0], "impedance.damping": [20.0]}
+    settings = demo.controller.changed(given)
+    loop, arm = build.build_loop(MOTION, settings), build.build_plant(demo.arm)
+    runner = Runner(loop, arm)
+    recorder = Recorder(tmp_path / "run.mcap", About("/m", MOTION, settings.values()))
+    runner.open()
+    loop.set_reference(Constant(loop.controller.model.theta + 0.01))
+    runner.record(recorder)
+    changed = settings.changed({"impedance.stiffness": [80.0]})
+    for tick in range(300):
+        if tick == 100:
+            runner.hand_over(prepare_change(loop, changed, ["impedance.stiffness"], running=True))
+        runner.step()
+    recorder.close()
+    recording = read_recording(recorder.file)
+    assert what_if(recording, {})[1] <= 1e-9
+    found = [
+        what_if(recording, {"impedance.stiffness": [stiffness]})[0].column("effort")
+        for stiffness in (60.0, 70.0)
+    ]
+    assert np.abs(found[0] - found[1]).max(axis=1)[[50, 299]].min() > 1e-6
+
+
+def test_every_live_group_is_kept_against_recorded_changes():
+    """What a letter holds must not be undone by the next one that was recorded."""
+    live = {
+        name.partition(".")[0]
+        for kind in CONTROLLERS
+        for name, parameter in parameters_of(kind).items()
+        if parameter.live and "." in name
+    }
+    beside_letters = {"payload", "reference", "recording", "plugin"}
+    assert live - beside_letters == set(_SECTIONS)

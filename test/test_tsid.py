@@ -16,7 +16,7 @@ from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.constraints import LoopClosure, PointAtPoint
 from projected_control.model.coordinates import Coordinate, Coordinates
 from projected_control.model.inverse_dynamics import inverse_dynamics
-from projected_control.native.toolchain import cache_folder
+from projected_control.resources import cache_folder
 
 pytestmark = pytest.mark.skipif(
     not (cache_folder() / "peers-tsid" / "complete").exists(),

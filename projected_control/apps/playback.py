@@ -34,7 +34,9 @@ _SECTIONS = {
     "limits": (Section.LIMITS,),
     "compensation": (Section.FRICTION,),
     "disturbance": (Section.DISTURBANCE,),
+    "impedance": (Section.IMPEDANCE,),
 }
+"""Where each group of live parameters stands in a letter; a payload, and references, do not."""
 
 
 class Changes:

@@ -24,11 +24,11 @@ from projected_control.native.toolchain import (
     PROCESSOR,
     ExportFailed,
     NoCompiler,
-    cache_folder,
     compiler,
     exporting_python,
     run,
 )
+from projected_control.resources import cache_folder, prune_cache, use_cached
 
 CPP = Path(__file__).parent / "cpp"
 LOOP = "libprojected_control_loop.so"
@@ -175,8 +175,10 @@ def made(
 ) -> Path:
     """The folder, made by `make` where it is not there yet."""
     if target.exists():
+        use_cached(target)
         return target
     compiler()
+    prune_cache()
     target.parent.mkdir(parents=True, exist_ok=True)
     with open(target.with_suffix(".lock"), "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # let go of by the kernel when its holder dies

@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from projected_control.native.build import CPP, made
-from projected_control.native.toolchain import NoCompiler, cache_folder, compiler, run
+from projected_control.native.toolchain import NoCompiler, compiler, run
+from projected_control.resources import cache_folder
 
 SOURCES = CPP / "gazebo"
 LIBRARY = "libprojected_control_gazebo.so"

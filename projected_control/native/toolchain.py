@@ -14,6 +14,7 @@ from importlib import metadata
 from pathlib import Path
 
 from projected_control.errors import ProjectedControlError
+from projected_control.resources import cache_folder
 from projected_control.tested_versions import LLVMLITE, NUMBA
 
 PROCESSOR = "x86-64"
@@ -33,12 +34,6 @@ class NoCompiler(ProjectedControlError):
 
 class ExportFailed(ProjectedControlError):
     """The kernels could not be exported."""
-
-
-def cache_folder() -> Path:
-    """Where what is built is kept."""
-    root = Path(os.environ.get("XDG_CACHE_HOME", "") or Path.home() / ".cache")
-    return root / "projected_control"
 
 
 def compiler() -> str:

@@ -59,21 +59,28 @@ class EchoDelay:
     """
 
     def __init__(self) -> None:
-        self._sent: deque[float] = deque(maxlen=MEMORY)
+        self._sent: deque[float] = deque()
+        self._when: dict[float, int] = {}
+        self._tick = 0
         self._counts: Counter[int] = Counter()
 
     def sent(self, effort: float) -> None:
         """An effort was sent at the end of this tick."""
-        self._sent.appendleft(effort)
+        self._tick += 1
+        self._sent.append(effort)
+        self._when[effort] = self._tick
+        if len(self._sent) > MEMORY:
+            oldest = self._sent.popleft()
+            if self._when.get(oldest) == self._tick - MEMORY:  # it was not sent again since
+                del self._when[oldest]
 
     def seen(self, effort: float) -> None:
-        """An effort is reported at the beginning of this tick."""
-        if effort == 0.0:
+        """An effort is reported at the beginning of this tick; NaN where the arm reports none."""
+        if effort == 0.0 or effort != effort:
             return
-        for ticks, earlier in enumerate(self._sent, start=1):
-            if earlier == effort:
-                self._counts[ticks] += 1
-                return
+        when = self._when.get(effort)
+        if when is not None:
+            self._counts[self._tick - when + 1] += 1
 
     @property
     def count(self) -> int:

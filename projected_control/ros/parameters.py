@@ -46,7 +46,8 @@ class DeclaredParameters(Generic[S]):
             if name not in given:
                 given[name] = declare(node, parameter)
         if DESCRIPTION in given:
-            given[DESCRIPTION] = beside_its_file(kind.title(), given[DESCRIPTION])
+            namespace = node.get_namespace().rstrip("/")
+            given[DESCRIPTION] = beside_its_file(kind.title(), given[DESCRIPTION], namespace)
         self.settings: S = kind.of(given)
         node.add_on_set_parameters_callback(self._on_set)
 
@@ -147,12 +148,14 @@ def check_arguments(kind: str, arguments: Sequence[str]) -> None:
             raise unknown_parameter(name, table, kind)
 
 
-def beside_its_file(kind: str, name: str, arguments: Sequence[str] | None = None) -> str:
+def beside_its_file(
+    kind: str, name: str, namespace: str | None = None, arguments: Sequence[str] | None = None
+) -> str:
     """A description by its path, where it stands beside the parameter file that names it."""
     argv = sys.argv if arguments is None else arguments
     for path in reversed(list(_following(argv, "--params-file"))):
         try:
-            given = read_file(path).given(kind).get(DESCRIPTION)
+            given = read_file(path).given(kind, namespace or None).get(DESCRIPTION)
         except ProjectedControlError:
             continue  # a file that this node has no part in
         if given is not None and given.value.endswith(name) and name:

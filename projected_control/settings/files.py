@@ -63,20 +63,28 @@ class ParameterFile:
     path: Path
     sections: tuple[tuple[str, Mapping[str, Entry]], ...]
 
-    def given(self, node: str) -> dict[str, Given]:
+    def given(self, node: str, namespace: str | None = None) -> dict[str, Given]:
         """What the file says to a node of ours; raises where it says what nobody understands.
 
         Args:
             node: Which kind; empty for what it says to all nodes.
+            namespace: Of the node; unless given, the one for which the file has a section.
         """
         self.require_known()
+        if namespace is None:
+            namespace = one_namespace(node, self.namespaces(node), str(self.path))
         given: dict[str, Given] = {}
         for section, entries in self.sections:
-            if section == ALL_NODES or (node and _kind_of(section) == node):
+            if section == ALL_NODES or (node and _fits(section, node, namespace)):
                 for name, entry in entries.items():
                     if not is_ros_own(name):
                         given[name] = Given(self._value(name, entry), self.place(entry))
         return given
+
+    def namespaces(self, node: str) -> set[str]:
+        """The namespaces for which there are sections of a kind of node; empty for the root."""
+        plain = [name for name, _ in self.sections if _kind_of(name) == node and "*" not in name]
+        return {_namespace_of(name) for name in plain}
 
     def place(self, entry: Entry) -> str:
         """Where a parameter stands, in words."""
@@ -237,6 +245,35 @@ def _items(loader: _Loader, node: yaml.Node) -> Iterator[tuple[str, yaml.Node, i
 
 def _kind_of(section: str) -> str:
     return section.rpartition("/")[2]
+
+
+def _namespace_of(section: str) -> str:
+    return f"/{section.strip('/')}".rpartition("/")[0]
+
+
+def _fits(section: str, node: str, namespace: str) -> bool:
+    """Whether a section is for the node of this kind in this namespace, as ROS matches names."""
+    if _kind_of(section) != node:
+        return False
+    wanted = re.escape(_namespace_of(section)).replace(r"/\*\*", "(/.*)?").replace(r"\*", "[^/]*")
+    return re.fullmatch(wanted, namespace) is not None
+
+
+def one_namespace(node: str, namespaces: set[str], where: str) -> str:
+    """The namespace that is meant where none is named: the root, or the only one there is.
+
+    Raises:
+        InvalidValue: Where there are several, each for another node.
+    """
+    if "" in namespaces or not namespaces:
+        return ""
+    if len(namespaces) > 1:
+        names = [f"{namespace}/{node}" for namespace in sorted(namespaces)]
+        raise InvalidValue(
+            f"{where} has sections for {' and '.join(names)}, which are different nodes: say which "
+            f"with --node, such as --node {names[0]}"
+        )
+    return next(iter(namespaces))
 
 
 def _misspelt(section: str) -> str:

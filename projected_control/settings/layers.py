@@ -7,13 +7,19 @@ launch files and the demo all put their settings together here.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from projected_control.errors import InvalidValue, ProjectedControlError
 from projected_control.resources import PRESETS, share_file
 from projected_control.settings.declaration import Value
-from projected_control.settings.files import Given, ParameterFile, combined, read_file
+from projected_control.settings.files import (
+    Given,
+    ParameterFile,
+    combined,
+    one_namespace,
+    read_file,
+)
 from projected_control.settings.nodes import (
     ARM,
     ControllerSettings,
@@ -33,10 +39,12 @@ class Layers:
     Attributes:
         files: That were read, the preset first.
         more: Values on top of them, by full name: of the command line or of a launch file.
+        namespace: Of the nodes that are meant; None for the one for which the files have sections.
     """
 
     files: tuple[ParameterFile, ...] = ()
     more: Mapping[str, Given] = field(default_factory=dict)
+    namespace: str | None = None
 
     @classmethod
     def read(
@@ -55,12 +63,22 @@ class Layers:
     def on_top(self, values: Mapping[str, Value], origin: str) -> Layers:
         """The same with more values on top."""
         more = {name: Given(value, origin) for name, value in values.items()}
-        return Layers(self.files, {**self.more, **more})
+        return replace(self, more={**self.more, **more})
+
+    def of_node(self, name: str) -> tuple[Layers, str]:
+        """The same for a node by its full name, and its kind: /left/force_controller."""
+        namespace, _, kind = f"/{name.strip('/')}".rpartition("/")
+        return replace(self, namespace=namespace or self.namespace), kind
 
     def given(self, node: str) -> dict[str, Given]:
         """What is given to a node, and where."""
         kind = settings_class(node)
-        layers = [file.given(node) for file in self.files]
+        namespace = self.namespace
+        if namespace is None:
+            found = {name for file in self.files for name in file.namespaces(node)}
+            paths = ", ".join(str(file.path) for file in self.files)
+            namespace = one_namespace(node, found, paths)
+        layers = [file.given(node, namespace) for file in self.files]
         everything = combined([*layers, self.more])
         return {name: g for name, g in everything.items() if kind.parameter(name) is not None}
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
+import hashlib
+import shutil
 import tempfile
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -62,10 +66,24 @@ def recorded_values(recording: Recording) -> dict[str, Any]:
     for name, content in recording.files.items():
         path = Path(values[name])
         if not path.is_file() or path.read_bytes() != content:
-            with tempfile.NamedTemporaryFile(suffix=path.suffix, delete=False) as file:
-                file.write(content)
-            values[name] = file.name
+            values[name] = _written(content, path.suffix)
     return values
+
+
+@cache
+def _folder() -> Path:
+    """For files out of recordings, as long as this process runs."""
+    folder = Path(tempfile.mkdtemp(prefix="projected_control_recording_"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+@cache
+def _written(content: bytes, suffix: str) -> str:
+    """The path of a file with this content, which goes when this process ends."""
+    path = _folder() / f"{hashlib.sha256(content).hexdigest()[:16]}{suffix}"
+    path.write_bytes(content)
+    return str(path)
 
 
 def arm_settings(

@@ -16,7 +16,8 @@ from projected_control.apps.bench.five_bar import (
     assembled,
     five_bar_urdf,
 )
-from projected_control.native.toolchain import cache_folder, run
+from projected_control.native.toolchain import run
+from projected_control.resources import cache_folder
 
 
 class Peer(NamedTuple):

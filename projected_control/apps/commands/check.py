@@ -30,6 +30,7 @@ EPILOG = """\
 examples:
   projected-control check config/three_link_slider.yaml --preset gentle
   projected-control check my_arm.yaml --node passive_joint_controller --q 0.7 4.7
+  projected-control check two_arms.yaml --node /left/force_controller
   projected-control check my_arm.yaml --set gains.stiffness:=400 --show
   projected-control check config/wipe.yaml --picture wipe_check.png
 """
@@ -48,8 +49,8 @@ def add_parser(subparsers: Subparsers) -> argparse.ArgumentParser:
     parser.add_argument(
         "--node",
         metavar="NODE",
-        help="which controller node (default: the one that a file has a section for, else "
-        "force_controller)",
+        help="which controller node, with its namespace where files have sections for several "
+        "(default: the one that a file has a section for, else force_controller)",
     )
     parser.add_argument(
         "--preset", default="", metavar="NAME", help="gains and limits: a name or a path"
@@ -90,7 +91,7 @@ def run(args: argparse.Namespace) -> int:
     from projected_control.settings.layers import Layers
 
     layers = Layers.read(args.files, args.preset, from_command_line(args.set, "--set"))
-    node = args.node or controller_named_in(layers)
+    layers, node = layers.of_node(args.node or controller_named_in(layers))
     if args.show:
         print("\n".join(layers.table(node)))
     settings, guess = layers.controller(node), layers.arm().simulation.start

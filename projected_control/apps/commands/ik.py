@@ -105,7 +105,8 @@ def run(args: argparse.Namespace) -> int:
         if args.picture.suffix not in (".png", ".svg"):
             raise InvalidValue(f"--picture must end in .png or .svg, got {args.picture}")
     layers = Layers.read(args.files, "", from_command_line(args.set, "--set"))
-    case = Case.of(layers, args.node or controller_named_in(layers), args.q)
+    layers, node = layers.of_node(args.node or controller_named_in(layers))
+    case = Case.of(layers, node, args.q)
     if args.along:
         return _along(case, args)
     if args.map:

@@ -138,7 +138,7 @@ def find(args: argparse.Namespace, progress: Any) -> Any:
     from projected_control.settings.layers import Layers
 
     layers = Layers.read(args.files, args.preset, from_command_line(args.set, "--set"))
-    node = args.node or controller_named_in(layers)
+    layers, node = layers.of_node(args.node or controller_named_in(layers))
     controller, arm = layers.controller(node), layers.arm()
     if args.record is not None:
         run = read_recording(args.record)
