@@ -313,6 +313,7 @@ def through_ros2_control(
         PythonLaunchDescriptionSource(str(share_file("launch", "hardware.launch.py"))),
         launch_arguments={
             "hardware": "running",
+            "may_fall": "true",
             "loop": loop_choice.PLUGIN if loop.plugin else loop_choice.TOPICS,
             "arm": str(written.parameters),
             "controller": given["controller"],

@@ -77,6 +77,13 @@ ARGUMENTS = [
         "effort_watchdog. auto: plugin where it is installed and can do it, else topics.",
     ),
     DeclareLaunchArgument(
+        "may_fall",
+        default_value="false",
+        choices=list(BOOLEANS),
+        description="With loop:=topics: start though our efforts carry the arm's weight. Where our "
+        "node is late or dies they end, and the arm falls; with loop:=plugin it is held.",
+    ),
+    DeclareLaunchArgument(
         "time_interface",
         default_value="",
         description="With loop:=plugin: the state interface that tells the arm's own time in s, as "
@@ -142,6 +149,7 @@ def start(context: LaunchContext) -> list[Action]:
     own = own_values(given, chosen, hardware)
     settings = {name: chosen.settings(name, values) for name, values in own.items()}
     loop = loop_choice.choose_loop(given["loop"], chosen, settings[controller], settings.get(ARM))
+    loop_choice.refuse_falling(chosen, settings[controller], loop)
     said = parts.checks(context, chosen, settings[controller])
     said += [LogInfo(msg=loop.said)] if loop.said else []
     if given["time_interface"] and (hardware in PLUGINS or not loop.plugin):
@@ -226,6 +234,8 @@ def own_values(given: dict[str, str], chosen: Choice, hardware: str) -> dict[str
         controller["ros2_control.wrench"] = "wrench"
     if hardware in PLUGINS:
         controller["effort_states"] = "torque"
+    if hardware in PLUGINS or BOOLEANS[given["may_fall"]]:  # there is no arm that could
+        controller["ros2_control.may_fall"] = True
     own = {
         WATCHDOG: {
             **reached,

@@ -66,6 +66,18 @@ def test_two_at_once_are_two():
     assert not any(line.startswith("velocity limit: over") for line in lines)
 
 
+@pytest.mark.parametrize("event", [Event.POSITION_LIMIT, Event.LEFT_CONSTRAINT])
+@pytest.mark.parametrize("real", [True, False])
+def test_only_the_simulated_arm_can_be_reset(event, real):
+    """Behind a controller manager there is no ~/reset."""
+    console = GuardConsole(real)
+    console.noticed(report(event), 0.0)
+    (line,) = console.lines(0.0)
+    assert ("~/reset" in line) is not real
+    assert "by hand, or with its own controller" in line
+    assert "{" not in line
+
+
 def test_every_answered_event_has_advice():
     answered = {str(event.name) for event in Event if event and event & ANSWERED}
     assert answered == set(ADVICE)

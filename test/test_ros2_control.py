@@ -15,10 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from projected_control import resources
-from projected_control.apps.launch import choices, hardware_block
+from projected_control.apps.launch import choices, hardware_block, loop_choice
+from projected_control.control.activation import weight_to_carry
 from projected_control.errors import ProjectedControlError
 from projected_control.model.description import read_description
-from projected_control.ports.delay import EchoDelay, delay_from_ages
+from projected_control.ports.delay import MEMORY, EchoDelay, delay_from_ages
 from projected_control.ros.controller_manager import (
     FORWARDING,
     STATE_BROADCASTER,
@@ -28,6 +29,7 @@ from projected_control.ros.controller_manager import (
     LoadedController,
     plan,
 )
+from projected_control.settings import build
 from projected_control.settings.layers import Layers
 
 try:
@@ -160,6 +162,33 @@ def test_arms_that_report_something_else_tell_nothing():
         echo.sent(float(k))
     echo.seen(float("nan"))
     assert (echo.count, echo.quantile(0.9)) == (0, None)
+
+
+class Counted(float):
+    """An effort that counts how often it is compared."""
+
+    compared = 0
+    __hash__ = float.__hash__
+
+    def __eq__(self, other):
+        Counted.compared += 1
+        return float(self) == float(other)
+
+
+def test_an_echo_is_not_sought_effort_by_effort():
+    """Also on arms that report something else, or nothing; what is too old is forgotten."""
+    echo = EchoDelay()
+    for k in range(3 * MEMORY):
+        echo.sent(Counted(k + 0.25))
+    Counted.compared = 0
+    for k in range(1000):
+        echo.seen(Counted(0.1 * k + 0.01))
+    assert Counted.compared < 3000  # each is compared with zero, not with a hundred others
+    echo.seen(2.0 * MEMORY - 1.0 + 0.25)
+    assert echo.count == 0
+    echo.seen(2.0 * MEMORY + 0.25)
+    assert echo.quantile(1.0) == MEMORY
+    assert len(echo._when) == len(echo._sent) == MEMORY
 
 
 # Descriptions and the controllers' file
@@ -320,3 +349,61 @@ def test_what_check_refuses_no_launch_starts(tmp_path):
     chosen = choices.choose({**COMMON, "arm": str(file)})
     with pytest.raises(ProjectedControlError, match="motion_controller would not start: the coord"):
         choices.require_sound(chosen, chosen.settings(chosen.case.node, {}))
+
+
+@pytest.mark.parametrize("arguments", [[], ["plane:=vertical"]], ids=["table", "wall"])
+@pytest.mark.parametrize(
+    "more", [{}, {"ros2_control.may_fall": True}, {"effort_includes_gravity": False}]
+)
+def test_weight_is_not_carried_over_topics_unless_asked_for(arguments, more):
+    """On a table gravity takes no torque; on a wall 3R carries up to (l₁m₁/2 + …) g."""
+    layers = Layers.read([resources.share_file("config", "three_link_slider.yaml")]).on_top(
+        {"robot_description_arguments": arguments, **more}, "test"
+    )
+    chosen = SimpleNamespace(case=SimpleNamespace(node="motion_controller"))
+    settings = layers.controller("motion_controller")
+    arm = build.build_arm(settings)
+    carried = weight_to_carry(arm, build.build_limits(settings, arm))
+    assert bool(carried) is (bool(arguments) and "effort_includes_gravity" not in more)
+    topics = loop_choice.LoopChoice(False, "the plugin is not installed")
+    if carried and not more:
+        straight = np.abs(arm.twin().update(np.zeros(3), np.zeros(3)).h).max()
+        assert float(carried[0].rpartition(" ")[2]) > 0.5 * straight
+        with pytest.raises(ProjectedControlError, match=r"not installed; this arm's weight.*fall"):
+            loop_choice.refuse_falling(chosen, settings, topics)
+    else:
+        loop_choice.refuse_falling(chosen, settings, topics)
+    loop_choice.refuse_falling(chosen, settings, loop_choice.LoopChoice(True))
+
+
+@pytest.mark.parametrize("refused", [False, True])
+def test_a_watchdog_says_in_its_heartbeat_that_it_deactivated(refused):
+    """Before the controller can notice; and not where the manager refused."""
+    pytest.importorskip("rclpy", reason="the room of ROS imports it")
+    from projected_control.ros.effort_watchdog import ZEROS_FIRST, EffortWatchdogNode
+
+    watch = SimpleNamespace(
+        trouble="no heartbeat for 0.6 s", tripped=-1e9, zeros=ZEROS_FIRST, deed=""
+    )
+    deeds = []
+
+    class Manager:
+        def controllers(self):
+            return [LoadedController("efforts", ZEROING, "active", (), ())]
+
+        def switch(self, activate, deactivate):
+            deeds.append((deactivate, watch.deed))
+            if refused:
+                raise CannotEngage("no")
+
+    node = SimpleNamespace(
+        _manager=Manager(),
+        _plan=SimpleNamespace(effort_controller="efforts"),
+        _deactivated="",
+        settings=SimpleNamespace(deactivate_time=0.5),
+        get_logger=lambda: SimpleNamespace(error=lambda text: None),
+        publish_diagnostics=lambda: None,
+    )
+    EffortWatchdogNode._deactivate_after_zeros(node, watch)
+    assert deeds == [(("efforts",), "deactivated it: no heartbeat for 0.6 s")]
+    assert watch.deed == ("" if refused else deeds[0][1])

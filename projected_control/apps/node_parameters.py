@@ -16,7 +16,6 @@ from rclpy.signals import SignalHandlerOptions
 from std_srvs.srv import Trigger
 
 from projected_control.errors import ProjectedControlError
-from projected_control.ros.leaving import leave
 
 ANSWER_SECONDS = 10.0
 """How long a node may take to be found, and to answer [s]."""
@@ -42,7 +41,8 @@ class RemoteNode:
     def close(self) -> None:
         """Leave the graph."""
         self._executor.shutdown()
-        leave(self._context, self._node)
+        self._node.destroy_node()
+        self._context.try_shutdown()
 
     def wait(self, seconds: float) -> None:
         """Let time pass."""

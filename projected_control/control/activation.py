@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
+from projected_control.control.limits import Limits
 from projected_control.control.loop import ControlLoop
 from projected_control.errors import ProjectedControlError, Uncontrollable, UnstableMotionLoop
+from projected_control.model.arm import Arm
 from projected_control.model.description import UNLIMITED
 from projected_control.model.dynamics import massless_joints
 
@@ -16,17 +20,24 @@ INDEPENDENT = 1e-3
 """Smallest singular value of J_θ P, in the metric's coordinates, from which coordinates count as
 independent of the constraint and of each other."""
 
+BY_ITS_OWN = "by hand, or with its own controller"
 HOW_BACK = (
     "a simulated one with its service ~/reset, or Reset on the live page; a real one by hand, or "
     "with its own controller"
 )
+
+NEGLIGIBLE_WEIGHT = 0.01
+"""Share of a joint's effort limit that its weight may take without counting as weight to carry."""
+
+PLACES = 200
+"""Configurations at which the weight is looked at, beside the present one."""
 
 
 class CannotStart(ProjectedControlError, ValueError):
     """An arm that cannot be taken over as it stands; the message says all that is against it."""
 
 
-def obstacles(loop: ControlLoop, q: Array, tolerance: float) -> list[str]:
+def obstacles(loop: ControlLoop, q: Array, tolerance: float, *, real: bool = False) -> list[str]:
     """All that keeps a controller from starting at q, in words; empty where nothing does.
 
     Evaluates the model at q, at rest.
@@ -35,6 +46,7 @@ def obstacles(loop: ControlLoop, q: Array, tolerance: float) -> list[str]:
         loop: With the controller and its limits.
         q: Joint positions [rad or m].
         tolerance: ‖Φ‖ up to which the arm counts as on its constraint [m].
+        real: Whether the arm is a real one, or behind a controller manager: it has no ~/reset.
     """
     controller, model = loop.controller, loop.controller.model
     found = []
@@ -45,7 +57,7 @@ def obstacles(loop: ControlLoop, q: Array, tolerance: float) -> list[str]:
             f"the arm is not on its constraint: ‖Φ‖ = {residual:.4g} m, allowed are "
             f"{tolerance:g} m (constraint.residual_tolerance); at q = {np.round(q, 4).tolist()}"
         )
-    found += _outside(loop, q)
+    found += _outside(loop, q, BY_ITS_OWN if real else HOW_BACK)
     found += model.arm.implausible
     if lost := massless_joints(model.M, model.P, model.arm.joint_names):
         found.append(
@@ -62,9 +74,9 @@ def obstacles(loop: ControlLoop, q: Array, tolerance: float) -> list[str]:
     return found + _too_heavy(loop)
 
 
-def require_start(loop: ControlLoop, q: Array, tolerance: float) -> None:
+def require_start(loop: ControlLoop, q: Array, tolerance: float, *, real: bool = False) -> None:
     """Raise where something keeps a controller from starting at q; see `obstacles`."""
-    if found := obstacles(loop, q, tolerance):
+    if found := obstacles(loop, q, tolerance, real=real):
         raise CannotStart("; ".join(found))
 
 
@@ -91,7 +103,41 @@ def require_limits(loop: ControlLoop) -> None:
         )
 
 
-def _outside(loop: ControlLoop, q: Array) -> list[str]:
+def weight_to_carry(arm: Arm, limits: Limits) -> list[str]:
+    """Joints that carry weight somewhere in their range, with how much at most; often none.
+
+    Args:
+        arm: Without gravity where its firmware carries the weight.
+        limits: Effort limits, against which a weight counts, and the ranges.
+    """
+    lower = np.where(limits.lower > -UNLIMITED, limits.lower, -np.pi)
+    upper = np.where(limits.upper < UNLIMITED, limits.upper, np.pi)
+    shares = np.random.default_rng(0).random((PLACES, arm.n))
+    twin, rest = arm.twin(), np.zeros(arm.n)
+    places = [lower + share * (upper - lower) for share in shares]
+    most = np.max([np.abs(twin.update(q, rest).h) for q in places], axis=0)
+    counts = (most > NEGLIGIBLE_WEIGHT * limits.effort) & (arm.actuated > 0.0)
+    return [f"{arm.joint_names[i]} up to {most[i]:.3g}" for i in np.flatnonzero(counts)]
+
+
+def require_held(loop: ControlLoop) -> None:
+    """Raise where an arm that carries its weight by our efforts would fall without them."""
+    if carried := weight_to_carry(loop.controller.model.arm, loop.guard.limits):
+        raise CannotStart(may_fall(carried))
+
+
+def may_fall(carried: Sequence[str]) -> str:
+    """In words, that an arm with such weight may fall, and what to do about it."""
+    return (
+        f"this arm's weight is carried by our efforts ({', '.join(carried)} N·m or N), and over "
+        "topics they end where this node is late or dies: the arm would fall; let the plugin hold "
+        "it (hardware: plugin, loop:=plugin), set effort_includes_gravity to false where the arm "
+        "carries itself, or ask for it: ros2_control.may_fall true, may_fall:=true of the launch "
+        "file"
+    )
+
+
+def _outside(loop: ControlLoop, q: Array, how_back: str) -> list[str]:
     limits, names = loop.guard.limits, loop.controller.model.arm.joint_names
     outside = [
         f"{name} at {x:.4g}, allowed are {low:.4g} to {high:.4g}"
@@ -101,7 +147,7 @@ def _outside(loop: ControlLoop, q: Array) -> list[str]:
     if not outside:
         return []
     return [
-        f"joints are outside their limits: {'; '.join(outside)}; bring the arm back ({HOW_BACK})"
+        f"joints are outside their limits: {'; '.join(outside)}; bring the arm back ({how_back})"
     ]
 
 

@@ -31,6 +31,11 @@ class PortKind:
     needs_watchdog: bool = True
     needs_limits: bool = False
 
+    @property
+    def lets_fall(self) -> bool:
+        """Whether a real arm has no torque any more where the node is late."""
+        return self.needs_limits and self.needs_watchdog
+
     def make(self, node: Any, side: Any, loop: Any) -> Port:
         """A port for a controller node, not open yet."""
         module, _, function = self.factory.partition(":")

@@ -20,9 +20,16 @@ QUEUED = 1000
 ANSWERED = sum(int(event) for event in Event if event and answer_to(int(event)))
 """Events that the guard answers with something else than the controller's effort."""
 
+_HOW = "{how back}"
+"""In an advice, the place of how an arm is brought back."""
+
+_SIMULATED = (
+    " (~/reset of the node simulated_arm; a real one with its brakes and by hand, or with its own "
+    "controller)"
+)
+_REAL = " (with its brakes and by hand, or with its own controller)"
 _BACK = (
-    "if it does not come back by itself: deactivate the controller, bring the arm back (~/reset of "
-    "the simulated arm; a real one with its brakes and by hand, or with its own controller) and "
+    f"if it does not come back by itself: deactivate the controller, bring the arm back{_HOW} and "
     "activate the controller with reference.kind hold"
 )
 ADVICE = {
@@ -41,12 +48,11 @@ ADVICE = {
     "STATE_STALE": "the arm or its driver sends no joint states, or their time stands still",
     "EFFORT_NOT_FINITE": "the law gave no finite effort; look at gains and description",
     "LEFT_CONSTRAINT": "‖Φ‖ is more than limits.residual, and the controller goes inactive; bring "
-    "the arm back onto its constraint (~/reset of the simulated arm, by hand on a real one) and "
-    "activate the controller again",
+    f"the arm back onto its constraint{_HOW} and activate the controller again",
     "CONTROL_LOST": "the motors do not reach the passive joints here; bring the arm elsewhere and "
     "activate the controller again",
 }
-"""What to do after an event, by its name."""
+"""What to do after an event, by its name; see `advice_for`."""
 
 ANSWERS = {
     Action.STOP: "the arm is braked",
@@ -99,10 +105,13 @@ class GuardConsole:
     """Puts the guard's answers into lines for the console.
 
     `noticed` belongs in the loop's thread, `lines` in another.
+
+    Args:
+        real: Whether the arm is a real one, or behind a controller manager: it has no ~/reset.
     """
 
-    def __init__(self) -> None:
-        self._last = 0
+    def __init__(self, real: bool = False) -> None:
+        self._last, self._real = 0, real
         self._changes: deque[tuple[int, Action, float]] = deque(maxlen=QUEUED)
         self._notices = Notices()
         self._began: dict[Event, float] = {}
@@ -125,12 +134,17 @@ class GuardConsole:
                 self._notices.end(event.phrase, f"{event.phrase}: over after {lasted:.3f} s")
             for event in present - set(self._began):
                 self._began[event] = time
-                self._notices.begin(event.phrase, _sentence(event, action))
+                self._notices.begin(event.phrase, _sentence(event, action, self._real))
             said += self._notices.due(now)
         return said + self._notices.due(now)
 
 
-def _sentence(event: Event, action: Action) -> str:
+def advice_for(event: Event, real: bool) -> str:
+    """What to do after an event; empty where there is nothing to be done."""
+    return ADVICE.get(str(event.name), "").replace(_HOW, _REAL if real else _SIMULATED)
+
+
+def _sentence(event: Event, action: Action, real: bool) -> str:
     answer = ANSWERS.get(max(action, answer_to(int(event))), "")
-    advice = ADVICE.get(str(event.name), "")
+    advice = advice_for(event, real)
     return f"{event.phrase}: {answer}" + (f"; {advice}" if advice else "")

@@ -14,7 +14,7 @@ from std_msgs.msg import Float64MultiArray, Header
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
 
-from projected_control.control.activation import require_limits, require_start
+from projected_control.control.activation import require_held, require_limits, require_start
 from projected_control.control.loop import ControlLoop
 from projected_control.control.references import Constant
 from projected_control.errors import ProjectedControlError
@@ -23,6 +23,7 @@ from projected_control.ports.port import Port
 from projected_control.ports.runner import Change, Runner
 from projected_control.ros.console import GuardConsole, Notices
 from projected_control.ros.controller_diagnostics import controller_status
+from projected_control.ros.controller_manager import CannotEngage
 from projected_control.ros.last_word import LastWord
 from projected_control.ros.lifecycle import ERROR, OK, WARN, ManagedNode, Status
 from projected_control.ros.listening_port import LOCKSTEP_PATIENCE, QUEUE
@@ -65,6 +66,7 @@ class ControllerNode(ManagedNode[ControllerSettings]):
         self._runner: Runner | None = None
         self._thread: LoopThread | None = None
         self._last_run: dict[str, Any] | None = None
+        self._refused, self._refusals = "", 0
         self._checks = 0
         self._born = monotonic()
         self._life: SignsOfLife | None = None
@@ -79,7 +81,7 @@ class ControllerNode(ManagedNode[ControllerSettings]):
         self._recording = NodeRecording(name, kind, self.get_logger().info)
         self._loop_node = side_node(self, "loop")
         self._neighbours = Neighbours(self, self._loop_node, self.settings.watchdog)
-        self._console = GuardConsole()
+        self._console = self._new_console()
         self.create_timer(LISTEN_SECONDS, self._listen)
         name = self.get_name()
         self._beats = self._loop_node.create_publisher(Header, f"{name}/heartbeat", QUEUE)
@@ -88,12 +90,14 @@ class ControllerNode(ManagedNode[ControllerSettings]):
         self._trajectories = follow_trajectories(self)
         self.create_service(Trigger, "~/summary", self._on_summary)
         self._markers: Markers | None = None
-        self._undrawable = False
         if self.settings.markers_rate:
             self.create_timer(1.0 / self.settings.markers_rate, self._draw)
         if isinstance(self.settings, ForceControllerSettings):
             self._hear(Float64MultiArray, "force_reference", self._on_force_reference)
         self._taring = TareService(self)
+
+    def _new_console(self) -> GuardConsole:
+        return GuardConsole(PORTS[self.settings.hardware].needs_limits)
 
     @property
     def runner(self) -> Runner | None:
@@ -140,6 +144,8 @@ class ControllerNode(ManagedNode[ControllerSettings]):
         self._accusation = None
         if PORTS[self.settings.hardware].needs_limits:
             require_limits(loop)
+        if PORTS[self.settings.hardware].lets_fall and not self.settings.ros2_control.may_fall:
+            require_held(loop)
         port = self._make_port(loop)
         reporter = StateReporter(self._beats, self._states, loop, port, self.settings)
         reporter.warm_up()
@@ -156,7 +162,7 @@ class ControllerNode(ManagedNode[ControllerSettings]):
         self._leave_topic(at_once=True)
         self._beside_another = False
         reporter.statistics = runner.statistics
-        self._runner, self._console = runner, GuardConsole()
+        self._runner, self._console = runner, self._new_console()
         if port.waits:
             self._thread = LoopThread(runner, reporter, self._console, self.look_now)
             self._thread.start()
@@ -201,7 +207,8 @@ class ControllerNode(ManagedNode[ControllerSettings]):
         model, settings = loop.controller.model, self.settings
         q = model.arm.q.copy()
         here = build.starting_point(settings, model)
-        require_start(loop, q, settings.constraint.residual_tolerance)
+        real = PORTS[settings.hardware].needs_limits
+        require_start(loop, q, settings.constraint.residual_tolerance, real=real)
         first = build.first_reference(settings, loop, here, q)
         if is_real(settings):
             self.way_check.require(first, q, 0.0, bounded=False)
@@ -227,7 +234,7 @@ class ControllerNode(ManagedNode[ControllerSettings]):
         thread, self._thread = self._thread, None
         if thread is not None:
             thread.stop()
-        self._console = GuardConsole()  # what was going on is over
+        self._console = self._new_console()  # what was going on is over
         if runner is not None:
             self._last_run = self._summary(runner)
             if thread is None:
@@ -254,7 +261,6 @@ class ControllerNode(ManagedNode[ControllerSettings]):
         self._draw_no_more()
 
     def _draw_no_more(self) -> None:
-        self._undrawable = False
         if self._markers is not None:
             self._markers.destroy()
             self._markers = None
@@ -279,6 +285,8 @@ class ControllerNode(ManagedNode[ControllerSettings]):
         except AnotherCommander as error:
             self._beside_another = True
             return str(error)
+        except CannotEngage as error:
+            return self._neighbours.explained(str(error))
         except ProjectedControlError as error:
             return str(error)
         return ""
@@ -371,17 +379,24 @@ class ControllerNode(ManagedNode[ControllerSettings]):
         runner.port.adopt(settings)
         runner.hand_over(change)
 
+    def refuse(self, reason: str) -> None:
+        """Say on the console and on /diagnostics that a reference was refused, until one is not."""
+        self.get_logger().error(reason)
+        self._refused, self._refusals = reason, self._refusals + 1
+        self.publish_diagnostics()
+
     def _on_reference(self, message: JointTrajectory) -> None:
         loop, runner = self._loop, self._runner
         if loop is None or runner is None:
-            self.get_logger().warning("a reference came while inactive; it is ignored")
+            self.refuse("reference refused: it came while inactive")
             return
         try:
             with self.deciding():
                 plan = reviewed(message, runner, self.way_check)
         except ProjectedControlError as error:
-            self.get_logger().error(f"reference refused: {error}")
+            self.refuse(f"reference refused: {error}")
             return
+        self._refused = ""
         runner.hand_over(lambda running, time: running.set_reference(plan(running, time)))
 
     def _on_force_reference(self, message: Float64MultiArray) -> None:
@@ -389,17 +404,18 @@ class ControllerNode(ManagedNode[ControllerSettings]):
         if loop is None:
             return
         if loop.controller.force is None or runner is None:
-            self.get_logger().warning("a force reference came while no force loop is active")
+            self.refuse("force reference refused: no force loop is active")
             return
         values = np.asarray(message.data, dtype=np.float64)
         rows = int(loop.controller.force.controlled.sum())
         sizes = (rows, loop.controller.model.m)
         if values.size not in sizes or not (np.abs(values) <= LARGEST_FORCE).all():
-            self.get_logger().error(
+            self.refuse(
                 f"force reference refused: {rows} numbers up to {LARGEST_FORCE:g} N are expected, "
                 f"got {values.tolist()}"
             )
             return
+        self._refused = ""
         reference = Constant(loop.controller.force.expanded(values))
         change: Change = lambda running, time: running.set_force_reference(reference)  # noqa: E731
         runner.hand_over(change)
@@ -408,19 +424,11 @@ class ControllerNode(ManagedNode[ControllerSettings]):
 
     def _draw(self) -> None:
         """What RViz shows."""
-        if self._runner is None or self._undrawable:
+        if self._runner is None:
             return
-        try:
-            if self._markers is None:
-                self._markers = Markers(self, self._runner.loop)
-            self._markers.publish(self._runner.loop.controller.model.arm.q.copy())
-        except Exception as error:  # a constraint of another package may raise anything
-            self._draw_no_more()
-            self._undrawable = True
-            self.get_logger().warning(
-                "no markers are drawn until the node is configured again; what is drawn of the "
-                f"constraint (shapes_at, wrench) failed with {type(error).__name__}: {error}"
-            )
+        if self._markers is None:
+            self._markers = Markers(self, self._runner.loop)
+        self._markers.publish(self._runner.loop.controller.model.arm.q.copy())
 
     def _summary(self, runner: Runner) -> dict[str, Any]:
         engine = {"engine": runner.loop.engine}
@@ -437,6 +445,10 @@ class ControllerNode(ManagedNode[ControllerSettings]):
 
     def status(self) -> Status:
         level, message, values = controller_status(self._loop, self._runner)
+        if self._refusals:
+            values |= {"references refused": self._refusals, "last refusal": self._refused}
+        if self._refused and level == OK and self._runner is not None:
+            level, message = WARN, self._refused
         if self._runner is not None and self._runner.lost:
             level, message = ERROR, self._why_lost(self._runner)
         if self.stopped_by_itself and self._accusation is not None:

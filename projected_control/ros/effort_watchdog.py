@@ -29,7 +29,7 @@ from projected_control.ros.controller_manager import ControllerManager, Plan, pl
 from projected_control.ros.lifecycle import ERROR, OK, ManagedNode, Status, run
 from projected_control.ros.listening_port import QUEUE, Wiring
 from projected_control.ros.messages import EffortWriter, StateReader
-from projected_control.ros.neighbours import WATCHING
+from projected_control.ros.neighbours import DEED, WATCHING
 from projected_control.ros.wait_set import Worker, side_node, unused
 from projected_control.settings.nodes import WATCHDOG, WatchdogSettings
 
@@ -67,6 +67,8 @@ class Watch(Worker):
         tripped: When that began, by `time.monotonic` [s].
         zeros: How many were sent since, each after another look.
         trips, beats: How often it tripped; heartbeats heard.
+        deed: What was done to the arm of the controller that is watched, and why, in words that
+            follow "the watchdog"; empty for nothing.
         longest: Longest silence of an active controller [s].
     """
 
@@ -88,7 +90,8 @@ class Watch(Worker):
         super().__init__(node, "watchdog", [self._beats], besides=[self._states])
         self.timeout, self.state_time, self._zero_period = timeout, state_time, 1.0 / zero_rate
         self._commands = node.create_publisher(Float64MultiArray, commands, QUEUE)
-        self._own_beats, self._own_words = own_beats, Header(frame_id=f"{WATCHING} {controller}")
+        self._own_beats, self._whom = own_beats, f"{WATCHING} {controller}"
+        self.deed = ""
         n = len(joints)
         self._zeros = EffortWriter(range(n)).fill(np.zeros(n))
         self._reader = StateReader(joints)
@@ -116,7 +119,8 @@ class Watch(Worker):
                 self._look(now)
                 self._judge(now)
                 if now - self._said > BEAT_SECONDS:
-                    self._own_beats.publish(self._own_words)
+                    words = self._whom + (DEED + self.deed if self.deed else "")
+                    self._own_beats.publish(Header(frame_id=words))
                     self._said = now
 
     def _hear(self, now: float) -> None:
@@ -130,6 +134,7 @@ class Watch(Worker):
         active = messages[0].frame_id == "active"
         if active and not self.watching:
             self._seen, self._moved = 0, now
+            self.deed = ""
         self.watching = active
 
     def _look(self, now: float) -> None:
@@ -292,10 +297,11 @@ class EffortWatchdogNode(ManagedNode[WatchdogSettings]):
         name = self._plan.effort_controller
         try:
             if any(c.name == name and c.active for c in manager.controllers()):
+                watch.deed = f"deactivated it: {trouble}"  # before it can be noticed
                 manager.switch((), (name,))
             self._deactivated = f"{name} deactivated"
         except ProjectedControlError as error:
-            self._deactivated = str(error)
+            self._deactivated, watch.deed = str(error), ""
         self.get_logger().error(f"{trouble}: zeros sent; {self._deactivated}")
         self.publish_diagnostics()
 

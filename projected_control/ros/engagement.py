@@ -91,7 +91,7 @@ class Engagement:
         name = self.plan.effort_controller
         state = next((c.state for c in answer if c.name == name), "gone")
         if state != "active":
-            raise CannotEngage(f"{name} is {state}: somebody switched it, or it failed")
+            raise CannotEngage(f"{name} is {state}: it was switched from outside, or failed")
 
     def begin_to_switch_off(self) -> None:
         """Ask for our controller to be switched off, and wait for nothing; from any thread."""

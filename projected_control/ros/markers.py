@@ -55,8 +55,7 @@ class Markers:
         self._topic.publish(MarkerArray(markers=markers))
 
     def destroy(self) -> None:
-        """Draw no more, and leave nothing behind."""
-        self._topic.publish(MarkerArray(markers=[Marker(action=Marker.DELETEALL)]))
+        """Draw no more."""
         self._node.destroy_publisher(self._topic)
 
     def _constraint(self) -> list[Marker]:

@@ -30,7 +30,14 @@ NAMELESS = "_NODE_NAME_UNKNOWN_"
 """What the graph of ROS says where it knows a topic's end but not yet its node."""
 
 WATCHING = "watching"
-"""The first word of a heartbeat of a watchdog that watches; the second is whom."""
+"""The first word of a heartbeat of a watchdog that watches; the second is whom.
+
+What it did to the controller's arm since that was activated follows, after `DEED`."""
+
+DEED = "; "
+
+DEED_SECONDS = 0.15
+"""How long a watchdog is listened to that may have done what a controller notices first [s]."""
 
 
 class AnotherCommander(ProjectedControlError):
@@ -143,7 +150,7 @@ class Neighbours:
                 f"there is no watchdog {name}; start it, with ros2 run projected_control "
                 "effort_watchdog or a launch file, or set watchdog to the name of the one that runs"
             )
-        state, _, details = self._said.partition(" ")
+        state, _, details = self._said.partition(DEED)[0].partition(" ")
         if (silent := monotonic() - self._beat) > patience:
             last = f"; it said last that it is {self._said}" if state != WATCHING else ""
             raise ProjectedControlError(
@@ -158,6 +165,17 @@ class Neighbours:
                 f"the watchdog {name} watches {details}, not {self._node.get_name()}; set its "
                 "parameter controller"
             )
+
+    def explained(self, noticed: str) -> str:
+        """What was noticed of the arm, and that the watchdog did it, if it says so."""
+        give_up = monotonic() + DEED_SECONDS
+        while self._beats is not None and monotonic() < give_up:
+            for beat in drain(self._beats):
+                self._beat, self._said = monotonic(), beat.frame_id
+            if deed := self._said.partition(DEED)[2]:
+                return f"{noticed.partition(':')[0]}: the watchdog {self._watchdog} {deed}"
+            sleep(0.02)
+        return noticed
 
     def _await_beat(self) -> None:
         """Give a watchdog that was named a moment ago the time to be heard."""

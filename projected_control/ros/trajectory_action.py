@@ -108,7 +108,7 @@ class TrajectoryAction:
                 if each.name not in _names(loop):
                     raise UnknownName("coordinate of a tolerance", each.name, _names(loop))
         except ProjectedControlError as error:
-            self._node.get_logger().error(f"trajectory refused: {error}")
+            self._node.refuse(f"trajectory refused: {error}")
             return GoalResponse.REJECT
         return GoalResponse.ACCEPT
 

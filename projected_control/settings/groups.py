@@ -291,6 +291,7 @@ class ControllerRos2Control(Ros2Control):
     """How a controller finds an arm behind ros2_control."""
 
     wrench: str = parameter("", "Topic of the measured wrench; empty for the force-torque broadcaster's, or wrench where there is none")
+    may_fall: bool = parameter(False, "Start over topics (hardware: ros2_control) though the efforts carry the arm's weight: where this node is late or dies they end, and the arm falls. Without it such an arm is refused; the plugin holds it")
 
 
 @dataclass(frozen=True)

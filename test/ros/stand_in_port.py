@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import Any
 
 from projected_control.ports.kinds import PortKind
-from projected_control.ros.controller_manager import Plan
+from projected_control.ros.controller_manager import CannotEngage, Plan
 from projected_control.ros.plugin_port import PluginPort
 from projected_control.ros.topics_port import TopicsPort
 
@@ -49,6 +51,11 @@ class LatePort(TopicsPort):
     """Topics of an arm whose delay is known to be long."""
 
     delay = 6
+
+    def check(self) -> None:
+        """As behind a controller manager, once the file that the environment names is there."""
+        if Path(os.environ.get("SWITCHED", "/no/such/file")).exists():
+            raise CannotEngage("effort_controller is inactive: it was switched from outside")
 
 
 def make_late_port(node: Any, side: Any, loop: Any) -> LatePort:

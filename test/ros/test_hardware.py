@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
-import os
 import re
-import signal
-from pathlib import Path
 
 import pytest
 
@@ -50,36 +47,6 @@ def test_ros2_control_that_is_not_installed(fleet: Fleet, node: str) -> None:
     fleet.until_said(node, "needs controller_manager_msgs", "apt install ros-", level=1)
 
 
-@pytest.mark.parametrize("node", [MOTION, WATCHDOG])
-def test_ctrl_c_while_there_is_no_controller_manager(
-    fleet: Fleet, node: str, tmp_path: Path
-) -> None:
-    """It does not wait to the end of its minute: status 1, with the reason."""
-    package = tmp_path / "controller_manager_msgs"
-    package.mkdir()
-    (package / "__init__.py").touch()
-    # of any type, as nobody is there to call
-    (package / "srv.py").write_text(
-        "from std_srvs.srv import Trigger as ListControllers, Trigger as SwitchController\n"
-    )
-    path = [str(tmp_path), fleet.environment["PYTHONPATH"]]
-    fleet.environment["PYTHONPATH"] = os.pathsep.join(path)
-    settings = {**SETTINGS, "joints": SETTINGS["joints"], "limits.velocity": [3.0]}
-    reached = {"hardware": "ros2_control", "ros2_control.timeout": 60.0, "watchdog": ""}
-    process = fleet.start(node, {**settings, "limits.effort": [20.0], **reached})
-
-    def waits() -> bool:
-        if f"{node}_manager" not in fleet.node.get_node_names():
-            return False
-        clients = fleet.node.get_client_names_and_types_by_node(f"{node}_manager", "/")
-        return any(name.endswith("/list_controllers") for name, _ in clients)
-
-    fleet.until(waits, "the search for a controller manager")
-    process.signal(signal.SIGINT)
-    assert process.wait(30.0) == 1
-    assert "ends without having done its work: there is no service" in process.log
-
-
 def without_limits() -> str:
     """The three-link arm without any limit of effort and velocity."""
     urdf = read_description(SOURCE / "urdf" / "three_link_slider.urdf.xacro").urdf
@@ -102,6 +69,20 @@ def test_a_real_arm_does_not_move_without_limits(fleet: Fleet) -> None:
     fleet.until(
         lambda: "without limits" not in fleet.diagnosis(PASSIVE).message, "another obstacle"
     )
+
+
+def test_an_arm_with_weight_is_not_carried_over_topics_unless_asked_for(fleet: Fleet) -> None:
+    """Refused before anything is touched, with the joints and what to do."""
+    vertical = {"robot_description_arguments": ["plane:=vertical"], "hardware": "ros2_control"}
+    fleet.start(MOTION, {**SETTINGS, **vertical, "limits.effort": [60.0]})
+    said = fleet.until_said(MOTION, "the arm would fall", "loop:=plugin", level=1).message
+    assert "joint_1 up to" in said
+    fleet.put(MOTION, {"ros2_control.may_fall": True})
+    fleet.until(lambda: "would fall" not in fleet.diagnosis(MOTION).message, "another obstacle")
+    fleet.put(MOTION, {"ros2_control.may_fall": False})
+    fleet.until_said(MOTION, "the arm would fall", level=1)
+    fleet.put(MOTION, {"effort_includes_gravity": False})
+    fleet.until(lambda: "would fall" not in fleet.diagnosis(MOTION).message, "another obstacle")
 
 
 class Commander:

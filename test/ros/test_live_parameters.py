@@ -12,7 +12,9 @@ from typing import Any
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray
 from fleet import THREE_LINK, Fleet
+from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from projected_control.ros.messages import tag_of
 from projected_control.settings.nodes import ARM, FORCE, parameters_of
@@ -212,6 +214,38 @@ def test_force_gains_change_live(running: Fleet) -> None:
     running.put(FORCE, {"force.cutoff": 20.0})
     running.until_counted(FORCE, "force loop gain margin", 1.5 * before)
     running.until_said(FORCE, "following", level=0)
+
+
+WRONG_FORCES = [[NAN], [1.0, 2.0], [2e6]]
+
+
+@pytest.mark.parametrize("numbers", WRONG_FORCES, ids=["not finite", "of another size", "too much"])
+def test_a_refused_force_reference_is_on_diagnostics_until_one_is_taken(
+    running: Fleet, numbers: list[float]
+) -> None:
+    topic = running.publisher(Float64MultiArray, f"{FORCE}/force_reference")
+    topic.publish(Float64MultiArray(data=numbers))
+    diagnosis = running.until_said(FORCE, "force reference refused: 1 numbers", level=1)
+    assert diagnosis.number("references refused") >= 1
+    topic.publish(Float64MultiArray(data=[1.0]))
+    running.until_said(FORCE, "following", level=0)
+
+
+def test_a_refused_reference_is_on_diagnostics_until_one_is_taken(running: Fleet) -> None:
+    topic = running.publisher(JointTrajectory, f"{FORCE}/reference")
+    point = JointTrajectoryPoint(positions=[0.0])
+    topic.publish(JointTrajectory(joint_names=["tip.u"], points=[point]))
+    diagnosis = running.until_said(FORCE, "reference refused: unknown coordinate", level=1)
+    assert "tip.u" in diagnosis.values["last refusal"]
+    here = running.record(JointState, f"{FORCE}/state")
+    state = running.more(here, 1)[-1]
+    running.forget(here)
+    now = dict(zip(state.name, state.position, strict=True))["tip.x/desired"]
+    point = JointTrajectoryPoint(positions=[now])
+    topic.publish(JointTrajectory(joint_names=["tip.x"], points=[point]))
+    running.until_said(FORCE, "following", level=0)
+    running.put(FORCE, {"reference.kind": "hold"})
+    running.put(FORCE, {"reference.kind": "sine"})
 
 
 def test_what_needs_an_inactive_node(running: Fleet) -> None:

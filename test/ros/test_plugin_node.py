@@ -20,9 +20,10 @@ pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
 
 from fleet import STEADY, THREE_LINK, Fleet
 from sensor_msgs.msg import JointState
+from std_msgs.msg import Header
 
 from projected_control.native import library
-from projected_control.settings.nodes import ARM, FORCE, MOTION
+from projected_control.settings.nodes import ARM, FORCE, MOTION, WATCHDOG
 
 if REASON := library.reason_against():
     pytest.skip(f"no native loop: {REASON}", allow_module_level=True)
@@ -163,3 +164,24 @@ def test_live_gains_count_on_the_delay_of_the_arm(fleet: Fleet, ports_of_tests: 
     assert "6 samples of delay" in fleet.refused(FORCE, {"force.proportional": 6.0})
     fleet.put(FORCE, {"force.cutoff": 4.0})
     assert fleet.until_said(FORCE, "", level=0).values["delay allowed for (samples)"] == "6"
+
+
+def test_it_says_that_the_watchdog_switched_its_arm_off(
+    fleet: Fleet, ports_of_tests: None, tmp_path: Path
+) -> None:
+    """Not that it was switched by whoever it may be: the watchdog's heartbeat has the reason."""
+    switched = tmp_path / "switched"
+    fleet.environment["SWITCHED"] = str(switched)
+    said = Header(frame_id=f"watching {MOTION}")
+    beats = fleet.node.create_publisher(Header, f"{WATCHDOG}/heartbeat", 10)
+    fleet.node.create_timer(0.02, lambda: beats.publish(said))
+    fleet.start(ARM, SETTINGS)
+    fleet.start(MOTION, SETTINGS, hardware="late", watchdog=WATCHDOG, limits__watchdog_time=5.0)
+    fleet.until_said(MOTION, "following", level=0)
+    said.frame_id += "; deactivated it: no heartbeat for 0.512 s"
+    switched.touch()
+    fleet.until_said(
+        MOTION,
+        "effort_controller is inactive: the watchdog effort_watchdog deactivated it: no heartbeat",
+        level=2,
+    )

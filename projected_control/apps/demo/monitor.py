@@ -17,7 +17,6 @@ from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 
 from projected_control.errors import ProjectedControlError
-from projected_control.ros.leaving import leave
 from projected_control.settings.nodes import ARM
 
 Recording = tuple[NDArray[np.float64], dict[str, NDArray[np.float64]]]
@@ -125,7 +124,8 @@ class Monitor:
     def close(self) -> None:
         """Leave."""
         self._executor.shutdown()
-        leave(self._context, self._node)
+        self._node.destroy_node()
+        self._context.try_shutdown()
 
 
 def _row(message: JointState) -> list[float]:

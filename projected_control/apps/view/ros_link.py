@@ -29,7 +29,6 @@ from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.signals import SignalHandlerOptions
 
 from projected_control.errors import ProjectedControlError
-from projected_control.ros.leaving import leave
 from projected_control.ros.transport import avoid_shared_memory
 from projected_control.ros.wait_set import drain, unused
 
@@ -117,7 +116,9 @@ class RosLink:
         self._closed = True
         self._thread.join(timeout=5.0)
         self._executor.shutdown()
-        leave(self._context, self._node, self._listener)
+        self._listener.destroy_node()
+        self._node.destroy_node()
+        self._context.try_shutdown()
 
     # Who is there
 
