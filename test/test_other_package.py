@@ -22,6 +22,7 @@ START = [-3.0, 2.0, 1.0]
 ENTRY_POINTS = """\
 [projected_control.constraints]
 circle = other_arms.circle:RECORD
+hazy_circle = other_arms.circle:HAZY
 
 [projected_control.controllers]
 yielding_controller = other_arms.yielding:RECORD

@@ -16,6 +16,7 @@ from rclpy.signals import SignalHandlerOptions
 from std_srvs.srv import Trigger
 
 from projected_control.errors import ProjectedControlError
+from projected_control.ros.leaving import leave
 
 ANSWER_SECONDS = 10.0
 """How long a node may take to be found, and to answer [s]."""
@@ -41,8 +42,7 @@ class RemoteNode:
     def close(self) -> None:
         """Leave the graph."""
         self._executor.shutdown()
-        self._node.destroy_node()
-        self._context.try_shutdown()
+        leave(self._context, self._node)
 
     def wait(self, seconds: float) -> None:
         """Let time pass."""

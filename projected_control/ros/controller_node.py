@@ -90,6 +90,7 @@ class ControllerNode(ManagedNode[ControllerSettings]):
         self._trajectories = follow_trajectories(self)
         self.create_service(Trigger, "~/summary", self._on_summary)
         self._markers: Markers | None = None
+        self._undrawable = False
         if self.settings.markers_rate:
             self.create_timer(1.0 / self.settings.markers_rate, self._draw)
         if isinstance(self.settings, ForceControllerSettings):
@@ -261,6 +262,7 @@ class ControllerNode(ManagedNode[ControllerSettings]):
         self._draw_no_more()
 
     def _draw_no_more(self) -> None:
+        self._undrawable = False
         if self._markers is not None:
             self._markers.destroy()
             self._markers = None
@@ -424,11 +426,19 @@ class ControllerNode(ManagedNode[ControllerSettings]):
 
     def _draw(self) -> None:
         """What RViz shows."""
-        if self._runner is None:
+        if self._runner is None or self._undrawable:
             return
-        if self._markers is None:
-            self._markers = Markers(self, self._runner.loop)
-        self._markers.publish(self._runner.loop.controller.model.arm.q.copy())
+        try:
+            if self._markers is None:
+                self._markers = Markers(self, self._runner.loop)
+            self._markers.publish(self._runner.loop.controller.model.arm.q.copy())
+        except Exception as error:  # a constraint of another package may raise anything
+            self._draw_no_more()
+            self._undrawable = True
+            self.get_logger().warning(
+                "no markers are drawn until the node is configured again; what is drawn of the "
+                f"constraint (shapes_at, wrench) failed with {type(error).__name__}: {error}"
+            )
 
     def _summary(self, runner: Runner) -> dict[str, Any]:
         engine = {"engine": runner.loop.engine}

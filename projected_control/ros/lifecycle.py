@@ -23,6 +23,7 @@ from rclpy.signals import SignalHandlerOptions
 
 from projected_control.errors import ProjectedControlError
 from projected_control.ros.description_topic import description_from_topic
+from projected_control.ros.leaving import ending
 from projected_control.ros.parameters import (
     DeclaredParameters,
     check_arguments,
@@ -319,8 +320,9 @@ def run(
         node._leave_active()
         executor.shutdown()
         node.cleanup()
-        node.destroy_node()
-        rclpy.shutdown()
+        with ending():
+            node.destroy_node()
+            rclpy.shutdown()
     return 1 if trouble else 0
 
 

@@ -55,7 +55,8 @@ class Markers:
         self._topic.publish(MarkerArray(markers=markers))
 
     def destroy(self) -> None:
-        """Draw no more."""
+        """Draw no more, and leave nothing behind."""
+        self._topic.publish(MarkerArray(markers=[Marker(action=Marker.DELETEALL)]))
         self._node.destroy_publisher(self._topic)
 
     def _constraint(self) -> list[Marker]:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import re
+import signal
+from pathlib import Path
 
 import pytest
 
@@ -45,6 +48,36 @@ def test_never_without_the_watchdog(fleet: Fleet) -> None:
 def test_ros2_control_that_is_not_installed(fleet: Fleet, node: str) -> None:
     fleet.start(node, {**SETTINGS, "hardware": "ros2_control"})
     fleet.until_said(node, "needs controller_manager_msgs", "apt install ros-", level=1)
+
+
+@pytest.mark.parametrize("node", [MOTION, WATCHDOG])
+def test_ctrl_c_while_there_is_no_controller_manager(
+    fleet: Fleet, node: str, tmp_path: Path
+) -> None:
+    """It does not wait to the end of its minute: status 1, with the reason."""
+    package = tmp_path / "controller_manager_msgs"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    # of any type, as nobody is there to call
+    (package / "srv.py").write_text(
+        "from std_srvs.srv import Trigger as ListControllers, Trigger as SwitchController\n"
+    )
+    path = [str(tmp_path), fleet.environment["PYTHONPATH"]]
+    fleet.environment["PYTHONPATH"] = os.pathsep.join(path)
+    settings = {**SETTINGS, "joints": SETTINGS["joints"], "limits.velocity": [3.0]}
+    reached = {"hardware": "ros2_control", "ros2_control.timeout": 60.0, "watchdog": ""}
+    process = fleet.start(node, {**settings, "limits.effort": [20.0], **reached})
+
+    def waits() -> bool:
+        if f"{node}_manager" not in fleet.node.get_node_names():
+            return False
+        clients = fleet.node.get_client_names_and_types_by_node(f"{node}_manager", "/")
+        return any(name.endswith("/list_controllers") for name, _ in clients)
+
+    fleet.until(waits, "the search for a controller manager")
+    process.signal(signal.SIGINT)
+    assert process.wait(30.0) == 1
+    assert "ends without having done its work: there is no service" in process.log
 
 
 def without_limits() -> str:

@@ -8,6 +8,8 @@ pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -153,6 +155,35 @@ def test_doubled_interrupt(fleet: Fleet, kind: str) -> None:
     process.signal(signal.SIGINT)
     assert process.wait() == 0
     assert "Traceback" not in process.log
+
+
+STUCK = """
+import ctypes, sys
+from projected_control.ros import leaving, lifecycle
+
+leaving.END_SECONDS = 0.5
+
+class Stuck(lifecycle.ManagedNode):
+    def destroy_node(self):
+        library, mutex = ctypes.PyDLL(None), ctypes.create_string_buffer(64)
+        for _ in range(2):  # as Fast DDS does, with the interpreter's lock
+            library.pthread_mutex_lock(mutex)
+
+sys.exit(lifecycle.run(lambda: Stuck("effort_watchdog"), "effort_watchdog"))
+"""
+
+
+def test_an_end_that_hangs_in_the_middleware(fleet: Fleet) -> None:
+    """The process ends all the same, and says where it hung."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", STUCK], env=fleet.environment, stderr=subprocess.PIPE, text=True
+    )
+    with process:
+        fleet.until(lambda: WATCHDOG in fleet.node.get_node_names(), "the node")
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=60.0)
+    assert process.returncode == 1
+    assert "in destroy_node" in said
 
 
 def test_threads_in_this_process(fleet: Fleet) -> None:

@@ -15,6 +15,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
 from projected_control.errors import ProjectedControlError
+from projected_control.ros.leaving import leave
 from projected_control.ros.realtime import real_time_priority
 from projected_control.ros.wait_set import Inbox
 
@@ -128,5 +129,4 @@ class Wire:
         """Leave."""
         self._inbox.close()
         self._thread.join()
-        self._node.destroy_node()
-        self._context.try_shutdown()
+        leave(self._context, self._node)

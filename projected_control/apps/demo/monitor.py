@@ -17,6 +17,7 @@ from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 
 from projected_control.errors import ProjectedControlError
+from projected_control.ros.leaving import leave
 from projected_control.settings.nodes import ARM
 
 Recording = tuple[NDArray[np.float64], dict[str, NDArray[np.float64]]]
@@ -124,8 +125,7 @@ class Monitor:
     def close(self) -> None:
         """Leave."""
         self._executor.shutdown()
-        self._node.destroy_node()
-        self._context.try_shutdown()
+        leave(self._context, self._node)
 
 
 def _row(message: JointState) -> list[float]:

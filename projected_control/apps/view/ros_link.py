@@ -29,6 +29,7 @@ from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.signals import SignalHandlerOptions
 
 from projected_control.errors import ProjectedControlError
+from projected_control.ros.leaving import leave
 from projected_control.ros.transport import avoid_shared_memory
 from projected_control.ros.wait_set import drain, unused
 
@@ -116,9 +117,7 @@ class RosLink:
         self._closed = True
         self._thread.join(timeout=5.0)
         self._executor.shutdown()
-        self._listener.destroy_node()
-        self._node.destroy_node()
-        self._context.try_shutdown()
+        leave(self._context, self._node, self._listener)
 
     # Who is there
 

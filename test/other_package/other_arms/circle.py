@@ -28,6 +28,13 @@ class PointOnCircle(Constraint):
         return np.array([[x, y]]) / np.hypot(x, y) @ tip.jacobian[:2]
 
 
+class HazyCircle(PointOnCircle):
+    """One that cannot be drawn."""
+
+    def shapes_at(self, x):
+        raise ZeroDivisionError(f"no shape at {x}")
+
+
 RECORD = ConstraintKind(
     "circle",
     "a point on a circle about the base",
@@ -36,4 +43,11 @@ RECORD = ConstraintKind(
         Setting("frame", "link whose origin is held"),
         Setting("radius", "radius of the circle", "m"),
     ),
+)
+
+HAZY = ConstraintKind(
+    "hazy_circle",
+    "a circle that cannot be drawn",
+    lambda settings: HazyCircle(settings.frame, settings.radius),
+    needs=RECORD.needs,
 )
