@@ -50,19 +50,23 @@ class CdrFormat:
 
     def number(self, code: str) -> CdrFormat:
         """A number: i (int32), I (uint32) or d (float64)."""
-        self._align(calcsize(f"<{code}"))
-        if self._runs and self._runs[-1][0] + calcsize(f"<{self._runs[-1][1]}") == self._size:
-            self._runs[-1] = (self._runs[-1][0], self._runs[-1][1] + code)
-        else:
-            self._runs.append((self._size, code))
-        self._free.append(len(self._expected))
-        self._put(code, 0)
-        return self
+        return self.numbers(code, 1)
 
     def numbers(self, code: str, count: int) -> CdrFormat:
-        """This many numbers, one after the other."""
-        for _ in range(count):
-            self.number(code)
+        """This many numbers, one after the other; in one go, for a table may have a million."""
+        if not count:
+            return self
+        self._align(calcsize(f"<{code}"))
+        begin, codes = self._runs[-1] if self._runs else (self._size, "")
+        if begin + calcsize(f"<{codes}") == self._size:
+            self._runs[-1:] = [(begin, codes + count * code)]
+        else:
+            self._runs.append((self._size, count * code))
+        first = len(self._expected)
+        self._free.extend(range(first, first + count))
+        self._format += count * code
+        self._size += count * calcsize(f"<{code}")
+        self._expected.extend([0] * count)
         return self
 
     def array(self, count: int) -> CdrFormat:

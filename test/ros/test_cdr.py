@@ -11,6 +11,7 @@ from std_msgs.msg import Float64MultiArray, MultiArrayDimension
 
 from projected_control.errors import InvalidValue
 from projected_control.model.description import Mimic
+from projected_control.recordings.messages import letter_message
 from projected_control.ros.messages import (
     EffortReader,
     EffortWriter,
@@ -152,3 +153,11 @@ def test_efforts_before_the_first_command_are_no_command():
     assert reader.read(serialize_message(JointState(name=["b"], effort=[1.0])), effort) is None
     assert reader.read(serialize_message(JointState(name=["a"])), effort) is None
     assert effort[0] == 7.0
+
+
+def test_an_array_of_a_million_numbers_is_written_in_one_go():
+    """The layout of a message takes work in proportion to its numbers (an hour, once)."""
+    numbers = np.linspace(0.0, 1.0, 800_000)
+    message = letter_message(numbers)
+    read = deserialize_message(message, Float64MultiArray)
+    np.testing.assert_array_equal(read.data, numbers)
