@@ -346,6 +346,7 @@ def test_switched_away(moving):
     report("switched away", f"no torque after {1e3 * zero:.1f} ms, reason {said - when:.2f} s")
 
 
+@pytest.mark.quiet
 def test_manager_killed(moving):
     when = moving.kill("ros2_control_node")
     said = moving.until_said(CONTROLLER, "has reported nothing", since=when)
