@@ -107,12 +107,14 @@ class Rig:
         return "\n".join([*said[-12:], *told[-30:]])
 
     def until_active(self, node: str) -> None:
-        """Wait for a node of ours."""
-        self.until(
-            lambda: self.values.get(node, {}).get("state") == "active",
-            f"{node} to be active",
-            START_SECONDS,
-        )
+        """Wait for a node of ours; a launch that ends before has failed."""
+
+        def active() -> bool:
+            ended = [p.returncode for p in self._launches if p.poll() is not None]
+            assert not ended, f"the launch ended with status {ended[0]}\n{self.story()}"
+            return self.values.get(node, {}).get("state") == "active"
+
+        self.until(active, f"{node} to be active", START_SECONDS)
 
     def until_said(
         self, node: str, *phrases: str, since: float = 0.0, seconds: float = 20.0

@@ -172,9 +172,9 @@ def report(what: str, detail: str) -> None:
 
 
 def test_every_cycle_is_answered_and_no_watchdog_is_there(moving):
+    moving.until(lambda: int(moving.values[CONTROLLER]["ticks"]) > 5000, "some ticks")
     values = moving.values[CONTROLLER]
     assert values["engine"] == "plugin"
-    moving.until(lambda: int(moving.values[CONTROLLER]["ticks"]) > 5000, "some ticks")
     assert moving.controllers()[PLUGIN] == "active"
     assert "/effort_watchdog" not in [f"/{name}" for name in moving.node.get_node_names()]
     watch = Watch(moving)
