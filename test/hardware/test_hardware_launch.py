@@ -9,6 +9,7 @@ from __future__ import annotations
 import shutil
 from time import monotonic, sleep
 
+import numpy as np
 import pytest
 
 pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
@@ -173,6 +174,31 @@ def test_both_killed(simulated):
     held = [torque for t, torque in simulated.torques if t > when + 0.1]
     print(f"\nboth killed: torque held after 3 s: {held[-1]:.2f} N·m")
     assert held[-1] > 0.0  # if it is not, docs/safety.md warns of what does not happen
+
+
+@pytest.mark.parametrize("numbers", [[1.0] * 3, [float("nan")] * 3])
+def test_after_foreign_commands_the_last_word_is_zero(simulated, numbers):
+    """By order, not by time: the effort controller is off, and what is sent then reaches nobody."""
+    gaps = np.random.default_rng(11).uniform(0.0, 0.02, 200)
+    with simulated.stranger() as send:
+
+        def go_on() -> None:
+            for gap in gaps:
+                send(*numbers)
+                deadline = monotonic() + gap
+                simulated.until(lambda deadline=deadline: monotonic() > deadline, "the next one")
+
+        go_on()
+        simulated.until_said(CONTROLLER, "rig also commands this arm")
+        simulated.until(
+            lambda: simulated.controllers()["effort_controller"] == "inactive", "its end"
+        )
+        simulated.until(lambda: simulated.torques[-1][1] == 0.0, "no torque")
+        before = len(simulated.torques)
+        go_on()
+        simulated.until(lambda: len(simulated.torques) > before + 1000, "states")
+    assert max(torque for _, torque in simulated.torques[before:]) == 0.0
+    assert simulated.values[CONTROLLER]["state"] == "inactive"
 
 
 @pytest.mark.parametrize("numbers", [[1.0] * 3, [float("nan")] * 3])
