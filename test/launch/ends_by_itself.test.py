@@ -30,6 +30,7 @@ PATIENCE = 240.0
 @pytest.mark.launch_test
 @launch_testing.parametrize("run", list(RUNS))
 @launch_testing.markers.keep_alive  # the tests go on when the only process has ended
+@launch_testing.ready_to_test_action_timeout(PATIENCE)
 def generate_test_description(run: str) -> tuple[LaunchDescription, dict[str, Any]]:
     """Half a second of simulated time."""
     command = ["ros2", "launch", "projected_control", "simulation.launch.py", "seconds:=0.5"]

@@ -27,6 +27,7 @@ PATIENCE = 240.0
 
 
 @pytest.mark.launch_test
+@launch_testing.ready_to_test_action_timeout(PATIENCE)
 def generate_test_description() -> LaunchDescription:
     """No arm, and a reference that stays where the arm is."""
     source = PythonLaunchDescriptionSource(str(FILE))

@@ -57,6 +57,7 @@ CYCLES = 2000
 
 @pytest.mark.launch_test
 @launch_testing.parametrize("node", list(LAWS))
+@launch_testing.ready_to_test_action_timeout(PATIENCE)
 def generate_test_description(node: str) -> LaunchDescription:
     """One controller node, the controller manager, and nothing else of ours."""
     source = PythonLaunchDescriptionSource(str(FILE))

@@ -33,6 +33,7 @@ PATIENCE = 240.0
 
 @pytest.mark.launch_test
 @launch_testing.parametrize("task", list(NODES))
+@launch_testing.ready_to_test_action_timeout(PATIENCE)
 def generate_test_description(task: str) -> tuple[LaunchDescription, dict[str, Any]]:
     """In lockstep, so that nothing depends on how fast the computer is."""
     source = PythonLaunchDescriptionSource(str(FILE))
