@@ -35,15 +35,19 @@ class Rig:
         torques: When the arm sent it (by `time.monotonic`), and the largest torque that it reports.
             By the sender's time: we may read later, and then saw what was over as if it went on.
         efforts: When, the state's own stamp [s], and the efforts of all joints.
+        positions: When, and the positions of all joints by name.
         said: When, which node, and what it said on /diagnostics, each time it was something new.
 
     Args:
         log: For what the launch says.
         states: Topic of the arm's own states.
+        folder: In which commands are typed.
     """
 
-    def __init__(self, log: Path, states: str = "/arm/joint_states") -> None:
-        self._log = log
+    def __init__(
+        self, log: Path, states: str = "/arm/joint_states", folder: Path | None = None
+    ) -> None:
+        self._log, self._folder = log, folder
         self._launches: list[subprocess.Popen[bytes]] = []
         self._context = Context()
         rclpy.init(context=self._context)
@@ -53,6 +57,7 @@ class Rig:
         self.torques: list[tuple[float, float]] = []
         self.efforts: list[tuple[float, float, tuple[float, ...]]] = []
         self.speeds: list[tuple[float, float]] = []
+        self.positions: list[tuple[float, dict[str, float]]] = []
         self.said: list[tuple[float, str, str]] = []
         self.values: dict[str, dict[str, str]] = {}
         self.node.create_subscription(JointState, states, self._on_arm, 100)
@@ -60,9 +65,10 @@ class Rig:
 
     def launch(self, *arguments: str) -> None:
         """Start hardware.launch.py."""
-        self._start(["ros2", "launch", "projected_control", "hardware.launch.py", *arguments])
+        self.start(["ros2", "launch", "projected_control", "hardware.launch.py", *arguments])
 
-    def _start(self, command: Sequence[str]) -> None:
+    def start(self, command: Sequence[str]) -> None:
+        """Start a command that goes on until this ends."""
         with self._log.open("ab") as log:
             self._launches.append(
                 subprocess.Popen(
@@ -70,6 +76,7 @@ class Rig:
                     stdout=log,
                     stderr=subprocess.STDOUT,
                     start_new_session=True,
+                    cwd=self._folder,
                 )
             )
 
@@ -110,7 +117,7 @@ class Rig:
         """Wait for a node of ours; a launch that ends before has failed."""
 
         def active() -> bool:
-            ended = [p.returncode for p in self._launches if p.poll() is not None]
+            ended = [p.returncode for p in self._launches if p.poll()]
             assert not ended, f"the launch ended with status {ended[0]}\n{self.story()}"
             return self.values.get(node, {}).get("state") == "active"
 
@@ -153,6 +160,7 @@ class Rig:
         stamp = message.header.stamp.sec + 1e-9 * message.header.stamp.nanosec
         self.efforts.append((when, stamp, tuple(message.effort)))
         self.speeds.append((when, float(np.abs(message.velocity).max())))
+        self.positions.append((when, dict(zip(message.name, message.position, strict=True))))
 
     def _on_diagnostics(self, message: DiagnosticArray) -> None:
         for status in message.status:
@@ -177,7 +185,7 @@ class Rig:
         command = Path(f"/proc/{pid}/cmdline").read_bytes().decode().split("\0")[:-1]
         parameters = command[command.index("--params-file") + 1]
         when = self.kill("ros2_control_node")
-        self._start(command)
+        self.start(command)
         spawner = ["ros2", "run", "controller_manager", "spawner", "--param-file", parameters]
         subprocess.run([*spawner, "joint_state_broadcaster"], check=True, timeout=60)
         subprocess.run([*spawner, "--inactive", *inactive], check=True, timeout=60)
@@ -286,7 +294,12 @@ class Rig:
     def command(self, *words: str) -> str:
         """What a command line prints, which a user would type beside the launch."""
         process = subprocess.Popen(
-            words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
+            words,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            cwd=self._folder,
         )
         self.until(lambda: process.poll() is not None, " ".join(words), 60.0)
         return process.communicate()[0]
