@@ -7,6 +7,7 @@ draws them, or stay as small as they can.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -228,6 +229,7 @@ def bounds_along(
     law: Law,
     force: Array | None = None,
     friction: FrictionCompensation = NO_COMPENSATION,
+    controlled: Array | None = None,
 ) -> Bounds:
     """What the limits leave for u and x along a way (see `timing`).
 
@@ -241,6 +243,7 @@ def bounds_along(
         law: Which efforts are sent.
         force: λ_d, m; zero unless given.
         friction: That is compensated.
+        controlled: One for each row whose force is controlled; all unless given.
     """
     n, k, s = model.n, model.k, way.s
     q1, q2 = (way.derivative("q", s, order) for order in (1, 2))
@@ -255,12 +258,10 @@ def bounds_along(
         moving, M = model.arm.h.copy(), model.arm.M.copy()
         model.evaluate(way.q[i], still)
         weight = model.arm.h.copy()
-        sent = effort_map(model, law)
+        sent, pressed = sent_effort(model, law, controlled)
         slope[i, :n] = sent @ (M @ q1[i])
         bend[i, :n] = sent @ (M @ q2[i] + moving - weight)
-        rest[i, :n] = sent @ weight
-        if law in (Law.HYBRID, Law.PASSIVE_FORCE):
-            rest[i, :n] += model.terms.jacobian[: model.m].T @ desired
+        rest[i, :n] = sent @ weight + pressed @ desired
         taken = planned_friction(friction, model, fastest[i] * q1[i], desired)
         largest[i, :n] = np.maximum(largest[i, :n] - np.abs(sent @ taken), 0.0)
     slope[:, n:], bend[:, n:] = t1, t2
@@ -283,15 +284,46 @@ def _fastest(q1: Array, t1: Array, t3: Array, limits: WayLimits) -> Array:
     return np.asarray(fastest)
 
 
-def effort_map(model: ConstrainedArm, law: Law) -> Array:
-    """S, n × n: what a law sends for the efforts h + M q̈ that a motion takes, at this state."""
-    n, scale = model.n, model.sqrt_metric
-    if law not in (Law.PIDC, Law.PASSIVE):
-        return np.eye(n)
-    P = model.P
-    S = P.copy()
-    if law is Law.PASSIVE:
-        B, eye = np.diag(model.arm.actuated), np.eye(n)
+class SentEffort(NamedTuple):
+    """What a law sends at one state, in joint units: S f + G λ_d.
+
+    Attributes:
+        S: For the efforts f = h + M q̈ that a motion takes, n × n.
+        G: For the force that is asked for, n × m; zero for a law that asks for none.
+    """
+
+    S: Array
+    G: Array
+
+
+def sent_effort(model: ConstrainedArm, law: Law, controlled: Array | None = None) -> SentEffort:
+    """What a law sends for a motion that is followed exactly, at the state last evaluated.
+
+    `test_paths.py` holds it against the laws themselves. With C = diag(controlled) the rows whose
+    force is controlled:
+
+        PIDC      P f
+        hybrid    (P + Aᵀ C A⁺ᵀ) f + Aᵀ C λ_d,    which is f + Aᵀλ_d where all rows are
+        passive   (I − (I − P) Q⁺ (I − B)) times that of PIDC, or of hybrid with a force
+        others    f
+
+    Args:
+        model: The arm, evaluated.
+        law: `Law.PIDC`, `PASSIVE`, `HYBRID` and `PASSIVE_FORCE` as above.
+        controlled: One for each row whose force is controlled, else zero; all unless given.
+    """
+    n, m, scale, P = model.n, model.m, model.sqrt_metric, model.P
+    eye, rows = np.eye(n), np.ones(m) if controlled is None else controlled
+    S, G = eye, np.zeros((n, m))
+    if law in (Law.PIDC, Law.PASSIVE):
+        S = P
+    elif law in (Law.HYBRID, Law.PASSIVE_FORCE):
+        G = model.A.T * rows
+        if not rows.all():
+            S = P + G @ model.A_pinv.T
+    if law in (Law.PASSIVE, Law.PASSIVE_FORCE):
+        B = np.diag(model.arm.actuated)
         Q = (eye - B) @ (eye - P)
-        S = (eye - (eye - P) @ np.linalg.pinv(Q, rcond=1e-6) @ (eye - B)) @ P
-    return np.asarray(scale[:, None] * S / scale[None, :])
+        spared = eye - (eye - P) @ np.linalg.pinv(Q, rcond=1e-6) @ (eye - B)
+        S, G = spared @ S, spared @ G
+    return SentEffort(scale[:, None] * S / scale[None, :], scale[:, None] * G)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from projected_control.control.activation import INDEPENDENT
 from projected_control.control.controllers import Controller
-from projected_control.control.following import Follower, effort_map
+from projected_control.control.following import Follower, sent_effort
 from projected_control.control.law import Law
 from projected_control.control.loop import ControlLoop
 from projected_control.control.passive import CONTROLLABILITY_TOLERANCE
@@ -194,15 +194,17 @@ def look_along(
     measure, rank, smallest = np.zeros(count), np.zeros(count), np.full(count, np.inf)
     desired, law = _desired_force(settings, loop), _efforts_as(controller)
     known = build.build_compensation(settings, model.n)
+    rows = None
+    if controller.force is not None and controller.law is not Law.SELECTION:
+        rows = controller.force.controlled if controller.task.projected[0] else None
     for i in range(count):
         controller.stop(q[i], v[i], times[i])
         independence[i], controllability[i] = controller.margins
         model.evaluate(q[i], v[i], times[i])
         theta[i] = model.theta
         friction = planned_friction(known, model, v[i], desired)
-        effort[i] = effort_map(model, law) @ (model.arm.M @ a[i] + model.arm.h + friction)
-        if controller.force is not None:
-            effort[i] += model.terms.jacobian[: model.m].T @ desired
+        sent, pressed = sent_effort(model, law, rows)
+        effort[i] = sent @ (model.arm.M @ a[i] + model.arm.h + friction) + pressed @ desired
         measure[i] = manipulability(model).measure
         rank[i] = model.rank
         counted = model.singular_values[model.singular_values > model.tolerance]
@@ -228,6 +230,8 @@ def _efforts_as(controller: Controller) -> Law:
     forced = controller.force is not None
     if controller.passive.size:
         return Law.PASSIVE_FORCE if forced else Law.PASSIVE
+    if controller.law is Law.SELECTION:
+        return Law.HYBRID
     if controller.law in (Law.OPERATIONAL_SPACE, Law.IMPEDANCE):
         aware = controller.task.projected[0] != 0.0
         return Law.PIDC if aware and not forced else Law.HYBRID

@@ -92,6 +92,7 @@ def plan_path(settings: MovedArmSettings, start: ReferencePoint, q: Array) -> Re
             _law(settings),
             _force(settings, model),
             build_compensation(settings, model.n),
+            _controlled(settings, model),
         )
         motions.append((way, time_path(bounds)))
     knots = [_knots(way, timing) for way, timing in motions]
@@ -150,6 +151,21 @@ def _law(settings: MovedArmSettings) -> Law:
         aware = aware or (settings.law == "impedance" and settings.impedance.projected)
         return Law.PIDC if aware else LAWS[settings.law].number
     return Law.HYBRID
+
+
+def _controlled(settings: MovedArmSettings, model: ConstrainedArm) -> Array | None:
+    """One for each row whose force is controlled; None where the law spends effort on all."""
+    if not isinstance(settings, ForceControllerSettings) or model.constraint is None:
+        return None
+    aware = settings.law != "selection"
+    aware = aware and (settings.law != "impedance" or settings.impedance.projected)
+    if not aware:
+        return None
+    from projected_control.settings.build.loops import controlled_rows
+
+    controlled = np.zeros(model.m)
+    controlled[controlled_rows(settings, model.constraint)] = 1.0
+    return controlled
 
 
 def _force(settings: MovedArmSettings, model: ConstrainedArm) -> Array | None:
