@@ -17,13 +17,14 @@ from projected_control.control import (
     MotionController,
     MotionGains,
 )
+from projected_control.control.activation import obstacles
 from projected_control.control.events import Event
 from projected_control.control.limits import Limits
 from projected_control.control.loop import ControlLoop
 from projected_control.control.references import Constant, Reference, ReferencePoint, Sine, Sines
 from projected_control.errors import InvalidValue, UnstableForceLoop
 from projected_control.model.constrained_arm import ConstrainedArm
-from projected_control.model.constraints import Stack
+from projected_control.model.constraints import PointOnPlane, Stack
 from projected_control.model.dynamics import Problem, projected
 from projected_control.model.projection import Metric
 from projected_control.ports import SimulatedArm, run
@@ -118,6 +119,42 @@ def test_where_rows_repeat_the_force_itself_is_the_one_commanded():
     _, _, effort = answer(controller, q, v)
     force = projected(Problem.of(twice, effort)).constraint_force
     np.testing.assert_allclose(force, twice.A.T @ command(controller), atol=1e-9)
+
+
+def test_one_of_two_rows_that_share_a_force_cannot_be_controlled_alone():
+    """The slider twice, its first row alone asked for 10 N: λ was (−12.2, −12.2), the arm let go.
+
+    It is refused; and where it comes about while the arm moves, nothing is pressed.
+    """
+    one = slider_model()
+    twice = ConstrainedArm(one.arm, Stack([one.constraint] * 2), one.coordinates)
+    controller = ForceController(twice, MOTION, ForceGains())
+    q, v = prepare(controller, 3)
+    controller.force.control_rows([0])
+    controller.force.set_reference([10.0, 0.0])
+    loop = ControlLoop(controller, Constant(np.zeros(2)))
+    (said,) = [text for text in obstacles(loop, q, 1e-6) if "the force of rows" in text]
+    assert "rows [0] alone cannot be controlled" in said
+    assert "2 rows, of which 1 are independent, share it" in said
+    controller.force.integral[:] = 0.0
+    controller.update(q, v)
+    np.testing.assert_array_equal(controller.effort.normal, 0.0)
+    np.testing.assert_array_equal(controller.force.integral, 0.0)
+
+
+def test_rows_that_depend_on_none_beside_them_are_controlled_alone():
+    """The slider twice and a joint besides: the joint's row, or the other two together."""
+    one = spatial_model()
+    held = one.arm.update(np.full(7, 0.4), np.zeros(7)).frame("end_5").position
+    plane = PointOnPlane("end_5", held, [0.0, 0.0, 1.0])
+    model = ConstrainedArm(one.arm, Stack([plane, plane, one.constraint]), one.coordinates)
+    controller = ForceController(model, MOTION, ForceGains())
+    loop = ControlLoop(controller, Constant(np.zeros(4)))
+    q = np.full(7, 0.4)
+    for rows, alone in (([0, 1], True), ([2, 3], True), ([0, 2], False), ([1, 2, 3, 4], False)):
+        controller.force.control_rows(rows)
+        said = [text for text in obstacles(loop, q, 1e-3) if "the force of rows" in text]
+        assert bool(said) is not alone
 
 
 # --- In time.

@@ -2,7 +2,14 @@
 
 import numpy as np
 import pytest
-from arms import random_state, slider_crank_case, slider_model, spatial_model, state_on
+from arms import (
+    random_state,
+    random_urdf,
+    slider_crank_case,
+    slider_model,
+    spatial_model,
+    state_on,
+)
 from hypothesis import given
 from hypothesis import strategies as st
 from per_test import PerTest
@@ -18,11 +25,12 @@ from projected_control.control import (
 )
 from projected_control.control.activation import obstacles
 from projected_control.control.loop import ControlLoop
-from projected_control.control.motion import STOP_DAMPING
+from projected_control.control.motion import SINGULAR_RANGE, STOP_DAMPING
 from projected_control.control.references import Constant
 from projected_control.errors import InvalidValue
+from projected_control.model.arm import Arm
 from projected_control.model.constrained_arm import ConstrainedArm
-from projected_control.model.constraints import Moving, PointOnLine, Target
+from projected_control.model.constraints import Moving, PointOnLine, PointOnPlane, Target
 from projected_control.model.coordinates import Coordinate, Coordinates
 from projected_control.model.dynamics import Problem, projected
 from projected_control.model.projection import Metric
@@ -200,6 +208,32 @@ def test_equal_limits_of_all_joints_are_no_metric(limit):
         assert controller.model.rank == 3
     np.testing.assert_array_equal(efforts[1], efforts[0])
     assert against[1] == against[0]
+
+
+@pytest.mark.parametrize("law", [Law.PIDC, Law.HYBRID])
+@pytest.mark.parametrize("away", [1e-7, 2e-6, 1e-5, 1e-3, 1e-1])
+def test_a_coordinate_that_the_constraint_all_but_forbids_asks_for_no_more_than_it_may(law, away):
+    """0.1 mm along a direction some µrad off the normal of a plane: 19,080 N·m it was."""
+    arm = Arm.from_urdf(random_urdf(3, 7))
+    place = arm.update(np.full(7, 0.4), np.zeros(7)).frame("end_7").position
+    direction = np.array([np.sin(away), 0.0, np.cos(away)])
+    along = Coordinate.position("end_7", direction)
+    plane = PointOnPlane("end_7", place, [0.0, 0.0, 1.0])
+    model = ConstrainedArm(arm, plane, Coordinates([along]))
+    controller = controller_for(model, law)
+    q = np.full(7, 0.4)
+    controller.hold(q)
+    if controller.force is not None:
+        controller.force.measured[:] = 0.0
+    at_rest = controller.update(q, np.zeros(7)).tangent.copy()
+    controller.motion[0] += 1e-4
+    asked = controller.update(q, np.zeros(7)).tangent - at_rest
+    acceleration = 480.0 * 1e-4
+    largest = np.linalg.norm(model.M, 2)
+    assert np.linalg.norm(asked) < 1.16 * largest * acceleration / SINGULAR_RANGE
+    if away == 1e-1:  # beyond the range nothing is damped
+        got = coordinate_acceleration(model, controller.effort.total)
+        assert relative(got, [acceleration]) < 1e-6
 
 
 def test_a_free_arm_needs_no_projection(spatial_arm):

@@ -64,6 +64,7 @@ def obstacles(loop: ControlLoop, q: Array, tolerance: float, *, real: bool = Fal
             f"joint {', '.join(lost)} has no inertia, and the constraint does not carry it: give "
             "its link an <inertial>, or the joint an armature"
         )
+    found += _shared_force(loop)
     found += _dependent(loop)
     if controller.passive.size:
         try:
@@ -163,6 +164,18 @@ def _dependent(loop: ControlLoop) -> list[str]:
     if controller.margins[0] < INDEPENDENT:
         return ["the coordinates do not describe what the constraint leaves free here"]
     return []
+
+
+def _shared_force(loop: ControlLoop) -> list[str]:
+    force = loop.controller.force
+    if force is None or force.definite:
+        return []
+    rows = np.flatnonzero(force.controlled).tolist()
+    return [
+        f"the force of rows {rows} alone cannot be controlled: the constraint's "
+        f"{force.controlled.size} rows, of which {loop.controller.model.rank} are independent, "
+        "share it; control all of them (force.rows), or name each constraint once"
+    ]
 
 
 def _unstable(loop: ControlLoop) -> list[str]:

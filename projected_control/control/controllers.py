@@ -20,7 +20,7 @@ from projected_control.control.gains import BLEND_SECONDS, Blend, MotionGains, P
 from projected_control.control.law import Law, compute
 from projected_control.control.letter import advance_gains
 from projected_control.control.mailbox import Mailbox
-from projected_control.control.operational_space import SINGULAR_RANGE
+from projected_control.control.motion import SINGULAR_RANGE
 from projected_control.control.passive import CONTROLLABILITY_TOLERANCE
 from projected_control.control.stability import MotionLoop
 from projected_control.control.surface import (
@@ -95,6 +95,7 @@ class Controller:
         if model.coordinates is None:
             raise InvalidValue("a controller needs coordinates to follow: give the model some")
         self.model, self.law, self.law_number = model, law, int(law)
+        model.fade()
         self.period = validate.positive("period", period)
         self.passive = np.flatnonzero(model.arm.actuated == 0.0).astype(np.int64)
         sizes = {"n": model.n, "m": model.m, "k": model.k, "p": self.passive.size}
@@ -279,7 +280,12 @@ class Controller:
         return self.effort
 
     def stop(self, q: Array, v: Array, time: float = 0.0) -> Effort:
-        """Efforts that carry the arm's weight and brake its motion, whatever the reference says."""
+        """Efforts that carry the arm's weight and brake its motion, whatever the reference says.
+
+        For any state, not only that of the tick after the last: what directions the constraint had
+        before is forgotten.
+        """
+        self._terms.kept_rank[0] = 0.0
         self.model.prepare(q, v, time)
         self._compute(True, q, v)
         return self.effort
@@ -308,7 +314,7 @@ class Controller:
         self._terms.error[:] = 0.0
         if self._estimates and self._source is not None:
             reset_surface(self.model, self._terms, self._source)
-        for part in ("friction", "disturbance", "integral", "limited", "waits"):
+        for part in ("friction", "disturbance", "integral", "limited", "waits", "kept_rank"):
             getattr(self._terms, part)[:] = 0.0
         if self.force is not None:
             self.force.reset()

@@ -26,6 +26,7 @@ from projected_control.control.gains import BLEND_SECONDS, Blend
 from projected_control.control.law_kinds import FORCE, LAWS, Law, LawKind
 from projected_control.control.mailbox import Mailbox
 from projected_control.control.motion import motion_effort
+from projected_control.control.rank_change import counts_as_full
 from projected_control.control.stability import ForceLoop
 from projected_control.control.terms import ControlTerms
 from projected_control.errors import InvalidValue, UnstableForceLoop
@@ -42,6 +43,13 @@ from projected_control.model.linalg import (
 )
 
 Array = NDArray[np.float64]
+
+SHARED = 0.1
+"""Entry of A A⁺ between a row that is controlled and one that is not, from which on neither has a
+force of its own."""
+
+ROUNDED = 1e-9
+"""Up to which such an entry is rounding."""
 
 WAY_POINTS = 12
 """Number of points on the way to new gains at which the loop must be stable."""
@@ -113,11 +121,30 @@ def keep_in_range(t: Terms, c: ControlTerms, multipliers: Array) -> None:
 
 
 @compiled
+def own_force(t: Terms, c: ControlTerms) -> float:
+    """1 where the rows that are controlled have a force of their own, 0 where they share it.
+
+    Where a controlled row depends on one that is not, as with the same plane twice, λ of either
+    may be anything: I − A A⁺ then couples the two. Towards that the force fades.
+    """
+    shared = 0.0
+    for i in range(t.b.size):
+        for j in range(t.b.size):
+            if c.controlled[i] != 0.0 and c.controlled[j] == 0.0:
+                coupled = 0.0
+                for k in range(t.v.size):
+                    coupled += t.A[i, k] * t.A_pinv[k, j]
+                shared = max(shared, abs(coupled))
+    return 1.0 if shared < ROUNDED else max(0.0, 1.0 - shared / SHARED)
+
+
+@compiled
 def force_feedback(wait: bool, t: Terms, c: ControlTerms) -> None:
     """u_λ from the filtered error; a measurement that is not finite is skipped.
 
     Where A has less than full row rank, λ, e_λ, the integral and u_λ are kept in R(A), so that
-    nothing winds up in directions that do not exist. Rows that are not controlled have no part.
+    nothing winds up in directions that do not exist. Rows that are not controlled have no part,
+    and where one that is depends on them, the integral waits (see `own_force`).
 
     Args:
         wait: Leave the integral as it is: the effort will not be that of this law.
@@ -127,7 +154,9 @@ def force_feedback(wait: bool, t: Terms, c: ControlTerms) -> None:
     G_F, integral_step, pole, limit = c.force_gains
     filtered, integral, error = c.force_state[0], c.force_state[1], c.force_state[2]
     m = c.u_lambda.size
-    redundant = t.rank[0] < m
+    redundant = not counts_as_full(t, c)
+    c.definite[0] = own_force(t, c) if redundant and c.uncontrolled[0] != 0.0 else 1.0
+    wait = wait or c.definite[0] < 1.0
     for j in range(m):
         known = np.isfinite(c.lambda_measured[j])
         if known:
@@ -181,7 +210,7 @@ def normal_effort(t: Terms, c: ControlTerms) -> None:
     M_c q̈ = f∥ − P h + M C q̇,   C q̇ = A⁺b.
 
     Where only some rows S are controlled, nothing is spent on the others:
-    normal = Aᵀ S (A⁺ᵀ(h + M q̈) + u_λ).
+    normal = Aᵀ S (A⁺ᵀ(h + M q̈) + u_λ), and nothing at all where S shares its force with them.
     """
     copy(c.tangent, c.net)
     matvec_add(t.P, c.h, c.net, -1.0)
@@ -192,7 +221,8 @@ def normal_effort(t: Terms, c: ControlTerms) -> None:
     if c.uncontrolled[0] != 0.0:
         matvec_transposed(t.A_pinv, c.load, c.pressed)
         for j in range(c.pressed.size):
-            c.pressed[j] = c.controlled[j] * (c.pressed[j] + c.u_lambda[j])
+            c.pressed[j] += c.u_lambda[j]
+            c.pressed[j] *= c.controlled[j] * c.definite[0]
         matvec_transposed(t.A, c.pressed, c.normal)
         return
     copy(c.load, c.normal)
@@ -244,7 +274,7 @@ class ForceLoopState:
         self._terms, self._mailbox = terms, mailbox
         self._integrate, self._state = terms.integrate, terms.force_state
         self.controlled, self._uncontrolled = terms.controlled, terms.uncontrolled
-        self.controlled[:] = terms.force_loop[:] = 1.0
+        self.controlled[:] = terms.force_loop[:] = terms.definite[:] = 1.0
         terms.force_gains[:] = gains.array(period)
         terms.anti_windup[:] = gains.anti_windup_array(period)
         self._blend = Blend(terms.force_gains, terms.force_blend)
@@ -324,6 +354,11 @@ class ForceLoopState:
         desired = np.zeros(m)
         desired[rows] = values
         return desired
+
+    @property
+    def definite(self) -> bool:
+        """Whether the rows controlled had a force of their own at the last tick."""
+        return bool(self._terms.definite[0] == 1.0)
 
     @property
     def blending(self) -> bool:

@@ -14,6 +14,7 @@ from projected_control.control.law_kinds import Law
 from projected_control.control.motion import motion_law
 from projected_control.control.operational_space import operational_space_law
 from projected_control.control.passive import passive_law
+from projected_control.control.rank_change import keep_directions
 from projected_control.control.selection import selection_law
 from projected_control.control.task_axes import locate_axes
 from projected_control.control.terms import ControlTerms, unpack_control
@@ -79,6 +80,7 @@ def compute(
         time, q, v, M, h, spatial_jacobian, placements, state, sizes, functions, target, model_work
     )
     c = unpack_control(control_work, t, passive.size)
+    keep_directions(t, c)
     locate_contact(v, spatial_jacobian, placements, c)
     locate_axes(placements, q.size, c)
     apply_law(law, stop, passive, t, c)

@@ -7,6 +7,10 @@
 
 Both give ë + G_D ė + G_P e = 0. PIDC does it with the least torque: what IDC has on top lies in
 R(Aᵀ), moves nothing and only presses on the constraint.
+
+**Near a singular pose** of the coordinates, where the constraint all but forbids one of them, 1/σ
+of J_θ P is replaced by σ/(σ² + δ²), δ² = ¼ (ε² − σ²) for σ < ε (`projection.damped`), in every law:
+u_p stays below 1.16 a/ε, and the error of that one coordinate no longer obeys its equation.
 """
 
 from __future__ import annotations
@@ -18,6 +22,7 @@ from projected_control.compiled import compiled
 from projected_control.control.compensation import compensate_friction
 from projected_control.control.disturbance import integrate_error, note_rest, take_disturbance
 from projected_control.control.law_kinds import LAWS, MOTION, PASSIVE, Law, LawKind
+from projected_control.control.task_terms import unpack_task
 from projected_control.control.terms import ControlTerms
 from projected_control.model.constrained_arm import Terms
 from projected_control.model.kinematics import add, cross, vector
@@ -36,6 +41,9 @@ _ROTATION = int(Topology.ROTATION)
 
 INDEPENDENCE_TOLERANCE = 1e-6
 """Singular values of J_θ P below this: a coordinate the constraint does not let move."""
+
+SINGULAR_RANGE = 0.01
+"""Singular values of J_θ P from which on it is damped [m or rad, per rad or m]."""
 
 STOP_DAMPING = 10.0
 """Damping of all free motions in a stop, unless the gains damp more [1/s]."""
@@ -108,7 +116,7 @@ def free_motion(d: float, stop: bool, t: Terms, c: ControlTerms) -> None:
 
 @compiled
 def invert_motion(projected: bool, t: Terms, c: ControlTerms) -> None:
-    """(J_θ P)⁺, or J_θ⁺ for a law that does not know of the constraint.
+    """(J_θ P)⁺, or J_θ⁺ for a law that does not know of the constraint, damped near singular poses.
 
     Its decomposition is left in the model's scratch, for `operational_space.follow_levels`.
     """
@@ -117,7 +125,10 @@ def invert_motion(projected: bool, t: Terms, c: ControlTerms) -> None:
     else:
         for i in range(t.theta.size):
             copy(t.J_theta[i], c.J_free[i])
-    c.margins[0] = pseudo_inverse(c.J_free, INDEPENDENCE_TOLERANCE, c.J_free_pinv, t.scratch)
+    s = unpack_task(c.task, t.v.size, t.theta.size)
+    c.margins[0] = pseudo_inverse(
+        c.J_free, INDEPENDENCE_TOLERANCE, c.J_free_pinv, t.scratch, s.singular_range[0]
+    )
 
 
 @compiled

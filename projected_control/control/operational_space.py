@@ -20,9 +20,8 @@ enforce. The projected form needs one decomposition per level and one solution i
 neither M⁻¹ nor Λ, so that it holds with rows that repeat each other, in the constraint, within a
 task or between tasks, where Moura's (28), (29) do not.
 
-**Near a singular pose** of a level, 1/σ is replaced by σ/(σ² + δ²), δ² = ¼ (ε² − σ²) for σ < ε:
-accelerations then stay below 1.16 a_i/ε (2/√3, at σ = ε/√3), and higher levels do not notice, as
-u_p changes within R(N).
+**Near a singular pose** of a level it is damped as in every law (see `motion`); higher levels do
+not notice, as u_p changes within R(N).
 """
 
 from __future__ import annotations
@@ -46,12 +45,12 @@ from projected_control.control.terms import ControlTerms
 from projected_control.model.constrained_arm import Terms
 from projected_control.model.dynamics import acceleration_kernel
 from projected_control.model.linalg import axpy, copy, dot, fill, matmul, matvec, matvec_add, svd
-from projected_control.model.projection import unpack_svd
+from projected_control.model.projection import damped, unpack_svd
 
 Array = NDArray[np.float64]
 
-SINGULAR_RANGE = 0.01
-"""Singular values of J_i N from which on a level is damped [m or rad, per rad or m]."""
+NOTHING_LEFT = 1e-9
+"""Trace of N, which is the number of directions that the levels leave, below which it is none."""
 
 
 @compiled
@@ -66,16 +65,6 @@ def begin_levels(t: Terms, c: ControlTerms, s: TaskTerms) -> None:
         else:
             fill(s.N[i], 0.0)
             s.N[i, i] = 1.0
-
-
-@compiled
-def damped_inverse(sigma: float, epsilon: float) -> float:
-    """1/σ, and σ/(σ² + δ²) with δ² = ¼ (ε² − σ²) below ε; zero for what counts as zero."""
-    if sigma <= INDEPENDENCE_TOLERANCE:
-        return 0.0
-    if sigma >= epsilon:
-        return 1.0 / sigma
-    return sigma / (sigma * sigma + 0.25 * (epsilon * epsilon - sigma * sigma))
 
 
 @compiled
@@ -102,7 +91,7 @@ def follow_level(rows: int, t: Terms, c: ControlTerms, s: TaskTerms) -> None:
             share += d.U[j, r] * s.missing[j]
         for i in range(n):
             d.V[r, i] = s.wanted[i] / size
-        axpy(damped_inverse(d.sigma[r], s.singular_range[0]) * share, d.V[r], c.u_p)
+        axpy(1.0 / damped(d.sigma[r], s.singular_range[0]) * share, d.V[r], c.u_p)
     for r in range(rows):
         if d.sigma[r] > INDEPENDENCE_TOLERANCE:
             for i in range(n):
@@ -144,7 +133,7 @@ def share_the_rest(t: Terms, c: ControlTerms, s: TaskTerms) -> None:
     left = 0.0
     for i in range(t.v.size):
         left += s.N[i, i]
-    if left < 0.5:  # the trace of a projector is its rank
+    if left < NOTHING_LEFT:
         return
     posture_motion(c.gains[2, 0], t, c, s.wanted)
     axpy(-1.0, c.u_p, s.wanted)

@@ -22,6 +22,11 @@ from numpy.typing import NDArray
 from projected_control.compiled import compiled
 from projected_control.control.force import force_feedback, hold_force, normal_effort
 from projected_control.control.motion import motion_effort
+from projected_control.control.rank_change import (
+    cut_projector,
+    decompose_again,
+    is_projector,
+)
 from projected_control.control.terms import ControlTerms
 from projected_control.model.constrained_arm import ConstrainedArm, Terms
 from projected_control.model.linalg import (
@@ -63,17 +68,25 @@ def drop_refused_integral(t: Terms, c: ControlTerms) -> None:
 
 
 @compiled
-def spare_passive_joints(passive: NDArray[np.int64], c: ControlTerms) -> None:
+def spare_passive_joints(passive: NDArray[np.int64], t: Terms, c: ControlTerms) -> None:
     """normal ← g − Q_p⁺ (f∥_p + Q_p g), with g the normal effort so far and f∥_p = (I − B) f∥.
 
     For g = 0 this is H f∥. The factor I − P of H = −(I − P) Q⁺ (I − B) is not needed, because
     (I − P) Q_p⁺ = Q_p⁺: the columns of Q_p⁺ lie in the span of Q_p's rows, which are rows of the
-    symmetric I − P.
+    symmetric I − P. While a direction fades (see `rank_change`) this is not so, and g_p is not
+    Q_p g.
     """
+    if is_projector(t, c):
+        for r in range(passive.size):
+            c.refused[r] = c.tangent[passive[r]]
+        matvec_add(c.Q_p, c.normal, c.refused)
+        matvec_add(c.Q_p_pinv, c.refused, c.normal, -1.0)
+        return
     for r in range(passive.size):
-        c.refused[r] = c.tangent[passive[r]]
-    matvec_add(c.Q_p, c.normal, c.refused)
-    matvec_add(c.Q_p_pinv, c.refused, c.normal, -1.0)
+        c.refused[r] = c.tangent[passive[r]] + c.normal[passive[r]]
+    matvec(c.Q_p_pinv, c.refused, c.load)
+    axpy(-1.0, c.load, c.normal)
+    matvec_add(t.P, c.load, c.normal)
 
 
 @compiled
@@ -86,12 +99,24 @@ def passive_law(
 
 
 @compiled
+def reach_of_motors(passive: NDArray[np.int64], t: Terms, c: ControlTerms) -> None:
+    """The margin of what A says now: what is on its way out of P is no help to passive joints."""
+    decompose_again(t)
+    cut_projector(t, c.M_c)
+    passive_rows(c.M_c, passive, c.Q_p)
+    c.margins[1] = pseudo_inverse(c.Q_p, CONTROLLABILITY_TOLERANCE, c.Q_p_pinv, t.scratch)
+
+
+@compiled
 def reach_with_motors(
     stop: bool, with_force: bool, passive: NDArray[np.int64], t: Terms, c: ControlTerms
 ) -> None:
     """normal for a tangent that some law has found: H f∥, and what is left for a force."""
+    if not is_projector(t, c):
+        reach_of_motors(passive, t, c)
     passive_rows(t.P, passive, c.Q_p)
-    c.margins[1] = pseudo_inverse(c.Q_p, CONTROLLABILITY_TOLERANCE, c.Q_p_pinv, t.scratch)
+    reach = pseudo_inverse(c.Q_p, CONTROLLABILITY_TOLERANCE, c.Q_p_pinv, t.scratch)
+    c.margins[1] = reach if is_projector(t, c) else min(reach, c.margins[1])
     lost = c.margins[1] <= CONTROLLABILITY_TOLERANCE
     if with_force:
         force_feedback(stop or lost, t, c)
@@ -102,7 +127,7 @@ def reach_with_motors(
     if with_force and not stop:
         drop_refused_integral(t, c)
         normal_effort(t, c)
-    spare_passive_joints(passive, c)
+    spare_passive_joints(passive, t, c)
 
 
 @compiled

@@ -15,7 +15,7 @@ from projected_control.control.gains import BLEND_SECONDS, Blend, MotionGains
 from projected_control.control.impedance import Impedance
 from projected_control.control.impedance_stability import ImpedanceLoop, impedance_loop
 from projected_control.control.law_kinds import Law
-from projected_control.control.operational_space import SINGULAR_RANGE
+from projected_control.control.motion import SINGULAR_RANGE
 from projected_control.control.task_axes import locate_axes, write_axes
 from projected_control.errors import InvalidValue, UnknownName
 from projected_control.model.constrained_arm import ConstrainedArm

@@ -85,6 +85,9 @@ class ControlTerms(NamedTuple):
     u_lambda: Annotated[Array, Part("m", "u_λ, the output of the force loop [N or N·m].")]
     controlled: Annotated[Array, Part("m", "1 for each row whose force is controlled, else 0.")]
     uncontrolled: Annotated[Array, Part("1", "How many rows are not.")]
+    definite: Annotated[
+        Array, Part("1", "1 where the rows controlled have a force of their own, 0 where not.")
+    ]
     pressed: Annotated[Array, Part("m", "Multipliers that the normal effort is made of.")]
     force_state: Annotated[Array, Part("3, m", "Filtered λ, integral's share of u_λ, e_λ.")]
     force_gains: Annotated[Array, Part("4", "See `ForceGains.array`.")]
@@ -105,6 +108,9 @@ class ControlTerms(NamedTuple):
     margins: Annotated[
         Array, Part("2", "Independence of the coordinates, controllability of passive joints.")
     ]
+    kept_rank: Annotated[Array, Part("1", "Rank of the last P that was not held, see rank_change.")]
+    kept_for: Annotated[Array, Part("1", "How long what has dropped out has been kept [s].")]
+    kept_P: Annotated[Array, Part("n, n", "P before the rank fell.")]
     J_free: Annotated[Array, Part("k, n", "J_θ P, or J_θ.")]
     J_free_pinv: Annotated[Array, Part("n, k", "(J_θ P)⁺, or J_θ⁺.")]
     b_desired: Annotated[Array, Part("m", "b, with feedback on Φ where the law has one.")]

@@ -50,6 +50,7 @@ from projected_control.control.letter import (
     unpack_letter,
 )
 from projected_control.control.passive import CONTROLLABILITY_TOLERANCE
+from projected_control.control.rank_change import keep_directions
 from projected_control.control.silence import SILENT
 from projected_control.control.surface import follow_surface
 from projected_control.control.task_axes import locate_axes
@@ -215,6 +216,7 @@ def tick(
         stamp, q, v, M, h, spatial_jacobian, placements, state, sizes, functions, target, model_work
     )
     c = unpack_control(control_work, t, passive.size)
+    keep_directions(t, c)
     g = unpack_guard(guard_work, q.size, t.theta.size)
     s = unpack_source(source_work, q.size, t.b.size)
     take_mail(mailbox, taken, reference, force_reference, c, s, g)

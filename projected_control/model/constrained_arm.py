@@ -22,7 +22,14 @@ from projected_control.model.frame_terms import FRAMES
 from projected_control.model.function_kinds import ScalarFunction
 from projected_control.model.linalg import copy, matvec
 from projected_control.model.motion_tables import evaluate_motion, new_table
-from projected_control.model.projection import SVD, TOLERANCE, Metric, check_tolerance, project
+from projected_control.model.projection import (
+    FADED,
+    SVD,
+    TOLERANCE,
+    Metric,
+    check_tolerance,
+    project,
+)
 from projected_control.model.scalar_functions import FunctionTable, evaluate_functions
 from projected_control.workspace import Layout, Part
 
@@ -49,6 +56,9 @@ class Terms(NamedTuple):
     target: Annotated[Array, Part("3, m", "x, ẋ and ẍ of a moving constraint, else zero.")]
     row_scale: Annotated[Array, Part("m", "Length of a row that is an angle, else one [m].")]
     tolerance: Annotated[Array, Part("1", "Singular values of A up to this count as zero.")]
+    fades_from: Annotated[
+        Array, Part("1", "Those from here to the tolerance keep a share in a law's P and A⁺.")
+    ]
     sqrt_metric: Annotated[Array, Part("n", "Diagonal of W^½.")]
     q: Annotated[Array, Part("n", "q, in joint units.")]
     v: Annotated[Array, Part("n", "q̇.")]
@@ -174,7 +184,7 @@ class ConstrainedArm:
         units = () if constraint is None else constraint.row_units
         terms.row_scale[:] = [length if unit == "rad" else 1.0 for unit in units]
 
-        terms.tolerance[0] = self.tolerance
+        terms.tolerance[0] = terms.fades_from[0] = self.tolerance
         first = 0 if self._by_hand is None else m
         motion = None if constraint is None else constraint.target_table
         self.target_by_hand = self.moves and motion is None
@@ -190,6 +200,10 @@ class ConstrainedArm:
             new_table(m, 0, 0) if motion is None else motion.array(),
             work,
         )
+
+    def fade(self) -> None:
+        """Let directions of A fade below the tolerance, as laws want it, instead of a cut there."""
+        self.terms.fades_from[0] = FADED * self.tolerance
 
     @property
     def rank(self) -> int:
@@ -260,7 +274,8 @@ def complete_terms(arm_M: Array, arm_h: Array, arm_v: Array, t: Terms) -> None:
 
     Rows that are angles are scaled by a length before the decomposition, D A, so that one tolerance
     fits all: A⁺ = (D A)⁺ D. It is the ordinary A⁺ where A has full row rank; where it has not,
-    λ = A⁺ᵀF is the one of least ‖D⁻¹λ‖, in which forces and moments compare.
+    λ = A⁺ᵀF is the one of least ‖D⁻¹λ‖, in which forces and moments compare. The decomposition of
+    D A is left in the scratch.
     """
     n, m, k, sqrt_metric = t.v.size, t.b.size, t.theta.size, t.sqrt_metric
     for i in range(n):
@@ -277,7 +292,7 @@ def complete_terms(arm_M: Array, arm_h: Array, arm_v: Array, t: Terms) -> None:
         t.b[r] = t.target[2, r] - t.bias[r]
     matvec(t.J_theta, t.v, t.theta_rate)
     scale_rows(t.A, t.row_scale)
-    t.rank[0] = project(t.A, t.tolerance[0], t.P, t.A_pinv, t.sigma, t.scratch)
+    t.rank[0] = project(t.A, t.fades_from[0], t.tolerance[0], t.P, t.A_pinv, t.sigma, t.scratch)
     for r in range(m):
         for i in range(n):
             t.A[r, i] /= t.row_scale[r]

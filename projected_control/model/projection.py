@@ -10,6 +10,11 @@ lives. Redundant rows and singular configurations only change the rank.
 
 The singular values are cut by an *absolute* tolerance. A relative one would never cut the single
 row of a slider, however close to its singularity.
+
+What is computed of a model, and a plant, cut there. For a law the cut would be a step of its
+effort: a direction with σ just below the tolerance τ is kept by a share that falls smoothly to zero
+at a tenth of it, A⁺ = Σ w v uᵀ/σ and P = I − Σ w v vᵀ (`share_kept`). From τ on nothing is changed
+and A q̈ = b holds as exactly as ever; below, where it is given up anyway, w/σ ≤ 1.1/τ.
 """
 
 from __future__ import annotations
@@ -36,6 +41,10 @@ MAX_TOLERANCE = 1e-3
 it, a healthy constraint would be dropped visibly early."""
 
 
+FADED = 0.1
+"""Share of the tolerance at which a law has let go of a direction altogether."""
+
+
 class SvdTerms(NamedTuple):
     """Scratch of the decomposition of a matrix of m rows and n columns."""
 
@@ -49,15 +58,40 @@ unpack_svd = SVD.unpack
 
 
 @compiled
-def _invert(A: Array, tolerance: float, A_pinv: Array, s: SvdTerms) -> tuple[int, float]:
-    """A⁺ of a matrix, see `_assemble`."""
-    svd(A, s.U, s.sigma, s.V)
-    return _assemble(tolerance, A_pinv, s)
+def share_kept(sigma: float, fades_from: float, tolerance: float) -> float:
+    """w: one above the tolerance, zero up to where it fades from, smooth in between."""
+    if sigma > tolerance:
+        return 1.0
+    if not sigma > fades_from:
+        return 0.0
+    s = (sigma - fades_from) / (tolerance - fades_from)
+    return s * s * (3.0 - 2.0 * s)
 
 
 @compiled
-def _assemble(tolerance: float, A_pinv: Array, s: SvdTerms) -> tuple[int, float]:
-    """A⁺ = V₁ Σ₁⁻¹ U₁ᵀ; the rank and the smallest singular value, infinite where there is none."""
+def damped(sigma: float, epsilon: float) -> float:
+    """What to divide by instead of σ: (σ² + δ²)/σ, δ² = ¼ (ε² − σ²), below ε.
+
+    1/σ then stays below 1.16/ε (2/√3, at σ = ε/√3), and goes to zero with σ.
+    """
+    if sigma >= epsilon:
+        return sigma
+    return (sigma * sigma + 0.25 * (epsilon * epsilon - sigma * sigma)) / sigma
+
+
+@compiled
+def _assemble(
+    fades_from: float, tolerance: float, epsilon: float, A_pinv: Array, s: SvdTerms
+) -> tuple[int, float]:
+    """A⁺ = V₁ Σ₁⁻¹ U₁ᵀ; the rank and the smallest singular value, infinite where there is none.
+
+    Args:
+        fades_from: Singular values up to this have no part (see `share_kept`).
+        tolerance: And above this all of it; they make up the rank.
+        epsilon: Singular values below this are damped (see `damped`); zero for none.
+        A_pinv: Result, n × m.
+        s: The decomposition.
+    """
     m, n = s.V.shape
     for i in range(n):
         fill(A_pinv[i], 0.0)
@@ -66,8 +100,10 @@ def _assemble(tolerance: float, A_pinv: Array, s: SvdTerms) -> tuple[int, float]
         smallest = min(smallest, s.sigma[r])
         if s.sigma[r] > tolerance:
             rank += 1
+        if s.sigma[r] > fades_from:
+            divisor = damped(s.sigma[r], epsilon) / share_kept(s.sigma[r], fades_from, tolerance)
             for i in range(n):
-                scaled = s.V[r, i] / s.sigma[r]
+                scaled = s.V[r, i] / divisor
                 for j in range(m):
                     A_pinv[i, j] += scaled * s.U[j, r]
     return rank, smallest
@@ -75,34 +111,48 @@ def _assemble(tolerance: float, A_pinv: Array, s: SvdTerms) -> tuple[int, float]
 
 @compiled
 def project(
-    A: Array, tolerance: float, P: Array, A_pinv: Array, sigma: Array, scratch: Array
+    A: Array,
+    fades_from: float,
+    tolerance: float,
+    P: Array,
+    A_pinv: Array,
+    sigma: Array,
+    scratch: Array,
 ) -> int:
     """Fill P (n × n), A⁺ (n × m) and the singular values (m) of A; return the rank.
 
-    The scratch is an array of `SvdTerms`, or longer.
+    Between ``fades_from`` and the tolerance a direction fades (see `share_kept`); where both are
+    the same, it is cut. The scratch is an array of `SvdTerms`, or longer.
     """
     m, n = A.shape
     s = unpack_svd(scratch, m, n)
-    rank, _ = _invert(A, tolerance, A_pinv, s)
+    svd(A, s.U, s.sigma, s.V)
+    rank, _ = _assemble(fades_from, tolerance, 0.0, A_pinv, s)
     copy(s.sigma, sigma)
     for i in range(n):
         fill(P[i], 0.0)
         P[i, i] = 1.0
     for r in range(m):
-        if sigma[r] > tolerance:
+        if sigma[r] > fades_from:
+            share = share_kept(sigma[r], fades_from, tolerance)
             for i in range(n):
-                axpy(-s.V[r, i], s.V[r], P[i])
+                axpy(-share * s.V[r, i], s.V[r], P[i])
     return rank
 
 
 @compiled
-def pseudo_inverse(A: Array, tolerance: float, A_pinv: Array, scratch: Array) -> float:
+def pseudo_inverse(
+    A: Array, tolerance: float, A_pinv: Array, scratch: Array, epsilon: float = 0.0
+) -> float:
     """Fill A⁺ (n × m); return the smallest of the m singular values, whether it was kept or cut.
 
-    The scratch is an array of `SvdTerms`, or longer.
+    Singular values below epsilon are damped (see `damped`). The scratch is an array of `SvdTerms`,
+    or longer, in which the decomposition is left.
     """
     m, n = A.shape
-    _, smallest = _invert(A, tolerance, A_pinv, unpack_svd(scratch, m, n))
+    s = unpack_svd(scratch, m, n)
+    svd(A, s.U, s.sigma, s.V)
+    _, smallest = _assemble(tolerance, tolerance, epsilon, A_pinv, s)
     return smallest
 
 
@@ -118,7 +168,7 @@ def relative_pseudo_inverse(A: Array, share: float, A_pinv: Array, scratch: Arra
     largest = 0.0
     for r in range(m):
         largest = max(largest, s.sigma[r])
-    _assemble(share * largest, A_pinv, s)
+    _assemble(share * largest, share * largest, 0.0, A_pinv, s)
 
 
 @dataclass(frozen=True)
@@ -206,7 +256,7 @@ class Projection:
             tolerance = metric.tolerance(tolerance)
             matrix = matrix / validate.finite_array("metric", metric.sqrt_metric, (n,))
         P, A_pinv, sigma = np.empty((n, n)), np.empty((n, m)), np.empty(m)
-        rank = project(matrix, tolerance, P, A_pinv, sigma, SVD.new(m=m, n=n))
+        rank = project(matrix, tolerance, tolerance, P, A_pinv, sigma, SVD.new(m=m, n=n))
         return cls(P, A_pinv, rank, np.sort(sigma)[::-1], tolerance)
 
     @property
