@@ -19,6 +19,7 @@ pytest.importorskip("launch_ros", reason="launch_ros is not installed (it is not
 from ament_index_python.packages import PackageNotFoundError, get_package_prefix
 from launch.actions import (
     DeclareLaunchArgument,
+    ExecuteProcess,
     RegisterEventHandler,
     SetLaunchConfiguration,
     Shutdown,
@@ -28,8 +29,10 @@ from launch.event_handlers import OnProcessExit, OnProcessStart
 from launch.launch_context import LaunchContext
 from launch.launch_description import LaunchDescription
 from launch.launch_service import LaunchService
+from launch_ros.actions import LifecycleNode
 from ros_domain import free_domain
 
+from projected_control.apps.launch import parts
 from projected_control.errors import ProjectedControlError
 from projected_control.resources import arms_folder
 from projected_control.settings.nodes import TASKS
@@ -191,3 +194,25 @@ def test_where_one_dies_all_end(file, executables):
     status, ended = launch(file, killer, controller="motion")
     assert status != 0
     assert set(ended) - {"motion_controller"} == HELPERS  # the launch may fail before it tells us
+
+
+@pytest.mark.parametrize("may_fail", [True, False])
+def test_nothing_begins_once_the_launch_ends(may_fail: bool, monkeypatch, tmp_path) -> None:
+    """Ctrl+C while a spawner waits: a lifecycle node that is added then would never end it."""
+    monkeypatch.setenv("ROS_LOG_DIR", str(tmp_path))
+    spawner = ExecuteProcess(cmd=["sleep", "600"])
+    node = LifecycleNode(
+        package="projected_control", executable="simulated_arm", name="late", namespace=""
+    )
+    service = LaunchService(noninteractive=True)
+    service.include_launch_description(
+        LaunchDescription(
+            [
+                spawner,
+                parts.after(spawner, [node], "it", may_fail),
+                TimerAction(period=0.5, actions=[Shutdown(reason="Ctrl+C")]),
+            ]
+        )
+    )
+    service.run()
+    assert spawner.return_code == -signal.SIGINT
