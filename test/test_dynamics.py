@@ -421,3 +421,16 @@ def test_inertia_and_bias_against_mujoco():
         arm.update(q, v)
         np.testing.assert_allclose(arm.M, M, atol=1e-9)
         np.testing.assert_allclose(arm.h, data.qfrc_bias, atol=1e-9)
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.3])
+def test_rows_that_contradict_each_other_are_refused(rate):
+    """The same plane twice, one of them moving: the average used to be taken without a word."""
+    M, h, f = np.eye(3), np.zeros(3), np.zeros(3)
+    A = np.array([[1.0, 0.5, 0.0], [1.0, 0.5, 0.0], [0.0, 0.0, 1.0]])
+    b = np.array([0.1, 0.1 + rate, 0.2])
+    if rate:
+        with pytest.raises(InvalidValue, match=r"rows \[0, 1\] of the constraint depend on each"):
+            Problem(M, h, f, A, b)
+    else:
+        assert projected(Problem(M, h, f, A, b)).rank == 2

@@ -13,7 +13,12 @@ from projected_control.control import ForceController, ForceGains, MotionControl
 from projected_control.control.activation import CannotStart, require_limits
 from projected_control.control.loop import ControlLoop
 from projected_control.control.references import Constant
-from projected_control.errors import ProjectedControlError, UnstableForceLoop, UnstableMotionLoop
+from projected_control.errors import (
+    InvalidValue,
+    ProjectedControlError,
+    UnstableForceLoop,
+    UnstableMotionLoop,
+)
 from projected_control.ros.live_changes import allow_for_delay, prepare_change
 from projected_control.settings import build
 from projected_control.settings.files import read_parameter_file
@@ -217,6 +222,19 @@ def test_a_load_is_taken_up_live():
         prepare_change(loop, changed, ["payload.mass"], running=True)(loop, 0.0)
         found = arm.update(q, np.zeros(3)).M
         np.testing.assert_allclose(found, empty + mass * J.T @ J, atol=1e-12)
+
+
+def test_a_load_does_not_change_under_a_coordinate_of_the_centre_of_mass():
+    """Its value and Jacobian follow from the masses as they were at the start: it is refused."""
+    given = read_parameter_file(CONFIG / "three_link_slider.yaml")
+    known = {name: value for name, value in given.items() if not name.startswith("simulation.")}
+    known |= {"coordinates": ["centre_of_mass.x"], "payload.link": "tip"}
+    known |= {"gains.stiffness": [100.0], "gains.damping": [20.0]}
+    settings = MotionControllerSettings.of(known)
+    loop = build.build_loop(MOTION, settings)
+    changed = settings.changed({"payload.mass": 1.0})
+    with pytest.raises(InvalidValue, match=r"cannot change while coordinate centre_of_mass"):
+        prepare_change(loop, changed, ["payload.mass"], running=True)
 
 
 NO_LIMITS = {

@@ -72,6 +72,7 @@ def prepare_change(
         changes.append(lambda loop, time: loop.controller.set_disturbance(rejection, seconds))
     if "payload" in groups:
         build.check_payload(model.arm, settings.payload)
+        build.refuse_moved_centre(model)
         changes.append(
             lambda loop, time: build.set_payload(loop.controller.model.arm, settings.payload)
         )

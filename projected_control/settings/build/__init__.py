@@ -12,6 +12,7 @@ from projected_control.settings.build.arms import (
     build_model,
     check_payload,
     description_file,
+    refuse_moved_centre,
     set_payload,
 )
 from projected_control.settings.build.controllers import (
@@ -85,6 +86,7 @@ __all__ = [
     "motion_limits",
     "passive_joint_controller",
     "plan_reference",
+    "refuse_moved_centre",
     "set_payload",
     "start_guess",
     "starting_point",

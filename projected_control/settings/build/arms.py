@@ -21,7 +21,7 @@ from projected_control.model.coordinates import (
     own_coordinate,
     own_group,
 )
-from projected_control.model.function_kinds import ScalarFunction
+from projected_control.model.function_kinds import CentreOfMassAlong, ScalarFunction
 from projected_control.model.projection import Metric
 from projected_control.resources import ARMS, arm_description, share_file
 from projected_control.settings import groups
@@ -65,6 +65,17 @@ def check_payload(arm: Arm, payload: groups.Payload) -> None:
         raise InvalidValue(f"payload.centre must have 3 numbers, got {len(payload.centre)}")
     if payload.link:
         arm.attachment(payload.link)
+
+
+def refuse_moved_centre(model: ConstrainedArm) -> None:
+    """Raise where a coordinate is the centre of mass, which another payload would move at once."""
+    members = model.coordinates.members if model.coordinates is not None else ()
+    names = [each.name for each in members if isinstance(each.function, CentreOfMassAlong)]
+    if names:
+        raise InvalidValue(
+            f"the payload cannot change while coordinate {', '.join(names)} is controlled: the "
+            "arm's centre of mass would jump; deactivate and configure the controller again with it"
+        )
 
 
 def set_payload(arm: Arm, payload: groups.Payload) -> None:
