@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/installed
+PEERS := $(VENV)-peers
+REPORTS := build/test_results
 
 # The environment is self-contained: a sourced ROS 2 stays out of it, and it talks to no other machine.
 # Bytecode is kept, whatever the shell says: without it every node compiles all it imports.
@@ -10,7 +12,7 @@ unexport PYTHONDONTWRITEBYTECODE PYTHONPATH LD_LIBRARY_PATH AMENT_PREFIX_PATH RM
 export ROS_AUTOMATIC_DISCOVERY_RANGE ?= LOCALHOST
 export ROS_LOG_DIR ?= $(CURDIR)/$(VENV)/log
 
-.PHONY: help demo docs test test-long lint format clean
+.PHONY: help demo docs test test-peers test-long lint format clean
 
 ROUNDS ?= 20
 WORKERS ?= 2
@@ -20,6 +22,7 @@ help:
 	@echo "make demo     run the demonstration in a browser; figures go to demo_output/"
 	@echo "make docs     build the documentation site into build/site/"
 	@echo "make test     lint, type check and all tests"
+	@echo "make test-peers  tests beside other packages from PyPI: real arms, Pink, placo, TSID"
 	@echo "make test-long  all tests with random examples, then those of the nodes $(ROUNDS) times"
 	@echo "make lint     lint, type check and import contract only"
 	@echo "make format   format the code, mend what ruff can mend"
@@ -38,11 +41,18 @@ test: lint
 	@echo "==> kernels: numba's and the native library, side by side"
 	@$(BIN)/python test/prepare.py
 	@echo "==> tests of the library, $(WORKERS) at a time"
-	@$(BIN)/python -m pytest -m 'library and not long' -n $(WORKERS) --dist worksteal
+	@$(BIN)/python -m pytest -m 'library and not long' -n $(WORKERS) --dist worksteal --junitxml $(REPORTS)/library.xml
 	@echo "==> tests of the nodes, $(FLEETS) files at a time"
-	@$(BIN)/python -m pytest -m 'nodes and not long' -n $(FLEETS) --dist loadfile
+	@$(BIN)/python -m pytest -m 'nodes and not long' -n $(FLEETS) --dist loadfile --junitxml $(REPORTS)/nodes.xml
 	@echo "==> tests of times and in a browser, one by one"
-	@$(BIN)/python -m pytest -m 'not library and not nodes and not long' --whole-starts -n 1
+	@$(BIN)/python -m pytest -m 'not library and not nodes and not long' --whole-starts -n 1 --junitxml $(REPORTS)/alone.xml
+
+# After `make test`, whose reports it reads: what is skipped in both needs ros2_control, Gazebo or launch.
+test-peers: $(PEERS)/installed
+	@echo "==> tests beside other packages, $(WORKERS) at a time"
+	@$(PEERS)/bin/python -m pytest -m 'peers and not long' $$(grep -l mark.peers test/test_*.py) -n $(WORKERS) --dist worksteal --junitxml $(REPORTS)/peers.xml
+	@echo "==> what is skipped, and why"
+	@$(BIN)/python test/skips.py $(REPORTS)/library.xml $(REPORTS)/nodes.xml $(REPORTS)/alone.xml $(REPORTS)/peers.xml
 
 # Nothing is tried again: a round that fails ends the run and says which it was.
 test-long: lint
@@ -69,7 +79,7 @@ format: $(INSTALLED)
 	@$(BIN)/ruff format
 
 clean:
-	rm -rf $(VENV) build dist demo_output *.egg-info .hypothesis .import_linter_cache .mypy_cache \
+	rm -rf $(VENV) $(PEERS) build dist demo_output *.egg-info .hypothesis .import_linter_cache .mypy_cache \
 	  .pytest_cache .ruff_cache
 
 $(INSTALLED): setup.py setup.cfg pyproject.toml
@@ -86,3 +96,14 @@ $(INSTALLED): setup.py setup.cfg pyproject.toml
 	@mkdir -p "$$ROS_LOG_DIR"
 	@touch $@
 	@echo "==> installed"
+
+# On top of $(VENV): what it has is not installed again. placo and TSID need another Pinocchio, so each has an
+# environment of its own (apps/bench/peer_environment.py), the one that `bench peers` asks.
+$(PEERS)/installed: $(INSTALLED)
+	@echo "==> environments for other packages: real arms and Pink in $(PEERS); placo; TSID"
+	@$(BIN)/python -m venv --clear $(PEERS)
+	@$(BIN)/python -c 'import sysconfig; print("import site; site.addsitedir(%r)" % sysconfig.get_path("purelib"))' \
+	  > "$$($(PEERS)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/ours.pth"
+	@$(PEERS)/bin/python -m pip install --quiet --only-binary :all: 'example-robot-data>=4.3' pin-pink daqp
+	@$(PEERS)/bin/python -m projected_control.apps.bench.peer_environment
+	@touch $@

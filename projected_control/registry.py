@@ -10,6 +10,7 @@ of its entry points names a record::
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping
 from importlib.metadata import entry_points
 from typing import Generic, Protocol, TypeVar
@@ -34,6 +35,10 @@ class Registry(Generic[R], Mapping[str, R]):
     Args:
         what: What a record stands for, in the singular, for messages: ``"constraint"``.
         group: Entry points of this group are added when the registry is first read.
+
+    Attributes:
+        broken: Entry points that could not be loaded, by name, and why. Each is warned of once;
+            asking for one raises with its reason, every time. All others are there.
     """
 
     def __init__(self, what: str, group: str = "") -> None:
@@ -41,6 +46,7 @@ class Registry(Generic[R], Mapping[str, R]):
         self._group = group
         self._records: dict[str, R] = {}
         self._loaded = not group
+        self.broken: dict[str, str] = {}
 
     def add(self, record: R) -> R:
         """Add a record; returns it. A name that is taken is refused."""
@@ -50,8 +56,7 @@ class Registry(Generic[R], Mapping[str, R]):
         return record
 
     def __getitem__(self, name: str) -> R:
-        self._load()
-        if name not in self._records:
+        if name not in self:
             raise UnknownName(f"kind of {self.what}", name, self._records)
         return self._records[name]
 
@@ -65,7 +70,11 @@ class Registry(Generic[R], Mapping[str, R]):
 
     def __contains__(self, name: object) -> bool:
         self._load()
-        return name in self._records
+        if name in self._records:
+            return True
+        if name in self.broken:
+            raise InvalidValue(self.broken[str(name)])
+        return False
 
     def _load(self) -> None:
         if self._loaded:
@@ -73,10 +82,11 @@ class Registry(Generic[R], Mapping[str, R]):
         self._loaded = True
         for point in entry_points(group=self._group):
             try:
-                record = point.load()
+                self.add(point.load())
             except Exception as error:  # whatever another package does at import
-                raise InvalidValue(
+                self.broken[point.name] = reason = (
                     f"the {self.what} {point.name!r} of the package "
-                    f"{point.dist.name if point.dist else '?'} cannot be loaded: {error}"
-                ) from error
-            self.add(record)
+                    f"{point.dist.name if point.dist else '?'} cannot be loaded "
+                    f"({type(error).__name__}: {error}): mend or uninstall that package"
+                )
+                warnings.warn(reason, stacklevel=2)

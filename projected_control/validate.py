@@ -36,6 +36,31 @@ def finite_array(name: str, value: ArrayLike, shape: tuple[int | None, ...]) -> 
     return array
 
 
+_DOUBLE = np.dtype(np.float64)
+
+
+def vector(name: str, value: ArrayLike, size: int) -> Array:
+    """``value`` as a dense array of so many doubles; itself where it is one, and then at once.
+
+    Not finite ones pass: what an arm may say is for the guard to judge.
+    """
+    if (
+        value.__class__ is np.ndarray
+        and value.dtype is _DOUBLE
+        and value.shape == (size,)
+        and value.flags.c_contiguous
+    ):
+        return value
+    try:
+        array = np.ascontiguousarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InvalidValue(f"{name} must be {size} numbers, one per joint, got {value!r}") from None
+    if np.shape(value) != (size,):
+        got = " × ".join(map(str, np.shape(value))) or "a single one"
+        raise InvalidValue(f"{name} must be {size} numbers, one per joint, got {got}")
+    return array
+
+
 def finite(name: str, value: float) -> float:
     """One finite number."""
     return float(finite_array(name, value, ()))

@@ -409,3 +409,56 @@ def test_inconsistent_limits_are_refused():
         JointLimits(ones, 0 * ones, -ones, ones)
     with pytest.raises(InvalidValue, match="position limits are inconsistent"):
         JointLimits(ones, ones, ones, ones)
+
+
+# States as lists, and states that are none
+
+
+def entry_points() -> dict:
+    """Whatever takes q and q̇ from a user, by name."""
+    from loops import build
+
+    from projected_control.control.state import RawState
+    from projected_control.ports import SteppedArm
+
+    loop, _ = build("hybrid")
+    controller, model = loop.controller, loop.controller.model
+    stepped = SteppedArm(3)
+
+    def put(q, v):
+        stepped.put(q, v, 0.0)
+        return stepped.open().q
+
+    return {
+        "Arm.update": lambda q, v: model.arm.update(q, v).M.copy(),
+        "ConstrainedArm.evaluate": lambda q, v: model.evaluate(q, v).P.copy(),
+        "Controller.update": lambda q, v: controller.update(q, v).total.copy(),
+        "Controller.stop": lambda q, v: controller.stop(q, v).total.copy(),
+        "ControlLoop.update": lambda q, v: loop.update(RawState(q, v, 0.0)).effort.copy(),
+        "SteppedArm.put": put,
+    }
+
+
+TAKES_STATES = (
+    *("Arm.update", "ConstrainedArm.evaluate", "Controller.update", "Controller.stop"),
+    *("ControlLoop.update", "SteppedArm.put"),
+)
+
+
+@pytest.mark.parametrize("name", TAKES_STATES)
+def test_a_list_is_a_state(name):
+    """As the array is; also whole numbers, tuples, and columns of an array."""
+    q, v = [-0.4, 0.3, 0.2], [0, 1, 0]
+    expected = entry_points()[name](np.array(q), np.array(v, dtype=float))
+    strided = np.array([[x, 7.0] for x in q])[:, 0]
+    for each in (q, tuple(q), strided):
+        np.testing.assert_array_equal(entry_points()[name](each, v), expected)
+
+
+@pytest.mark.parametrize("name", TAKES_STATES)
+@pytest.mark.parametrize("wrong", [[0.1, 0.2], [[0.1, 0.2, 0.3]], 0.5, "here", None, ["a", 1, 2]])
+def test_what_is_no_state_is_refused_with_what_is_expected(name, wrong):
+    call, right = entry_points()[name], [0.1, 0.2, 0.3]
+    for q, v in ((wrong, right), (right, wrong)):
+        with pytest.raises(InvalidValue, match=r"(3 numbers, one per joint|must (have|be)).*, got"):
+            call(q, v)

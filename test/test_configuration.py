@@ -9,6 +9,7 @@ from projected_control.control.activation import obstacles
 from projected_control.control.references import ReferencePoint
 from projected_control.control.state import RawState
 from projected_control.errors import InvalidValue, ProjectedControlError, UnknownName
+from projected_control.model.arm import Arm
 from projected_control.model.constraints import (
     Angle,
     Distance,
@@ -576,3 +577,16 @@ def test_errors_are_of_this_package_and_of_the_usual_kinds():
     with pytest.raises(UnknownName) as caught:
         build.build_arm(controller(joints=["elbow"]))
     assert caught.value.known == ["joint_1", "joint_2", "joint_3"]
+
+
+def test_a_start_is_guessed_for_continuous_joints_without_a_warning():
+    """They have no middle: −∞ and ∞ are not added."""
+    urdf = random_urdf(3, 7, kinds=("continuous",)).replace('lower="-3" upper="3" ', "")
+    urdf = urdf.replace('type="continuous"', 'type="revolute"', 1)
+    urdf = urdf.replace("<limit ", '<limit lower="0.5" upper="2.5" ', 1)
+    arm = Arm.from_urdf(urdf)
+    assert np.isinf(arm.limits.lower).sum() == 6
+    with np.errstate(all="raise"):
+        guess = build.start_guess(arm, [])
+    assert guess.tolist() == [1.5] + [0.0] * 6
+    assert ((guess >= arm.limits.lower) & (guess <= arm.limits.upper)).all()

@@ -150,3 +150,17 @@ def test_drawings_are_what_is_drawn_now(tmp_path):
         comments = re.findall(r"<!-- (.*?) -->", path.read_text(encoding="utf-8"))
         written = re.findall(r"<!-- (.*?) -->", (PAGES / path.name).read_text(encoding="utf-8"))
         assert comments == written  # its words
+
+
+PIP = re.compile(r"^(?:python3 -m )?pip install", re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", pages())
+def test_pip_is_run_where_debian_and_ubuntu_let_it(page) -> None:
+    """In a virtual environment; or for the system's Python, and then that is said."""
+    text = text_of(page)
+    for block in re.findall(r"```sh\n(.*?)```", text, re.DOTALL):
+        where = ("-m venv", "--break-system-packages", "projected_control[")
+        assert any(word in block for word in where) or not PIP.search(block), block
+    inline = [code for code in re.findall(r"`([^`\n]+)`", text) if PIP.match(code)]
+    assert not [code for code in inline if re.search(r"ruckig|mcap", code)], inline

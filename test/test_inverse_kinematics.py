@@ -398,6 +398,7 @@ def test_the_map_of_an_arm_on_a_slider_ends_where_it_is_stretched():
 # Beside Pink
 
 
+@pytest.mark.peers
 def test_pink_finds_the_same_pose():
     """Six joints, so that a pose near the guess has one solution: the same to 1e-6."""
     pink = pytest.importorskip("pink", reason="Pink is not installed: pip install pin-pink daqp")

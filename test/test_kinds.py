@@ -92,6 +92,7 @@ def other_package(monkeypatch, tmp_path):
         for kinds in (CONSTRAINTS, COORDINATES):  # as in a process that has just begun
             monkeypatch.setattr(kinds, "_records", dict(kinds._records))
             monkeypatch.setattr(kinds, "_loaded", False)
+            monkeypatch.setattr(kinds, "broken", {})
 
     return install
 
@@ -273,12 +274,37 @@ def test_arguments_are_numbers_lists_of_numbers_or_texts():
     assert [getattr(seen[0], name) for name in names] == [0.1, (1.0, 2.0, -3.0), "left"]
 
 
-def test_a_package_that_cannot_be_loaded_is_named(other_package):
-    other_package("broken", "1 / 0", broken=("projected_control.constraints", "broken:RECORD"))
-    with pytest.raises(
-        InvalidValue, match=r"the constraint 'broken' .* cannot be loaded: division"
-    ):
-        CONSTRAINTS["point_on_line"]
+def test_a_package_that_cannot_be_loaded_is_named_and_hides_no_other(other_package):
+    """It is warned of once, refused with the reason whenever it is asked for; the rest works."""
+    group = "projected_control.constraints"
+    other_package(
+        "some_circle",
+        CIRCLE,
+        broken=(group, "not_there_at_all:RECORD"),
+        circle=(group, "some_circle:RECORD"),
+        point_on_plane=(group, "some_circle:RECORD"),
+        empty=(group, "some_circle:np"),
+    )
+    with pytest.warns(UserWarning, match="cannot be loaded") as warned:
+        assert CONSTRAINTS["point_on_line"].name == "point_on_line"
+    assert [str(each.message).split("'")[1] for each in warned] == [
+        "broken",
+        "point_on_plane",  # its record is called circle, of which there is one already
+        "empty",
+    ]
+    reason = (
+        r"the constraint 'broken' of the package \? cannot be loaded \(ModuleNotFoundError: No "
+        r"module named 'not_there_at_all'\): mend or uninstall that package"
+    )
+    for _ in range(2):
+        with pytest.raises(InvalidValue, match=reason):
+            CONSTRAINTS["broken"]
+        with pytest.raises(InvalidValue, match=reason):
+            checked_controller(MOTION, {"constraint.kind": "broken"})
+        assert CONSTRAINTS["circle"].name == "circle"
+        assert "broken" not in list(CONSTRAINTS)
+    assert "two kinds of constraint called 'circle'" in CONSTRAINTS.broken["point_on_plane"]
+    assert CONSTRAINTS["point_on_plane"].name == "point_on_plane"  # ours
 
 
 # Coordinates

@@ -60,6 +60,7 @@ def test_two_arms_hold_the_internal_force():
     assert arm.plant.state.multipliers[names.index("grip.ty")] == pytest.approx(-10.0, abs=0.2)
 
 
+@pytest.mark.peers
 @pytest.mark.parametrize("task", TASKS)
 def test_a_task_in_launch_arguments_stands_for_arm_and_controller(task):
     """Whatever controller:= says, and every node's settings are complete and sound."""

@@ -31,6 +31,7 @@ def placo_python():
     )
 
 
+@pytest.mark.peers
 @pytest.mark.parametrize("speed", [0.0, 1.0])
 def test_torques_of_a_five_bar_are_placos(tmp_path, speed):
     """The same motion asked of both, at rest and moving: torques to placo's regularisation, 1e-5.
@@ -79,7 +80,10 @@ def examples():
     return sorted(Path(folder).rglob("robot.urdf")) if folder else []
 
 
-@pytest.mark.skipif(not examples(), reason="name a checkout of placo-examples in PLACO_EXAMPLES")
+@pytest.mark.skipif(
+    not examples(),
+    reason="not on PyPI: name a checkout of placo-examples in PLACO_EXAMPLES",
+)
 def test_placos_own_descriptions_are_loaded():
     """Ten in November 2026, its planar closed chain among them, which closes and moves."""
     arms = {path.parent.name: Arm.from_urdf(path) for path in examples()}

@@ -19,7 +19,7 @@ from projected_control.settings.nodes import FORCE, MOTION
 CONFIG = Path(__file__).parents[1] / "config"
 REAL, ROUGH = CONFIG / "real.yaml", CONFIG / "rough.yaml"
 
-ARMS = pytest.mark.skipif(
+MISSING = pytest.mark.skipif(
     arms_folder() is None,
     reason="example-robot-data is missing: pip install 'projected_control[arms]', or name its "
     "folder robots in PROJECTED_CONTROL_ARMS",
@@ -138,7 +138,8 @@ def test_nodes_that_told_nothing_cannot_be_judged():
         node_samples(nothing, nothing, run)
 
 
-@ARMS
+@pytest.mark.peers
+@MISSING
 @pytest.mark.parametrize(
     ("task", "force", "drift"),
     [
@@ -162,7 +163,8 @@ def test_a_task_as_the_demo_shows_it_is_done_by_an_arm_of_real_parts(task, force
     assert numbers["tilt_error"] < np.radians(0.1)
 
 
-@ARMS
+@pytest.mark.peers
+@MISSING
 @pytest.mark.parametrize(
     ("task", "arm", "joints", "wanted"),
     [
@@ -184,7 +186,8 @@ def test_a_task_on_an_ideal_arm_keeps_force_and_path(task, arm, joints, wanted):
     assert numbers["torque_peak_ratio"] < 0.8
 
 
-@ARMS
+@pytest.mark.peers
+@MISSING
 def test_a_panda_that_sticks_wipes_with_a_model_that_is_wrong():
     """Stiction 0.5 N·m, masses 10 % off, friction known to 20 %: 5 %, 1 mm, 0.5°."""
     numbers = numbers_of("wipe", 6.0, [ROUGH])
@@ -194,7 +197,8 @@ def test_a_panda_that_sticks_wipes_with_a_model_that_is_wrong():
     assert numbers["tilt_error"] < np.radians(0.5)
 
 
-@ARMS
+@pytest.mark.peers
+@MISSING
 def test_a_panda_wipes_without_a_force_sensor_where_its_masses_are_right():
     numbers = numbers_of(
         "wipe", 6.0, [ROUGH], force__source="momentum", simulation__mass_factor=1.0
@@ -225,7 +229,8 @@ def tared_above_the_table(seconds=10.0):
     return measure_effort_tare(loop, arm, seconds).tolist()
 
 
-@ARMS
+@pytest.mark.peers
+@MISSING
 @pytest.mark.long
 def test_a_panda_wipes_without_a_force_sensor_after_taring_where_its_masses_are_wrong():
     """Untared it is off by half; F₀ from above the table leaves less than 15 %."""

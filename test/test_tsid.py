@@ -18,10 +18,13 @@ from projected_control.model.coordinates import Coordinate, Coordinates
 from projected_control.model.inverse_dynamics import inverse_dynamics
 from projected_control.resources import cache_folder
 
-pytestmark = pytest.mark.skipif(
-    not (cache_folder() / "peers-tsid" / "complete").exists(),
-    reason="no environment with TSID: `projected-control bench peers` makes one",
-)
+pytestmark = [
+    pytest.mark.peers,
+    pytest.mark.skipif(
+        not (cache_folder() / "peers-tsid" / "complete").exists(),
+        reason="no environment with TSID: `projected-control bench peers` makes one",
+    ),
+]
 
 
 def test_torques_of_a_five_bar_are_tsids():

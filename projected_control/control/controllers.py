@@ -272,19 +272,21 @@ class Controller:
         """
         advance_gains(self.mailbox.box, self.mailbox.taken, self.model.n, self._terms)
 
-    def update(self, q: Array, v: Array, time: float = 0.0) -> Effort:
+    def update(self, q: ArrayLike, v: ArrayLike, time: float = 0.0) -> Effort:
         """The efforts for this state. One Pinocchio pass, one decomposition, one compiled law."""
+        q, v = self._state(q, v)
         self.advance()
         self.model.prepare(q, v, time)
         self._compute(False, q, v)
         return self.effort
 
-    def stop(self, q: Array, v: Array, time: float = 0.0) -> Effort:
+    def stop(self, q: ArrayLike, v: ArrayLike, time: float = 0.0) -> Effort:
         """Efforts that carry the arm's weight and brake its motion, whatever the reference says.
 
         For any state, not only that of the tick after the last: what directions the constraint had
         before is forgotten.
         """
+        q, v = self._state(q, v)
         self._terms.kept_rank[0] = 0.0
         self.model.prepare(q, v, time)
         self._compute(True, q, v)
@@ -318,6 +320,10 @@ class Controller:
             getattr(self._terms, part)[:] = 0.0
         if self.force is not None:
             self.force.reset()
+
+    def _state(self, q: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
+        n = self.model.n
+        return validate.vector("q", q, n), validate.vector("v", v, n)
 
     def _compute(self, stop: bool, q: Array, v: Array) -> None:
         compute(

@@ -23,6 +23,7 @@ from projected_control.control.state import RawState
 from projected_control.control.tick import TickArguments, tick
 from projected_control.errors import InvalidValue
 from projected_control.model.motion_tables import MotionTable, write_instant
+from projected_control.validate import vector
 
 Array = NDArray[np.float64]
 
@@ -109,7 +110,7 @@ class ControlLoop:
         force_reference: Reference | None = None,
         force_source: ForceSource | str = "sensor",
     ) -> None:
-        self.controller = controller
+        self.controller, self._joints = controller, controller.model.n
         model, period = controller.model, controller.period
         if isinstance(force_source, str):
             force_source = ForceSource(model, force_source, period=period)
@@ -308,8 +309,13 @@ class ControlLoop:
         self._choices[SILENT] = 0
 
     def update(self, state: RawState) -> GuardReport:
-        """What to send in answer to a state. Never raises for what an arm or a planner may do."""
+        """What to send in answer to a state. Never raises for what an arm or a planner may do.
+
+        Raises:
+            InvalidValue: Where q or q̇ is not one number per joint: that is a mistake of the caller.
+        """
         q, v, stamp, wrench, age, _ = state
+        q, v = vector("q", q, self._joints), vector("v", v, self._joints)
         source = self.force_source
         if self._asks_python:
             self._ask_python(stamp)

@@ -230,11 +230,11 @@ class Arm:
         """Position of a joint in every vector."""
         return self.joint_names.index(validate.one_of("joint", name, self.joint_names))
 
-    def update(self, q: Array, v: Array) -> Arm:
+    def update(self, q: ArrayLike, v: ArrayLike) -> Arm:
         """Compute M, h and all frames for this state. The one Pinocchio pass of a tick."""
-        self.q[:] = q
-        self.v[:] = v
-        self.compute(q, v)
+        self.q[:] = validate.vector("q", q, self.n)
+        self.v[:] = validate.vector("v", v, self.n)
+        self.compute(self.q, self.v)
         return self
 
     def compute(self, q: Array, v: Array) -> None:

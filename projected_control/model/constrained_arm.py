@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Annotated, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from projected_control import validate
 from projected_control.compiled import compiled
@@ -225,8 +225,9 @@ class ConstrainedArm:
         """A⁺ẋ, the velocity a moving constraint imposes, n; zero for one that stands still."""
         return np.asarray(self.A_pinv @ self.terms.target[1])
 
-    def evaluate(self, q: Array, v: Array, time: float = 0.0) -> ConstrainedArm:
+    def evaluate(self, q: ArrayLike, v: ArrayLike, time: float = 0.0) -> ConstrainedArm:
         """Compute everything for this state: one Pinocchio pass, one decomposition of A."""
+        q, v = validate.vector("q", q, self.n), validate.vector("v", v, self.n)
         self.prepare(q, v, time)
         _evaluate(time, q, v, *self.arguments)
         return self

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from projected_control import validate
 from projected_control.control.force_source import WORLD
 from projected_control.control.state import RawState
 from projected_control.errors import ProjectedControlError
@@ -30,8 +31,11 @@ class SteppedArm(Port):
         self._state: RawState | None = None
         self._time = self._origin = 0.0
 
-    def put(self, q: Array, v: Array, time: float, wrench: Array | None = None) -> None:
+    def put(self, q: ArrayLike, v: ArrayLike, time: float, wrench: ArrayLike | None = None) -> None:
         """The state of this step, at the engine's time [s]."""
+        n = self.effort.size
+        q, v = validate.vector("q", q, n), validate.vector("v", v, n)
+        wrench = None if wrench is None else np.asarray(wrench, dtype=np.float64)
         self._time, self.stamp_ns = time, round(1e9 * time)
         self._state = RawState(q, v, time - self._origin, wrench)
 

@@ -57,7 +57,7 @@ MORE = {"hinge": ("seven_joints", HINGE)}
 
 
 def needs_arms(name):
-    reason = "example-robot-data is missing: pip install 'projected_control[arms]'"
+    reason = "needs Gazebo and example-robot-data: pip install 'projected_control[arms]'"
     return pytest.param(name, marks=pytest.mark.skipif(arms_folder() is None, reason=reason))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
-pytest.importorskip("control_msgs.action", reason="control_msgs is not installed (not on PyPI)")
+pytest.importorskip("control_msgs.action", reason="control_msgs of ros2_control is not installed")
 
 from typing import Any
 

@@ -71,6 +71,12 @@ def peer_python(peer: Peer) -> Path:
     return python
 
 
+def main() -> None:
+    """Make the environments of all peers, for the tests beside them."""
+    for peer in (PLACO, TSID):
+        peer_python(peer)
+
+
 def ask(peer: Peer, seconds: float) -> dict[str, Any]:
     """What a peer says of the five-bar, solved again and again for so many seconds.
 
@@ -103,3 +109,7 @@ def ask(peer: Peer, seconds: float) -> dict[str, Any]:
     if result["failed"]:
         raise Unavailable(f"{peer.name} failed in {result['failed']} of {result['solves']} solves")
     return result
+
+
+if __name__ == "__main__":
+    main()

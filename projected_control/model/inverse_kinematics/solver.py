@@ -157,12 +157,15 @@ class InverseKinematics:
             )
         return solution
 
-    def follow(self, q: Array, values: Sequence[ArrayLike], *, time: float = 0.0) -> Array | None:
+    def follow(
+        self, q: ArrayLike, values: Sequence[ArrayLike], *, time: float = 0.0
+    ) -> Array | None:
         """Joint positions near the last ones for values near theirs; None where there are none.
 
         One quick search without restarts, for paths and maps.
         """
         self.set_values(values)
+        q = validate.vector("q", q, self.arm.n)
         found = self._together(np.clip(q, self.lower, self.upper), q, time, at_once=True)
         return found.q if self._all_met(found.levels) else None
 

@@ -86,7 +86,8 @@ def start_guess(arm: Arm, given: Sequence[float]) -> Array:
             f"({', '.join(arm.joint_names)}), or none, got {len(given)}"
         )
     lower, upper = arm.limits.lower, arm.limits.upper
-    middle = np.where(np.isfinite(lower) & np.isfinite(upper), 0.5 * (lower + upper), 0.0)
+    middle, ranged = np.zeros(arm.n), np.isfinite(lower) & np.isfinite(upper)
+    middle[ranged] = 0.5 * (lower[ranged] + upper[ranged])  # a continuous joint has none
     return np.where((lower <= 0.0) & (upper >= 0.0), 0.0, middle)
 
 
