@@ -22,7 +22,8 @@ frame = sys.argv[2] if len(sys.argv) > 2 else arm.frame_names[-1]
 print(arm)
 
 # The frame wipes a horizontal table that is where the frame happens to be.
-q = np.linspace(0.4, 1.2, arm.n)  # bent, away from where the arm is stretched
+lower, upper = np.clip([arm.limits.lower, arm.limits.upper], -2.0, 2.0)
+q = lower + np.linspace(0.55, 0.75, arm.n) * (upper - lower)  # bent, and within its ranges
 place = arm.update(q, np.zeros(arm.n)).frame(frame).position
 table = pc.PointOnPlane(frame, point=place, normal=[0, 0, 1])
 hand = pc.Coordinates([pc.Coordinate.position(frame, "x"), pc.Coordinate.position(frame, "y")])
@@ -44,3 +45,4 @@ print(f"{frame} stays within {np.abs(height).max():.1e} m of the table")
 print(f"largest error {1e6 * statistics.summary()['tracking_peak']:.0f} µm")
 noticed = ", ".join(f"{event.phrase} × {n}" for event, n in statistics.events.items())
 print(f"the guard noticed: {noticed or 'nothing'}")
+sys.exit(f"{arm.name} did not follow freely" if noticed else 0)

@@ -12,6 +12,7 @@ from arms import (
 from scipy.integrate import solve_ivp
 from scipy.optimize import minimize
 
+from projected_control.control.references import Constant
 from projected_control.errors import InvalidValue, SimulationFailed, Unreachable
 from projected_control.model.arm import Arm
 from projected_control.model.constrained_arm import ConstrainedArm
@@ -37,6 +38,7 @@ from projected_control.model.dynamics import (
 )
 from projected_control.model.function_kinds import JointPosition
 from projected_control.model.projection import Metric
+from projected_control.resources import share_file
 from projected_control.simulation import (
     DORMAND_PRINCE,
     RK4,
@@ -45,6 +47,7 @@ from projected_control.simulation import (
     JointFriction,
     Plant,
     assemble,
+    start_of,
 )
 
 LEVEL = [0.0, 0.0, 1.0]
@@ -494,6 +497,23 @@ def test_bad_assemblies_are_refused(arguments, message, planar_arm):
 
 
 # --- refusals -----------------------------------------------------------------------------------
+
+
+def test_a_start_on_a_reference_is_within_the_joints_limits():
+    """From guesses beyond them; where only a joint beyond its limit gets there, it is refused."""
+    arm = Arm.from_urdf(share_file("urdf", "seven_joints.urdf"))
+    theta = Coordinates([Coordinate.position("flange", axis) for axis in "xyz"])
+    model, random = ConstrainedArm(arm, None, theta), np.random.default_rng(5)
+    for _ in range(5):
+        q = random.uniform(0.7 * arm.limits.lower, 0.7 * arm.limits.upper)
+        place = model.evaluate(q, np.zeros(7)).theta.copy()
+        start = start_of(model, Constant(place), 3.0 * q)
+        assert (start.q >= arm.limits.lower - 1e-12).all()
+        assert (start.q <= arm.limits.upper + 1e-12).all()
+    folded = np.array([0.0, 0.3, 0.0, -2.9, 0.0, 0.0, 0.0])  # joint 4 ends at -2.6
+    narrow = Coordinates([Coordinate.joint(name) for name in arm.joint_names])
+    with pytest.raises(Unreachable, match="within its joints' limits"):
+        start_of(ConstrainedArm(arm, None, narrow), Constant(folded), folded)
 
 
 def test_start_off_the_constraint_is_refused_with_the_distance():

@@ -31,6 +31,7 @@ def assemble(
     *,
     time: float = 0.0,
     tolerance: float = 1e-12,
+    beyond_limits: bool = True,
 ) -> Array:
     """The configuration nearest a guess with Φ(q) = x(t) and, if asked, θ(q) = values.
 
@@ -46,6 +47,7 @@ def assemble(
         values: To which values, k of them.
         time: Time of a moving constraint [s].
         tolerance: On ‖(Φ, θ − values)‖ [m and rad].
+        beyond_limits: Whether joints may be beyond their limits where it takes that.
 
     Raises:
         Unreachable: Where there is no such configuration, with the distance that remains.
@@ -62,6 +64,14 @@ def assemble(
     found = within.solve(start, time=time, strict=False)
     if found.met:
         return found.q
+    if not beyond_limits:
+        if all(outcome.error <= max(tolerance, ROUNDING) for outcome in found.outcomes):
+            return found.q
+        raise Unreachable(
+            f"no configuration of {arm.name!r} within its joints' limits satisfies the constraint "
+            f"and coordinates asked for: {found.phrase}. Begin from another guess, or place "
+            "constraint and reference where the arm reaches them"
+        )
     beyond = InverseKinematics(
         arm, constraint, tasks, tolerance=tolerance, lower=-np.inf, upper=np.inf
     ).solve(start, time=time, strict=False)
@@ -90,6 +100,8 @@ def start_of(
 ) -> Start:
     """The state nearest a guess that is on the constraint and on a reference, position and rate.
 
+    Its joints are within their limits; where they cannot be, it is `Unreachable`.
+
     Args:
         model: The arm, its constraint and the coordinates of the reference.
         reference: Where to begin, and how fast.
@@ -99,7 +111,15 @@ def start_of(
     if model.coordinates is None:
         raise InvalidValue("a start on a reference needs coordinates: give the model some")
     point = reference.at(time)
-    q = assemble(model.arm, model.constraint, guess, model.coordinates, point.value, time=time)
+    q = assemble(
+        model.arm,
+        model.constraint,
+        guess,
+        model.coordinates,
+        point.value,
+        time=time,
+        beyond_limits=False,
+    )
     at = model.evaluate(q, np.zeros(model.n), time)
     rate = model.coordinates.velocity(point.value, point.rate)
     imposed = np.asarray(at.A @ at.normal_rate)
