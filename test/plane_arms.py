@@ -52,3 +52,14 @@ def arm(values: dict[str, object]) -> SimulatedArmSettings:
 def start(values: dict[str, object]):
     """Where the simulated arm of these values starts, n."""
     return build.build_plant(arm(values)).truth.q.copy()
+
+
+def made(node: str, values: dict[str, object]):
+    """A loop that is to hold its arm where it starts, and the simulated arm."""
+    hardware, settings = build.build_plant(arm(values)), controller(node, values)
+    loop = build.build_loop(node, settings)
+    q = hardware.truth.q.copy()
+    loop.controller.hold(q)
+    here = build.starting_point(settings, loop.controller.model)
+    loop.set_reference(build.first_reference(settings, loop, here, q))
+    return loop, hardware

@@ -17,10 +17,13 @@ NEEDS_NATIVE = pytest.mark.skipif(bool(REASON), reason=f"no native loop: {REASON
 
 
 class Ride:
-    """Cycles of a session on its arm, with a heartbeat as long as it is wanted."""
+    """Cycles of a session on its arm, with a heartbeat as long as it is wanted.
+
+    Of a law by name, or of a loop that was opened and its arm.
+    """
 
     def __init__(self, law, *, arm_clock=False, **options):
-        self.loop, hardware = opened(law)
+        self.loop, hardware = opened(law) if isinstance(law, str) else law
         arm = self.loop.controller.model.arm
         self.acting = Acting(arm.joint_names, T, arm_clock=arm_clock)
         self.plant = ActingPlant(hardware)

@@ -148,7 +148,8 @@ def made(**posture):
 
 
 def test_posture_by_parameters():
-    assert made().posture is None
+    assert made().posture.target is None
+    assert made(hold=0.0).posture is None
     posture = made(target=[0.1] * 7, stiffness=9.0, damping=1.0).posture
     assert (list(posture.target), posture.stiffness, posture.damping) == ([0.1] * 7, 9.0, 1.0)
 

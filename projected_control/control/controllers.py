@@ -16,7 +16,13 @@ from projected_control.control.compensation import (
 from projected_control.control.disturbance import NO_DISTURBANCE, Disturbance
 from projected_control.control.force import ForceGains, ForceLoopState
 from projected_control.control.force_source import ForceSource
-from projected_control.control.gains import BLEND_SECONDS, Blend, MotionGains, Posture
+from projected_control.control.gains import (
+    BLEND_SECONDS,
+    POSTURE_DRIFT,
+    Blend,
+    MotionGains,
+    Posture,
+)
 from projected_control.control.law import Law, compute
 from projected_control.control.letter import advance_gains
 from projected_control.control.mailbox import Mailbox
@@ -69,6 +75,7 @@ class Controller:
         period: Period of the loop [s].
         gains: In force, or blending in.
         posture: Where free motions are drawn to; None where they are only damped.
+        undescribed: How many free directions no coordinate described at the start (see `hold`).
         compensation: Friction that is compensated, or being blended in.
         disturbance: What answers what no model knows.
         motion: The reference: rows θ_d, θ̇_d, θ̈_d, 3 × k; written by whoever plans.
@@ -88,6 +95,7 @@ class Controller:
 
     force: ForceLoopState | None = None
     posture: Posture | None = None
+    undescribed = 0
     needs_independence = True
     feeds_force_back = True
 
@@ -133,13 +141,48 @@ class Controller:
     def set_posture(self, posture: Posture | None) -> None:
         """Draw what the coordinates leave free to a posture; None for damping only.
 
-        Not while the arm moves: it comes into force at once.
+        Not while the arm moves: it comes into force at once; one that is where the arm stands at
+        the start, with `hold`.
         """
-        self._terms.posture_gains[:] = 0.0
-        if posture is not None:
+        self._terms.posture_gains[:] = self._terms.posture_bound[:] = 0.0
+        if posture is not None and posture.target is not None:
             self._terms.posture[:] = posture.array(self.model.n)
             self._terms.posture_gains[:] = posture.stiffness, posture.damping
         self.posture = posture
+
+    def _hold_posture(self) -> None:
+        """Take where the arm stands as the posture, if that is what it is and something is left.
+
+        Where coordinates describe all free motions there is nothing to hold.
+        """
+        posture = self.posture
+        self.undescribed = self.model.undescribed_directions
+        if posture is None or posture.target is not None:
+            return
+        self._terms.posture_gains[:] = self._terms.posture_bound[:] = 0.0
+        if self.undescribed:
+            self._terms.posture[:] = self.model.arm.q
+            self._terms.posture_gains[:] = posture.stiffness, posture.damping
+            self._terms.posture_bound[0] = POSTURE_DRIFT
+
+    @property
+    def posture_acts(self) -> bool:
+        """Whether free motions are drawn anywhere."""
+        return bool(self._terms.posture_gains[0] > 0.0)
+
+    @property
+    def held_by(self) -> str:
+        """In words, what holds the motions that no coordinate describes."""
+        if not self.undescribed:
+            return "there are none"
+        if self.law is Law.GRAVITY:
+            return "nothing: they are led by hand, and damped"
+        if not self.posture_acts:
+            return "nothing: they are only damped"
+        assert self.posture is not None
+        given = self.posture.target is not None
+        where = "posture.target" if given else "where the arm stood at the start"
+        return f"a posture, {where} ({self.posture.stiffness:g} 1/s²)"
 
     def set_compensation(
         self, compensation: FrictionCompensation, seconds: float = BLEND_SECONDS
@@ -225,9 +268,12 @@ class Controller:
         ] + self._posture_loop(delay)
 
     def _posture_loop(self, delay: int) -> list[tuple[SampledLoop, str]]:
-        if self.posture is None or (D := self.gains.null_damping + self.posture.damping) == 0.0:
+        posture = self.posture
+        if posture is None or (D := self.gains.null_damping + posture.damping) == 0.0:
             return []
-        return [(MotionLoop(self.posture.stiffness, D, self.period, delay), POSTURE)]
+        if posture.target is None and not self.posture_acts:
+            return []
+        return [(MotionLoop(posture.stiffness, D, self.period, delay), POSTURE)]
 
     @property
     def friction(self) -> Array:
@@ -240,12 +286,16 @@ class Controller:
         return self._terms.v_desired
 
     def hold(self, q: ArrayLike, v: ArrayLike | None = None) -> None:
-        """Take the present place as the reference: start from here without a jump."""
+        """Take the present place as the reference: start from here without a jump.
+
+        A posture that is where the arm stands at the start is here.
+        """
         position = validate.finite_array("position", q, (self.model.n,))
         velocity = np.zeros(self.model.n) if v is None else np.asarray(v, dtype=np.float64)
         self.model.evaluate(position, velocity, self.model.time)
         self.motion[0] = self.model.theta
         self.motion[1:] = 0.0
+        self._hold_posture()
 
     @property
     def inverse_dynamics(self) -> Array:

@@ -33,6 +33,7 @@ class Event(IntFlag):
     LEFT_CONSTRAINT = 8192
     FORCE_DISAGREES = 16384
     COMMANDER_SILENT = 32768
+    POSTURE_DRIFTED = 65536
 
     @property
     def phrase(self) -> str:

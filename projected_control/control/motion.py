@@ -115,6 +115,24 @@ def free_motion(d: float, stop: bool, t: Terms, c: ControlTerms) -> None:
 
 
 @compiled
+def posture_distance(t: Terms, c: ControlTerms) -> float:
+    """How far the arm is from its posture where that draws it [rad or m]: of any joint.
+
+    That is the largest of |(P − (J_θ P)⁺ J_θ P) (q₀ − q)|: what moves constraint or coordinates
+    does not count. After a law, which has found (J_θ P)⁺.
+    """
+    for i in range(t.v.size):
+        c.load[i] = t.sqrt_metric[i] * (c.posture[i] - t.q[i])
+    matvec(t.P, c.load, c.net)
+    matvec(t.J_theta, c.net, c.a)
+    matvec_add(c.J_free_pinv, c.a, c.net, -1.0)
+    farthest = 0.0
+    for i in range(t.v.size):
+        farthest = max(farthest, abs(c.net[i]) / t.sqrt_metric[i])
+    return farthest
+
+
+@compiled
 def invert_motion(projected: bool, t: Terms, c: ControlTerms) -> None:
     """(J_θ P)⁺, or J_θ⁺ for a law that does not know of the constraint, damped near singular poses.
 

@@ -47,6 +47,9 @@ class ControlTerms(NamedTuple):
     gains_blend: Annotated[Array, Part(BLEND.length_with(size="3 * k"), "See `BlendTerms`.")]
     posture: Annotated[Array, Part("n", "q₀, where free motions are drawn to, in joint units.")]
     posture_gains: Annotated[Array, Part("2", "K₀ [1/s²] and D₀ [1/s]; zero for none.")]
+    posture_bound: Annotated[
+        Array, Part("1", "Distance from it that is an event [rad or m]; zero for none.")
+    ]
     period: Annotated[Array, Part("1", "Period of the loop [s].")]
     delay: Annotated[Array, Part("1", "From a state to the effect of its answer [samples].")]
     friction_gains: Annotated[

@@ -49,6 +49,7 @@ from projected_control.control.letter import (
     take_reference,
     unpack_letter,
 )
+from projected_control.control.motion import posture_distance
 from projected_control.control.passive import CONTROLLABILITY_TOLERANCE
 from projected_control.control.rank_change import keep_directions
 from projected_control.control.silence import SILENT
@@ -69,6 +70,7 @@ _LIMITED = int(Event.EFFORT_LIMITED | Event.RATE_LIMITED)
 _RANK_CHANGED, _CONTROL_LOST = int(Event.RANK_CHANGED), int(Event.CONTROL_LOST)
 _LEFT_CONSTRAINT, _FORCE_STALE = int(Event.LEFT_CONSTRAINT), int(Event.FORCE_STALE)
 _COMMANDER_SILENT = int(Event.COMMANDER_SILENT)
+_POSTURE_DRIFTED = int(Event.POSTURE_DRIFTED)
 _FORCE_DISAGREES, _JUMPED = int(Event.FORCE_DISAGREES), int(Event.REFERENCE_JUMPED)
 _ACTION_FOLLOW, _ACTION_STOP, _ACTION_HOLD = (
     int(Action.FOLLOW),
@@ -273,6 +275,8 @@ def tick(
             if not np.isnan(g.rank[0]):
                 events |= _RANK_CHANGED
             g.rank[0] = t.rank[0]
+        if c.posture_bound[0] > 0.0 and posture_distance(t, c) > c.posture_bound[0]:
+            events |= _POSTURE_DRIFTED
         if passive.size and c.margins[1] <= CONTROLLABILITY_TOLERANCE:
             events |= _CONTROL_LOST
     action, events = release_effort(c.effort[2], events, g)

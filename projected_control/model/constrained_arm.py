@@ -216,6 +216,14 @@ class ConstrainedArm:
         return self.n - self.rank
 
     @property
+    def undescribed_directions(self) -> int:
+        """How many of them no coordinate describes: n − rank of A and J_θ together."""
+        rows = np.vstack([self.A, self.J_theta])
+        return (
+            self.n - int(np.linalg.matrix_rank(rows, tol=self.tolerance)) if rows.size else self.n
+        )
+
+    @property
     def target_rate(self) -> Array:
         """ẋ of a moving constraint, m; zero for one that stands still."""
         return self.terms.target[1]

@@ -43,6 +43,8 @@ def controller_status(loop: ControlLoop | None, runner: Runner | None) -> Status
         "residual (m)": float(np.linalg.norm(model.residual)),
         "rank": model.rank,
         "condition number of M_c": _condition_number(model.M.copy(), model.P.copy()),
+        "undescribed directions": controller.undescribed,
+        "held by": controller.held_by,
         "coordinate independence": float(controller.margins[0]),
         "force from": "none" if controller.force is None else loop.force_source.name,
         "delay (samples)": port.measured_delay(),

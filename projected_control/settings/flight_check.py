@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from projected_control.control.activation import INDEPENDENT
 from projected_control.control.controllers import Controller
-from projected_control.control.following import Follower, sent_effort
+from projected_control.control.following import SINGULAR, Follower, sent_effort
 from projected_control.control.law import Law
 from projected_control.control.loop import ControlLoop
 from projected_control.control.passive import CONTROLLABILITY_TOLERANCE
@@ -24,6 +24,7 @@ from projected_control.control.references import ReferencePoint
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.inverse_kinematics import manipulability
 from projected_control.settings import build
+from projected_control.settings.build.paths import posture_of
 from projected_control.settings.flight_margins import (
     RED,
     YELLOW,
@@ -64,6 +65,10 @@ class FlightCheck:
         manipulability: √det(J Jᵀ) of the coordinates in the free directions, N.
         rank: Rank of A, N.
         singular_value: Smallest singular value of A that counts, N.
+        force: λ, what the arm exerts on its constraint, N × m [N or N·m].
+        rows: Names of its rows.
+        leans: Whether the law leaves to the constraint what of the weight that can carry: without a
+            force loop it sends no effort across it.
     """
 
     times: Array
@@ -74,6 +79,17 @@ class FlightCheck:
     manipulability: Array
     rank: Array
     singular_value: Array
+    force: Array
+    rows: tuple[str, ...]
+    leans: bool
+
+    @property
+    def lean(self) -> dict[str, tuple[float, float]]:
+        """Least and largest λ along the way, by row [N or N·m]."""
+        return {
+            name: (float(values.min()), float(values.max()))
+            for name, values in zip(self.rows, self.force.T, strict=True)
+        }
 
     @property
     def light(self) -> Light:
@@ -103,6 +119,7 @@ class FlightCheck:
             "rank": [int(self.rank.min()), int(self.rank.max())],
             "smallest_singular_value": float(self.singular_value.min()),
             "smallest_manipulability": float(self.manipulability.min()),
+            "force_on_constraint": {name: list(pair) for name, pair in self.lean.items()},
             "quantities": [
                 {
                     "name": quantity.name,
@@ -137,8 +154,7 @@ def fly(loop: ControlLoop, settings: ControllerSettings, q: Array) -> FlightChec
     end = reference.end if np.isfinite(reference.end) else PERIODIC_SECONDS
     count = int(np.clip(np.ceil(end / STEP), FEWEST, MOST))
     times = np.linspace(0.0, max(end, 1e-3), count + 1)
-    posture = np.array(settings.posture.target) if settings.posture.target else None
-    follower = Follower(model, q, posture)
+    follower = Follower(model, q, posture_of(settings, model, q))
     places = np.zeros((times.size, model.n))
     for i, time in enumerate(times):
         follower.time = time
@@ -155,6 +171,9 @@ def fly(loop: ControlLoop, settings: ControllerSettings, q: Array) -> FlightChec
         seen.manipulability,
         seen.rank,
         seen.singular_value,
+        seen.force,
+        tuple(model.constraint.row_names) if model.constraint is not None else (),
+        _efforts_as(loop.controller) in (Law.PIDC, Law.PASSIVE),
     )
 
 
@@ -167,6 +186,7 @@ class Seen:
     manipulability: Array
     rank: Array
     singular_value: Array
+    force: Array
 
 
 def look_along(
@@ -191,6 +211,7 @@ def look_along(
     count, names = times.size, model.arm.joint_names
     effort, theta = np.zeros((count, model.n)), np.zeros((count, model.k))
     independence, controllability = np.ones(count), np.ones(count)
+    force = np.zeros((count, model.m))
     measure, rank, smallest = np.zeros(count), np.zeros(count), np.full(count, np.inf)
     desired, law = _desired_force(settings, loop), _efforts_as(controller)
     known = build.build_compensation(settings, model.n)
@@ -203,8 +224,11 @@ def look_along(
         model.evaluate(q[i], v[i], times[i])
         theta[i] = model.theta
         friction = planned_friction(known, model, v[i], desired)
+        taken = model.arm.M @ a[i] + model.arm.h + friction
         sent, pressed = sent_effort(model, law, rows)
-        effort[i] = sent @ (model.arm.M @ a[i] + model.arm.h + friction) + pressed @ desired
+        effort[i] = sent @ taken + pressed @ desired
+        A = model.terms.jacobian[: model.m]
+        force[i] = np.linalg.pinv(A.T, rcond=SINGULAR) @ (effort[i] - taken)
         measure[i] = manipulability(model).measure
         rank[i] = model.rank
         counted = model.singular_values[model.singular_values > model.tolerance]
@@ -222,7 +246,8 @@ def look_along(
     if controller.passive.size:
         name = "controllability of the passive joints"
         found.append(floor(name, controllability, CONTROLLABILITY_TOLERANCE))
-    return Seen(theta, [each for each in found if each is not None], measure, rank, smallest)
+    kept = [each for each in found if each is not None]
+    return Seen(theta, kept, measure, rank, smallest, force)
 
 
 def _efforts_as(controller: Controller) -> Law:

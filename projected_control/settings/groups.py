@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from projected_control.control.disturbance import KINDS as DISTURBANCES
 from projected_control.control.force_kernels import SOURCES
+from projected_control.control.gains import HOLD_STIFFNESS
 from projected_control.model.constraints import CONSTRAINTS
 from projected_control.model.constraints.point_on_surface import SURFACES
 from projected_control.model.constraints.poses import DIRECTIONS
@@ -142,9 +143,10 @@ class Selection(Group):
 class Posture(Group):
     """Where motions that no coordinate describes are drawn to."""
 
-    target: Numbers = parameter((), "Joint positions to which motions that no coordinate describes are drawn, one per joint, without disturbing constraint and coordinates; empty for damping only", "rad or m", minimum=-LARGE, maximum=LARGE)
-    stiffness: float = parameter(25.0, "How strongly", "1/s²", minimum=SMALL, maximum=1e6)
-    damping: float = parameter(0.0, "Damping of these motions, on top of gains.null_damping", "1/s", minimum=0.0, maximum=1e4)
+    target: Numbers = parameter((), "Joint positions to which motions that no coordinate describes are drawn, one per joint, without disturbing constraint and coordinates; empty for where the arm stands when the controller starts, see posture.hold", "rad or m", minimum=-LARGE, maximum=LARGE)
+    stiffness: float = parameter(25.0, "How strongly, where posture.target is given", "1/s²", minimum=SMALL, maximum=1e6)
+    damping: float = parameter(0.0, "Damping of these motions, on top of gains.null_damping, where posture.target is given", "1/s", minimum=0.0, maximum=1e4)
+    hold: float = parameter(HOLD_STIFFNESS, "How strongly they are held where the arm stands when the controller starts, where posture.target is empty, critically damped together with gains.null_damping; 0 for damping only. Not with the law gravity, which is led by hand", "1/s²", minimum=0.0, maximum=1e6)
 
 
 @dataclass(frozen=True)

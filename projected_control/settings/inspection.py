@@ -14,6 +14,7 @@ import numpy as np
 
 from projected_control import validate
 from projected_control.control.activation import obstacles
+from projected_control.control.law_kinds import Law
 from projected_control.control.loop import ControlLoop
 from projected_control.errors import ProjectedControlError
 from projected_control.model.arm import Arm
@@ -63,6 +64,7 @@ def inspect(
         place = assemble(model.arm, model.constraint, build.start_guess(model.arm, guess))
     else:
         place = validate.finite_array("the joint positions", q, (model.n,))
+    loop.controller.hold(place)
     troubles = obstacles(loop, place, settings.constraint.residual_tolerance)
     numbers = _numbers(loop, place)
     return Inspection(numbers, troubles, _warnings(settings, loop))
@@ -84,6 +86,19 @@ def _warnings(settings: ControllerSettings, loop: ControlLoop) -> list[str]:
         *locked(settings),
         *loop.controller.model.arm.warnings,
         *uncarried(settings, loop),
+        *drifting(loop),
+    ]
+
+
+def drifting(loop: ControlLoop) -> list[str]:
+    """In words, that there are motions that nothing holds; those that are led by hand are not."""
+    controller, left = loop.controller, loop.controller.undescribed
+    if left == 0 or controller.posture_acts or controller.law is Law.GRAVITY:
+        return []
+    return [
+        f"{left} of the arm's {controller.model.free_directions} free directions have no "
+        "coordinate and no posture: they are only damped, and drift with whatever the description "
+        "does not know of the arm's weight; set posture.hold or posture.target, or add coordinates"
     ]
 
 
@@ -117,6 +132,8 @@ def _numbers(loop: ControlLoop, place: Any) -> dict[str, Any]:
         "rank": model.rank,
         "singular_values": np.sort(model.singular_values)[::-1].tolist(),
         "coordinates": list(model.coordinates.names) if model.coordinates else [],
+        "undescribed_directions": controller.undescribed,
+        "held_by": controller.held_by,
         "coordinate_independence": float(controller.margins[0]),
         "condition_number": condition_numbers(model.M, model.P)["R2"],
         "effort_at_rest": controller.effort.total.tolist(),

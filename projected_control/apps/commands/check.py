@@ -172,7 +172,19 @@ def _flight_lines(flight: FlightCheck) -> list[str]:
         f"  manipulability of the coordinates: {flight.manipulability[least]:.4g} at least, at "
         f"{flight.times[least]:.2f} s; {flight.manipulability.max():.4g} at most"
     )
+    if flight.lean:
+        sides = [
+            f"{name or 'λ'} {low:.4g} to {high:.4g}" for name, (low, high) in flight.lean.items()
+        ]
+        lines.append(f"  force on the constraint [N or N·m]: {', '.join(sides)}{_leaning(flight)}")
     return [*lines, f"{flight.light.value.upper()}: {flight.nearest}"]
+
+
+def _leaning(flight: FlightCheck) -> str:
+    """Why there is a force that no reference asks for."""
+    if flight.leans:
+        return "; the law sends the least torque, and leans on the constraint what weight it can"
+    return ""
 
 
 def controller_named_in(layers: Layers) -> str:

@@ -39,8 +39,10 @@ def arguments(controller: str, preset: str) -> list[DeclareLaunchArgument]:
             "controller",
             default_value=controller,
             choices=list(demo_cases()),
-            description="motion: least torque (PIDC). force: the same, and the constraint force "
-            "held. passive: joints without a motor. idc: inverse dynamics, the baseline.",
+            description="motion: least torque (PIDC), which leans on the constraint what weight "
+            "that can carry. force: carries the arm and holds the constraint force; to begin with "
+            "where there is something to press on. passive: joints without a motor. idc: inverse "
+            "dynamics, the baseline.",
         ),
         DeclareLaunchArgument(
             "arm",

@@ -54,8 +54,8 @@ def build_controller(node: str, settings: ControllerSettings) -> Controller:
         raise InvalidValue(f"{type(settings).__name__} are not the settings of {node}")
     model = build_model(settings)
     controller = kind.make(settings, model, build_gains(settings, model.k))
-    if settings.posture.target:
-        group = settings.posture
+    group = settings.posture
+    if group.target:
         check_posture(settings)
         if len(group.target) != model.n:
             raise InvalidValue(
@@ -63,6 +63,8 @@ def build_controller(node: str, settings: ControllerSettings) -> Controller:
                 f"{len(group.target)}"
             )
         controller.set_posture(Posture(group.target, group.stiffness, group.damping))
+    elif group.hold > 0.0 and controller.law is not Law.GRAVITY:
+        controller.set_posture(Posture.held(group.hold, settings.gains.null_damping))
     controller.set_compensation(build_compensation(settings, model.n), 0.0)
     controller.set_disturbance(build_disturbance(settings, model.k), 0.0)
     return controller

@@ -79,7 +79,7 @@ def plan_path(settings: MovedArmSettings, start: ReferencePoint, q: Array) -> Re
     make = REFERENCES[group.kind].strokes
     assert make is not None
     strokes = make(group, start.value[columns])
-    posture = np.array(settings.posture.target) if settings.posture.target else None
+    posture = posture_of(settings, model, q)
     square = square_of(model, q) if group.square else None
     follower = Follower(model, q, posture, square)
     motions = []
@@ -99,6 +99,21 @@ def plan_path(settings: MovedArmSettings, start: ReferencePoint, q: Array) -> Re
     if group.back or (group.repeats > 1 and not paths.closed(strokes)):
         knots += [stroke.reversed() for stroke in reversed(knots)]
     return _reference(knots * group.repeats)
+
+
+def posture_of(settings: MovedArmSettings, model: ConstrainedArm, q: Array) -> Array | None:
+    """Where free motions are drawn to that no coordinate describes, n; None where nothing does.
+
+    Args:
+        settings: Of the controller.
+        model: Its arm, evaluated here.
+        q: Where the arm stands at the start, n [rad or m].
+    """
+    if settings.posture.target:
+        return np.array(settings.posture.target)
+    model.evaluate(q, np.zeros(model.n))
+    held = settings.posture.hold > 0.0 and model.undescribed_directions > 0
+    return np.array(q) if held else None
 
 
 def _timed(group: groups.Reference, columns: list[int], start: ReferencePoint) -> Waypoints | None:
