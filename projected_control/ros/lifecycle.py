@@ -31,7 +31,7 @@ from projected_control.ros.parameters import (
 )
 from projected_control.ros.realtime import Preparation, ordinary_priority, prepare_process
 from projected_control.ros.starting import StartInterrupted, starting, tell_to_end
-from projected_control.ros.transport import avoid_shared_memory
+from projected_control.ros.transport import avoid_shared_memory, unheard
 from projected_control.settings.nodes import (
     ConstrainedArmSettings,
     NodeSettings,
@@ -357,9 +357,14 @@ def _prepare(kind: str, argv: Sequence[str]) -> Preparation:
 
 
 def _given(kind: str, argv: Sequence[str], names: Sequence[str]) -> dict[str, Any]:
-    """The values of parameters as the command line gives them, checked."""
+    """The values of parameters as the command line gives them, checked.
+
+    The node that is asked for them has the name of the one to come, and is gone at once: others do
+    not hear of it, as they may miss its end and then take it for that one for a while.
+    """
     context = Context()
-    rclpy.init(args=list(argv), context=context, signal_handler_options=SignalHandlerOptions.NO)
+    with unheard():
+        rclpy.init(args=list(argv), context=context, signal_handler_options=SignalHandlerOptions.NO)
     try:
         probe = rclpy.create_node(kind, context=context)
         table, any_type = (

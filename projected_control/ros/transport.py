@@ -11,7 +11,8 @@ dropped by the kernel, and nobody waits. docs/safety.md has what it costs.
 from __future__ import annotations
 
 import os
-from collections.abc import MutableMapping
+from collections.abc import Iterator, MutableMapping
+from contextlib import contextmanager
 from time import monotonic, sleep
 from typing import Any
 
@@ -53,6 +54,20 @@ def avoid_shared_memory(environment: MutableMapping[str, str] | None = None) -> 
     else:
         env[BUILTIN] = "UDPv4"
     return True
+
+
+@contextmanager
+def unheard() -> Iterator[None]:
+    """A context that is initialised meanwhile finds no other node, and is found by none."""
+    before = os.environ.get(RANGE)
+    os.environ[RANGE] = "OFF"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[RANGE]
+        else:
+            os.environ[RANGE] = before
 
 
 def let_arrive(publisher: Any, seconds: float) -> bool:

@@ -13,11 +13,16 @@ pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
 
 import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 
+import rclpy
 from fleet import THREE_LINK, Fleet
+from rclpy.context import Context
+from rclpy.signals import SignalHandlerOptions
 
-from projected_control.ros.transport import BUILTIN, PROFILES, RANGE, avoid_shared_memory
+from projected_control.ros.leaving import leave
+from projected_control.ros.transport import BUILTIN, PROFILES, RANGE, avoid_shared_memory, unheard
 from projected_control.settings.nodes import ARM, FORCE, MOTION, WATCHDOG
 
 pytestmark = pytest.mark.whole_starts
@@ -157,3 +162,24 @@ def test_who_was_refused_ends_with_a_status(fleet: Fleet) -> None:
     fleet.until_state(ARM, "active")
     assert fleet.change(ARM, "deactivate")
     assert arm.end() == 0
+
+
+def test_a_node_that_nobody_hears_of(fleet: Fleet) -> None:
+    """As the one that a starting node asks for its parameters; another, made later, is found."""
+    contexts, nodes = [Context(), Context()], []
+    try:
+        for context, name, guard in zip(
+            contexts, ("unheard_node", "heard_node"), (unheard(), nullcontext()), strict=True
+        ):
+            with guard:
+                rclpy.init(
+                    context=context,
+                    domain_id=fleet.domain,
+                    signal_handler_options=SignalHandlerOptions.NO,
+                )
+            nodes.append(rclpy.create_node(name, context=context))
+        fleet.until(lambda: "heard_node" in fleet.node.get_node_names(), "the other one")
+        assert "unheard_node" not in fleet.node.get_node_names()
+    finally:
+        for context, node in zip(contexts, nodes, strict=False):
+            leave(context, node)
