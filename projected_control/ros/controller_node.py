@@ -158,20 +158,38 @@ class ControllerNode(ManagedNode[ControllerSettings]):
             lost_time=LOCKSTEP_PATIENCE if lockstep else self.settings.limits.lost_time,
             stale=not lockstep,
         )
+        if port.elsewhere:  # before it is engaged: from then on the loop that acts expects them
+            self._life = SignsOfLife(port.beat, self._reads, self.settings.plugin.request_time)
+            self._life.start()
+        try:
+            with self.deciding():
+                self._engage(runner, reporter)
+        except BaseException:
+            self._end_signs()
+            raise
+        self._say_active(loop)
+
+    def _engage(self, runner: Runner, reporter: StateReporter) -> None:
+        """Take the arm over, and let the loop begin."""
         runner.open(self._prepare)
         self._start_recording(runner)
         self._leave_topic(at_once=True)
         self._beside_another = False
         reporter.statistics = runner.statistics
         self._runner, self._console = runner, self._new_console()
-        if port.waits:
+        if runner.port.waits:
             self._thread = LoopThread(runner, reporter, self._console, self.look_now)
             self._thread.start()
-        if port.elsewhere and self._thread is not None:
-            plugin = self.settings.plugin
-            self._life = SignsOfLife(port.beat, self._thread.alive, plugin.request_time)
-            self._life.start()
-        self._say_active(loop)
+
+    def _reads(self, seconds: float) -> bool:
+        """Whether the reading thread has made a turn within this time [s], or is yet to begin."""
+        thread = self._thread
+        return thread is None or thread.alive(seconds)
+
+    def _end_signs(self) -> None:
+        life, self._life = self._life, None
+        if life is not None:
+            life.stop()
 
     def _start_recording(self, runner: Runner) -> None:
         try:
@@ -228,9 +246,7 @@ class ControllerNode(ManagedNode[ControllerSettings]):
         return nullcontext() if self._life is None else self._life.deciding()
 
     def deactivate(self) -> None:
-        life, self._life = self._life, None
-        if life is not None:
-            life.stop()
+        self._end_signs()
         runner, self._runner = self._runner, None
         thread, self._thread = self._thread, None
         if thread is not None:

@@ -109,7 +109,7 @@ class PluginPort(ListeningPort):
         letters = Letters(loop)
         self._begin(sections)
         self._begun = True
-        self._engagement.engage(self._beat_if_due)
+        self._engagement.engage(self.beat)
         self._remote, self._letters = RemoteTick(loop), letters
         loop.mailbox.sender = self._send_letter
         self._until(self._runs, f"{self._name} is active and reports nothing")
@@ -150,7 +150,7 @@ class PluginPort(ListeningPort):
                 raise CannotEngage(
                     f"{problem}; is it {PLUGIN} of this very version, and has it its own topics?"
                 )
-            self._beat_if_due()
+            self.beat()
             self._link.wait(BEAT_SECONDS)
 
     def check(self) -> None:
@@ -163,8 +163,8 @@ class PluginPort(ListeningPort):
         be helped by zero torque now.
         """
         self._stop_listening()
-        if self._begun and self._phase is not Phase.SILENT:
-            self._begun = False
+        begun, self._begun = self._begun, False
+        if begun and self._phase is not Phase.SILENT:
             self._link.send(Update.END)
             let_arrive(self._link.publisher, FAREWELL_SECONDS)
             self._engagement.give_back((self.plan.effort_controller,))
@@ -186,10 +186,6 @@ class PluginPort(ListeningPort):
     # Deciding
 
     def beat(self) -> None:
-        if self._remote is not None:
-            self._beat_if_due()
-
-    def _beat_if_due(self) -> None:
         if self._begun and monotonic() - self._link.sent >= 0.5 * BEAT_SECONDS:
             self._link.send(Update.BEAT)
 

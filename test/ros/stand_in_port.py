@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from time import sleep
 from typing import Any
 
 from projected_control.ports.kinds import PortKind
@@ -42,9 +43,17 @@ class NoManager:
         """Nothing was made."""
 
 
+class SlowlyEngaged(PluginPort):
+    """Between taking the arm over and the first turn of the loop as much time passes as is said."""
+
+    def engage(self) -> None:
+        super().engage()
+        sleep(float(os.environ.get("AFTER_ENGAGING", "0")))
+
+
 def make_port(node: Any, side: Any, loop: Any) -> PluginPort:
     arm: Any = NoManager(loop.controller.model.arm.joint_names)
-    return PluginPort(side, loop, node.settings, arm)
+    return SlowlyEngaged(side, loop, node.settings, arm)
 
 
 class LatePort(TopicsPort):

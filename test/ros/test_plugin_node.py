@@ -114,6 +114,15 @@ def test_a_long_plan_does_not_stop_the_arm(fleet: Fleet, stood_in) -> None:
     assert fleet.state(MOTION) == "active"
 
 
+def test_a_slow_start_does_not_stop_the_arm(fleet: Fleet, stood_in) -> None:
+    """A recorder that starts, a busy computer: signs of life do not wait for the loop's thread."""
+    fleet.environment["AFTER_ENGAGING"] = "0.8"
+    start(fleet, **{"plugin.silence_time": 0.3, "limits.lost_time": 5.0})
+    fleet.until_said(MOTION, "following", level=0)
+    fleet.until_counted(MOTION, "ticks", 100)
+    assert fleet.state(MOTION) == "active"
+
+
 def test_an_arm_whose_time_stands_still_is_given_up(fleet: Fleet, stood_in, tmp_path: Path) -> None:
     """Its states go on coming, but none of them is new."""
     start(fleet, **{"limits.lost_time": 1.0})
