@@ -33,6 +33,7 @@ from projected_control.native.plant_file import write_plant
 from projected_control.resources import share_file
 from projected_control.settings import build
 from projected_control.settings.nodes import ARM, WATCHDOG, ForceControllerSettings
+from projected_control.settings.real_arms import WEIGHT
 
 PLUGINS = {
     "mock": "mock_components/GenericSystem",
@@ -234,6 +235,8 @@ def own_values(given: dict[str, str], chosen: Choice, hardware: str) -> dict[str
         controller["ros2_control.wrench"] = "wrench"
     if hardware in PLUGINS:
         controller["effort_states"] = "torque"
+        if WEIGHT not in chosen.layers.given(chosen.case.node):  # neither carries its own weight
+            controller[WEIGHT] = True
     if hardware in PLUGINS or BOOLEANS[given["may_fall"]]:  # there is no arm that could
         controller["ros2_control.may_fall"] = True
     own = {

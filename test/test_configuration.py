@@ -27,6 +27,7 @@ from projected_control.model.constraints import (
 )
 from projected_control.resources import share_file
 from projected_control.settings import build as build
+from projected_control.settings.inspection import inspect
 from projected_control.settings.nodes import ARM, FORCE, MOTION, PASSIVE, checked, parameters_of
 
 START = [-2.8, 2.0, 0.8]
@@ -378,6 +379,43 @@ def test_gains_arrive_where_they_belong():
     assert built.force.gains.cutoff is None
     assert (built.force.gains.proportional, built.force.gains.integral) == (0.5, 2.5)
     assert built.force.gains.anti_windup is AntiWindup.BACK_CALCULATION
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"limits.effort": [1000.0]}, "limits.effort of joint_1 is 1000, the description's 10"),
+        ({"limits.velocity": [100.0]}, "limits.velocity of joint_1 is 100, the description's 20"),
+        ({"limits.lower": [-7.0, -1.0, -1.0]}, "limits.lower of joint_1 is -7, the description's"),
+        ({"limits.upper": [1.0, 1.0, 7.0]}, "limits.upper of joint_3 is 7, the description's"),
+    ],
+)
+def test_limits_wider_than_the_descriptions_need_a_word(changes, words):
+    with pytest.raises(InvalidValue, match="wider than the description allows: ") as refused:
+        build.build_loop(MOTION, made(MOTION, changes))
+    assert words in str(refused.value)
+    assert "limits.above_description: true" in str(refused.value)
+    build.build_loop(MOTION, made(MOTION, {**changes, "limits.above_description": True}))
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        ({}, ["add effort_includes_gravity: true (the efforts do)", "add watchdog: effort_w"]),
+        ({"watchdog": "effort_watchdog"}, ["add effort_includes_gravity: true (the efforts do)"]),
+        ({"effort_includes_gravity": True}, ["add watchdog: effort_watchdog"]),
+        ({"effort_includes_gravity": True, "watchdog": "none"}, []),
+        ({"effort_includes_gravity": False, "hardware": "plugin"}, []),
+        ({"hardware": "plugin"}, ["add effort_includes_gravity: true (the efforts do)"]),
+        ({"hardware": "topics"}, []),
+    ],
+)
+def test_of_a_real_arm_weight_and_watchdog_are_said(said, words):
+    """In `check`, and so in the launch files."""
+    found = inspect(MOTION, made(MOTION, {"hardware": "ros2_control", **said}), START)
+    troubles = [text for text in found.troubles if "is a real arm" in text]
+    assert len(troubles) == len(words)
+    assert all(word in text for word, text in zip(words, troubles, strict=True)), troubles
 
 
 @pytest.mark.parametrize("strategy", choices("force.anti_windup"))

@@ -378,7 +378,7 @@ def stopped_loop(strategy):
     controller = ForceController(model, MOTION, gains)
     q = assemble(model.arm, model.constraint, NEAR[3])
     controller.hold(q)
-    limits = Limits.of(model.arm, effort=1e3, effort_rate=1e9, hold_time=0.0)
+    limits = Limits.of(model.arm, effort=1e3, effort_rate=1e9, hold_time=0.0, latch_time=10.0)
     reference = Constant(controller.motion[0].copy())
     loop = ControlLoop(controller, reference, limits=limits, force_reference=Constant([30.0]))
     return loop, q

@@ -23,9 +23,11 @@ from projected_control.control.references import Constant
 from projected_control.errors import ProjectedControlError
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.ports import Runner, SimulatedArm
+from projected_control.ros.console import GuardConsole
 from projected_control.settings import build
 from projected_control.settings.files import read_parameter_file
 from projected_control.settings.nodes import FORCE, MOTION, checked_controller, own_values
+from projected_control.settings.real_arms import require_said
 from projected_control.settings.way_check import WayCheck
 from projected_control.simulation import Plant, assemble
 
@@ -122,6 +124,27 @@ def _() -> None:
     free = {"constraint.kind": "none", "coordinates": ["joint_1"], "robot_description": urdf}
     loop = build.build_loop(MOTION, checked_controller(MOTION, free))
     require_start(loop, np.full(7, 0.4), TOLERANCE)
+
+
+@wrong("doubled gravity: of a real arm it is not said who carries the weight")
+def _() -> None:
+    require_said(settings(hardware="plugin"))
+
+
+@wrong("raised limits")
+def _() -> None:
+    build.build_loop(MOTION, settings(limits__effort=[1000.0]))
+
+
+@wrong("reversed wrench")
+def _() -> str:
+    """What a node would write on its console."""
+    loop, arm = pressing(-1.0)
+    console = GuardConsole()
+    runner = Runner(loop, arm)
+    runner.run(200, lambda _, tick: console.noticed(tick.report, tick.state.stamp))
+    assert runner.report.action is Action.STOP
+    return "\n".join(console.lines(0.0))
 
 
 @wrong("renamed joints")

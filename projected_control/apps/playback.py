@@ -73,7 +73,8 @@ class Changes:
     def loop(self, engine: str | None) -> ControlLoop:
         """The loop, before its memory is restored."""
         settings = self.before if self.live else self.after
-        nowhere = settings.changed({"hardware": "topics"})  # what must be said of a real arm: none
+        # No arm moves: what must be said of one, and limits that need a word, count for nothing.
+        nowhere = settings.changed({"hardware": "topics", "limits.above_description": True})
         loop = build.build_loop(self.recording.about["kind"], nowhere)
         use_engine(loop, engine or None, python_too=True)
         loop.warm_up()

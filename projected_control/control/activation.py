@@ -143,12 +143,13 @@ def _outside(loop: ControlLoop, q: Array, how_back: str) -> list[str]:
     outside = [
         f"{name} at {x:.4g}, allowed are {low:.4g} to {high:.4g}"
         for name, x, low, high in zip(names, q, limits.lower, limits.upper, strict=True)
-        if not low <= x <= high
+        if not low - limits.return_margin <= x <= high + limits.return_margin
     ]
     if not outside:
         return []
     return [
-        f"joints are outside their limits: {'; '.join(outside)}; bring the arm back ({how_back})"
+        f"joints are outside their limits: {'; '.join(outside)}; bring the arm back ({how_back}), "
+        "or have it led back in by a controller whose limits.return_margin is as large as that"
     ]
 
 

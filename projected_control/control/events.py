@@ -34,6 +34,9 @@ class Event(IntFlag):
     FORCE_DISAGREES = 16384
     COMMANDER_SILENT = 32768
     POSTURE_DRIFTED = 65536
+    FORCE_REVERSED = 131072
+    FORCE_FAR_OFF = 262144
+    LATCHED = 524288
 
     @property
     def phrase(self) -> str:
@@ -65,6 +68,9 @@ STOP_EVENTS = int(
     | Event.REFERENCE_JUMPED
     | Event.FORCE_STALE
     | Event.COMMANDER_SILENT
+    | Event.FORCE_REVERSED
+    | Event.FORCE_FAR_OFF
+    | Event.LATCHED
 )
 _HOLD_EVENTS = int(Event.STATE_NOT_FINITE | Event.TIME_WENT_BACK)
 _ZERO_EVENTS = int(

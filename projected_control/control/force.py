@@ -145,6 +145,7 @@ def force_feedback(wait: bool, t: Terms, c: ControlTerms) -> None:
     Where A has less than full row rank, λ, e_λ, the integral and u_λ are kept in R(A), so that
     nothing winds up in directions that do not exist. Rows that are not controlled have no part,
     and where one that is depends on them, the integral waits (see `own_force`).
+    While measured force and model go apart (`force_kernels.watch_sign`), there is no feedback.
 
     Args:
         wait: Leave the integral as it is: the effort will not be that of this law.
@@ -165,7 +166,7 @@ def force_feedback(wait: bool, t: Terms, c: ControlTerms) -> None:
             else:
                 filtered[j] = c.lambda_measured[j]
         error[j] = 0.0
-        if np.isfinite(filtered[j]) and c.controlled[j] != 0.0:
+        if np.isfinite(filtered[j]) and c.controlled[j] != 0.0 and c.doubted[0] == 0.0:
             error[j] = c.lambda_desired[j] - filtered[j]
     if redundant:
         keep_in_range(t, c, error)

@@ -29,9 +29,31 @@ class SourceKind(IntEnum):
     MOMENTUM = 3
 
 
-COMPARE_EVERY, COMPARED_WRONG = 20.0, 10.0
+COMPARE_EVERY, COMPARED_WRONG, COMPARED_FAR_OFF = 20.0, 10.0, 2.0
 """The measured λ is compared with the model's at one tick in twenty; ten failures in a row are
-reported."""
+reported, and two in a row by the larger bound stop the arm."""
+
+SIGN_EVERY = 2.0
+"""The sign of the measured λ is looked at in one tick of two, until it is known."""
+
+SIGN_SECONDS = 0.02
+"""For how long the measured λ must have a sign to be believed or not [s]; twice the delay of the
+loop comes on top."""
+
+SIGN_LOOKS = 5.0
+"""How often it must have been looked at in this time, at least: slow loops take longer."""
+
+SIGN_AGE = 0.005
+"""How old a wrench may be that is looked at [s]; two periods where these are longer."""
+
+SIGN_SHARE = 0.5
+"""How large the model's λ must be for that, over `Limits.force_difference`."""
+
+SIGN_RATIO = 3.0
+"""By which factor the two may differ in size."""
+
+SIGN_RIGHT, SIGN_REVERSED = 1.0, 2.0
+"""What is known of the sign."""
 
 SOURCES = tuple(kind.name.lower() for kind in SourceKind if kind)
 """What ``force.source`` may be."""
@@ -52,9 +74,17 @@ class SourceTerms(NamedTuple):
         Array, Part("n", "F that model and momentum show without contact [N·m or N].")
     ]
     sensor: Annotated[Array, Part(f"{SENSOR_NUMBERS} + n", "The five above.", at="axes")]
+    sign: Annotated[Array, Part("1", "1 or −1, by which what is measured is multiplied.")]
     gravity: Annotated[Array, Part("3", "Acceleration of gravity [m/s²].")]
     wrench: Annotated[Array, Part("6", "What is measured, in world axes [N, N·m].")]
     compared: Annotated[Array, Part("2", "Ticks to the next comparison; those that failed.")]
+    far_off: Annotated[Array, Part("1", "Comparisons running that failed by the larger bound.")]
+    sign_seen: Annotated[Array, Part("1", "0 not yet, 1 right, 2 reversed; see `watch_sign`.")]
+    sign_look: Annotated[Array, Part("1", "Ticks to the next look at the sign.")]
+    apart: Annotated[Array, Part("1", "1 where measured λ has the other sign now, else 0.")]
+    sign_for: Annotated[
+        Array, Part("m", "For how long λ has had the model's sign, or −, the other one [s].")
+    ]
     expected: Annotated[Array, Part("m", "λ as the model has it [N or N·m].")]
     to_lambda: Annotated[Array, Part("m, 6", "W⁺.")]
     varies: Annotated[Array, Part("1", "1 where W⁺ follows from the configuration, else 0.")]
@@ -89,7 +119,7 @@ def force_from_sensor(wrench: Array, placements: Array, s: SourceTerms, force: A
         measured = add(vector(wrench, half), vector(s.offset, half), -1.0)
         in_world = turn(joint, rotate(s.axes, measured))
         for i in range(3):
-            s.wrench[half + i] = in_world[i]
+            s.wrench[half + i] = s.sign[0] * in_world[i]
     if s.tool[0] != 0.0:
         take_tool_away(joint, s)
     if s.varies[0] != 0.0:
@@ -123,28 +153,102 @@ def take_tool_away(joint: Array, s: SourceTerms) -> None:
 
 @compiled
 def sensor_disagrees(
-    measured: Array, sent: Array, known: Array, bound: float, t: Terms, s: SourceTerms
-) -> bool:
+    measured: Array, sent: Array, known: Array, bound: float, stop: float, t: Terms, s: SourceTerms
+) -> int:
     """Whether the measured λ has been away from the model's for a while, under our effort.
 
     At rest under brakes λ is not determined, so that without an effort nothing is compared. One
     tick in `COMPARE_EVERY` is looked at: a wrong sensor stays wrong.
+
+    Returns:
+        1 where it differs by more than the bound, plus 2 where it does by more than stop [N].
     """
     s.compared[0] -= 1.0
-    if s.compared[0] > 0.0:
-        return s.compared[1] >= COMPARED_WRONG
-    s.compared[0] = COMPARE_EVERY
+    if s.compared[0] <= 0.0:
+        s.compared[0] = COMPARE_EVERY
+        if not any_effort(sent):
+            return 0
+        force_from_model(sent, known, t, s, s.expected)
+        wrong, far = False, False
+        for j in range(measured.size):
+            away = abs(measured[j] - s.expected[j])
+            wrong, far = wrong or away > bound, far or away > stop
+        s.compared[1] = min(s.compared[1] + 1.0, COMPARED_WRONG) if wrong else 0.0
+        s.far_off[0] = min(s.far_off[0] + 1.0, COMPARED_FAR_OFF) if far else 0.0
+    differs = 1 if s.compared[1] >= COMPARED_WRONG else 0
+    return differs + 2 if s.far_off[0] >= COMPARED_FAR_OFF else differs
+
+
+@compiled
+def any_effort(sent: Array) -> bool:
+    """Whether any joint is driven."""
     acts = False
     for i in range(sent.size):
         acts = acts or sent[i] != 0.0
-    if not acts:
+    return acts
+
+
+@compiled
+def watch_sign(
+    measured: Array,
+    sent: Array,
+    known: Array,
+    controlled: Array,
+    least: float,
+    age: float,
+    period: float,
+    delay: float,
+    t: Terms,
+    s: SourceTerms,
+) -> bool:
+    """Find out whether the measured λ has the sign of the model's; `sign_seen` is the result.
+
+    A wrench with the wrong sign falls where the model's λ rises, and the force loop then pushes
+    with all it has. So the first time that there is a force to speak of, the measured one has to be
+    of the model's sign, and of about its size, for `SIGN_SECONDS`.
+
+    Args:
+        measured: λ as measured, m.
+        sent, known: The effort in force and friction that is known to act against it, n.
+        controlled: 1 for each row whose force is controlled, m.
+        least: How large the model's λ must be [N or N·m].
+        age: Of the wrench [s]; an old one tells nothing.
+        period: Of the loop [s].
+        delay: From an effort to its effect in what is measured [samples].
+        t: The model.
+        s: What the source knows and remembers.
+
+    Returns:
+        Whether the signs differ now: the force loop is to wait until it is known why.
+    """
+    if s.sign_seen[0] != 0.0:
+        return False
+    s.sign_look[0] -= 1.0
+    if s.sign_look[0] > 0.0 or not any_effort(sent):
+        return s.apart[0] != 0.0
+    s.sign_look[0], s.apart[0] = SIGN_EVERY, 0.0
+    felt = False
+    for j in range(measured.size):
+        felt = felt or (controlled[j] != 0.0 and abs(measured[j]) * SIGN_RATIO > least)
+    if not felt or not age <= max(SIGN_AGE, 2.0 * period):
+        fill(s.sign_for, 0.0)
         return False
     force_from_model(sent, known, t, s, s.expected)
-    wrong = False
+    step = SIGN_EVERY * period
+    enough = max(SIGN_SECONDS, SIGN_LOOKS * step) + 2.0 * delay * period
     for j in range(measured.size):
-        wrong = wrong or abs(measured[j] - s.expected[j]) > bound
-    s.compared[1] = min(s.compared[1] + 1.0, COMPARED_WRONG) if wrong else 0.0
-    return s.compared[1] >= COMPARED_WRONG
+        size, shown = abs(s.expected[j]), abs(measured[j])
+        alike = shown * SIGN_RATIO > size and shown < size * SIGN_RATIO
+        if controlled[j] == 0.0 or not alike or size < least:  # NaN is not alike
+            s.sign_for[j] = 0.0
+        elif s.expected[j] * measured[j] > 0.0:
+            s.sign_for[j] = max(s.sign_for[j], 0.0) + step
+        else:
+            s.sign_for[j] = min(s.sign_for[j], 0.0) - step
+            s.apart[0] = 1.0
+        if abs(s.sign_for[j]) >= enough:
+            s.sign_seen[0] = SIGN_RIGHT if s.sign_for[j] > 0.0 else SIGN_REVERSED
+    return s.apart[0] != 0.0
 
 
 @compiled

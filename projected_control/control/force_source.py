@@ -100,6 +100,7 @@ class ForceSource:
         self._data = model.arm.pinocchio_model.createData()
         self.coriolis: Array = self._data.C.reshape(model.n, model.n)
         self._sensor = np.zeros(SENSOR_NUMBERS + model.n)
+        self._terms.sign[0] = 1.0
         self._unknown = np.zeros(model.n)
         self.post: Callable[[Array], None] | None = None
         self.by_hand = False
@@ -143,6 +144,21 @@ class ForceSource:
             place = self._model.arm.attachment(frame)
             self._sensor[_AXES], self._sensor[_JOINT] = place.rotation.reshape(-1), place.joint
         self._put_into_force()
+
+    def set_sign(self, sign: float) -> None:
+        """Multiply what is measured, without its offset, by 1 or −1.
+
+        A sensor that shows what acts on the tool, not what the constraint takes, has −1. It does
+        not change while a loop runs.
+        """
+        if sign not in (1.0, -1.0):
+            raise InvalidValue(f"the sign of the wrench must be 1 or -1, got {sign!r}")
+        self._terms.sign[0] = sign
+
+    @property
+    def sign(self) -> float:
+        """1 or −1, by which what is measured is multiplied."""
+        return float(self._terms.sign[0])
 
     def set_offset(self, wrench: Array) -> None:
         """Subtract this wrench from what is measured, in the sensor's axes [N, N·m]."""
@@ -256,4 +272,6 @@ class ForceSource:
         """Start from rest."""
         self._terms.estimate[:] = self._terms.disturbance[:] = 0.0
         self._terms.started[0] = 0.0
-        self._terms.compared[:] = 0.0
+        self._terms.compared[:] = self._terms.far_off[:] = 0.0
+        self._terms.sign_seen[:] = self._terms.sign_look[:] = self._terms.apart[:] = 0.0
+        self._terms.sign_for[:] = 0.0

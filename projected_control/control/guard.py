@@ -16,6 +16,8 @@ answers what should not be, and says in its report what it did. It never raises.
 | controllability of passive joints lost | zero, until it is regained |
 | the arm has left its constraint | zero, until it is back |
 | effort not finite | zero |
+| the measured force is far from the model's, or has its sign reversed | damped stop |
+| any of these answers for longer than the latch time | it lasts: see `Guard.latched` |
 """
 
 from __future__ import annotations
@@ -33,6 +35,7 @@ from projected_control.control.events import (
 from projected_control.control.guard_kernels import (
     DEAD,
     GUARD,
+    RETURN_NOISE,
     inspect_tick,
     release_effort,
 )
@@ -52,6 +55,8 @@ def limit_numbers(limits: Limits, period: float) -> Array:
         limits.residual,
         limits.force_time,
         limits.force_difference,
+        limits.force_stop,
+        limits.latch_time,
     ]
     steps = limits.effort_rate * period
     joints = (limits.effort, steps, limits.velocity, limits.lower, limits.upper)
@@ -99,6 +104,31 @@ class Guard:
         g.theta[:] = g.stamp[0] = g.rank[0] = np.nan
         g.unchanged[0] = g.held[0] = g.waited[0] = g.missing[0] = 0.0
         g.frozen[0] = g.frozen_for[0] = 0.0
+        g.stopped[0] = g.lost[0] = g.latched[0] = 0.0
+        g.slack[:] = 0.0
+
+    def allow_return(self, q: Array) -> None:
+        """Let joints that are out of their range by the return margin at most come back in.
+
+        From here on each may be no further out than it has been, and once inside it stays there.
+        """
+        limits = self.limits
+        for slack, out in zip(self._terms.slack, (limits.lower - q, q - limits.upper), strict=True):
+            returns = (out > 0.0) & (out <= limits.return_margin)
+            slack[:] = np.where(returns, out + RETURN_NOISE, 0.0)
+
+    @property
+    def latched(self) -> Action:
+        """The answer that does not end by itself any more; FOLLOW where there is none.
+
+        A damped stop ends with a reference that begins at the arm, zero when the loop begins anew.
+        """
+        return Action(int(self._terms.latched[0]))
+
+    @property
+    def numbers(self) -> Array:
+        """The limits in force, as a letter has them (see `GuardTerms.limits`); a new array."""
+        return self._terms.limits.copy()
 
     @property
     def arm_is_dead(self) -> bool:

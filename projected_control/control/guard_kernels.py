@@ -8,7 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projected_control.compiled import compiled
-from projected_control.control.events import ANSWER_HOLD, ANSWER_ZERO, STOP_EVENTS, severity
+from projected_control.control.events import (
+    ANSWER_FOLLOW,
+    ANSWER_HOLD,
+    ANSWER_STOP,
+    ANSWER_ZERO,
+    STOP_EVENTS,
+    Event,
+    severity,
+)
 from projected_control.model.kinematics import inner, vector, wrap
 from projected_control.model.linalg import copy
 from projected_control.model.rotations import Topology, turn_between
@@ -24,15 +32,20 @@ RETRY_AFTER = 10.0
 """How many frozen times pass before an arm that seemed frozen is tried once more. It may have been
 a stall: an arm that gets no torque does not move, and would seem frozen for ever."""
 
+RETURN_NOISE = 1e-3
+"""How far a joint that is led back into its range may go out again: noise of its encoder
+[rad or m]."""
+
 _MOVING, _FROZEN_ONCE, _TRIED_AGAIN, DEAD = 0.0, 1.0, 2.0, 3.0
 
 # The values of the events as plain integers, which kernels can use.
 _EFFORT, _RATE, _POSITION, _VELOCITY = 1, 2, 4, 8
 _LINE, _CIRCLE, _ROTATION, _ = (int(t) for t in Topology)
 _BAD_STATE, _BAD_EFFORT, _BACK, _FROZEN, _STALE, _JUMP = 16, 32, 64, 128, 256, 512
+_LATCHED = int(Event.LATCHED)
 
 
-GUARD_LIMITS = "8 + 5 * n"
+GUARD_LIMITS = "10 + 5 * n"
 """How many numbers the limits of n joints are."""
 
 
@@ -47,12 +60,20 @@ class GuardTerms(NamedTuple):
     residual: Annotated[Array, Part("1", "Largest ‖Φ − x‖.")]
     force_time: Annotated[Array, Part("1", "How old a measured wrench may be [s].")]
     force_difference: Annotated[Array, Part("1", "Largest difference of λ from the model's [N].")]
+    force_stop: Annotated[Array, Part("1", "The same, at which the arm is stopped [N].")]
+    latch_time: Annotated[Array, Part("1", "How long a stop may last that ends by itself [s].")]
     effort: Annotated[Array, Part("n", "Largest effort [N·m or N].")]
     step: Annotated[Array, Part("n", "Largest change of the effort in one tick [N·m or N].")]
     velocity: Annotated[Array, Part("n", "Largest velocity [rad/s or m/s].")]
     lower: Annotated[Array, Part("n", "Lowest position [rad or m].")]
     upper: Annotated[Array, Part("n", "Highest position [rad or m].")]
     limits: Annotated[Array, Part(GUARD_LIMITS, "All of the above.", at="jump")]
+    stopped: Annotated[Array, Part("1", "How long the arm has been stopped, or worse [s].")]
+    lost: Annotated[Array, Part("1", "How long efforts have been held or zero [s].")]
+    latched: Annotated[Array, Part("1", "`Action` that lasts until it is ended; 0 for none.")]
+    slack: Annotated[
+        Array, Part("2, n", "How far below and above its range a joint may still be [rad or m].")
+    ]
     stamp: Annotated[Array, Part("1", "Stamp of the last state, NaN before the first [s].")]
     unchanged: Annotated[Array, Part("1", "How long the positions have been the same [s].")]
     held: Annotated[Array, Part("1", "How long the effort has been held [s].")]
@@ -97,7 +118,7 @@ def inspect_tick(
     if g.waited[0] > g.stale_time[0]:
         events |= _STALE
     for i in range(q.size):
-        if q[i] < g.lower[i] or q[i] > g.upper[i]:
+        if is_outside(q[i], i, g):
             events |= _POSITION
         if abs(v[i]) > g.velocity[i]:
             events |= _VELOCITY
@@ -126,8 +147,25 @@ def inspect_tick(
 
 
 @compiled
+def is_outside(q: float, i: int, g: GuardTerms) -> bool:
+    """Whether a joint is out of its range, or further out than a way back in allows.
+
+    A joint that began out of its range (`Guard.allow_return`) may be no further out than it has
+    been so far; once inside, it has to stay there.
+    """
+    below, above = g.lower[i] - q, q - g.upper[i]
+    outside = below > g.slack[0, i] or above > g.slack[1, i]
+    g.slack[0, i] = min(g.slack[0, i], below + RETURN_NOISE) if below > 0.0 else 0.0
+    g.slack[1, i] = min(g.slack[1, i], above + RETURN_NOISE) if above > 0.0 else 0.0
+    return outside
+
+
+@compiled
 def accept_replaced(motion: Array, theta: Array, topology: Array, g: GuardTerms) -> None:
-    """A reference that was just replaced is no jump where it begins near the arm, at θ."""
+    """A reference that was just replaced is no jump where it begins near the arm, at θ.
+
+    It also ends a damped stop that had lasted for so long that it does not end by itself.
+    """
     if g.replaced[0] == 0.0:
         return
     near = True
@@ -146,6 +184,8 @@ def accept_replaced(motion: Array, theta: Array, topology: Array, g: GuardTerms)
     if near:
         copy(motion[0], g.theta)
         copy(motion[1], g.theta_rate)
+        if g.latched[0] == ANSWER_STOP:
+            g.latched[0] = g.stopped[0] = 0.0
 
 
 @compiled
@@ -216,9 +256,22 @@ def limit_effort(asked: Array, g: GuardTerms) -> int:
 
 
 @compiled
+def latch(action: int, g: GuardTerms) -> int:
+    """Have an answer last that has gone on for too long to end by itself; the event for it."""
+    g.stopped[0] = g.stopped[0] + g.period[0] if action > ANSWER_FOLLOW else 0.0
+    g.lost[0] = g.lost[0] + g.period[0] if action >= ANSWER_HOLD else 0.0
+    if g.lost[0] > g.latch_time[0]:
+        g.latched[0] = ANSWER_ZERO
+    elif g.stopped[0] > g.latch_time[0]:
+        g.latched[0] = max(g.latched[0], float(ANSWER_STOP))
+    return _LATCHED if g.latched[0] != 0.0 else 0
+
+
+@compiled
 def release_effort(asked: Array, events: int, g: GuardTerms) -> tuple[int, int]:
     """Action and events, with what may be sent left in ``g.sent``."""
-    action = severity(events)
+    action = max(severity(events), int(g.latched[0]))
+    events |= latch(action, g)
     if action == ANSWER_HOLD:
         g.held[0] += g.period[0]
         if g.held[0] <= g.hold_time[0]:

@@ -33,6 +33,11 @@ class Limits:
         force_time: Time after which a measured wrench is stale [s].
         force_difference: By how much the measured λ may differ from the model's before the
             guard reports it [N or N·m].
+        force_stop: By how much before it stops the arm; more than the above [N or N·m].
+        latch_time: Time after which what the guard has stopped, held or set to zero starts again
+            only when it is told to [s].
+        return_margin: How far out of its range a joint may be at the start, to be led back in
+            [rad or m]; zero for not at all.
     """
 
     effort: Array
@@ -47,6 +52,9 @@ class Limits:
     residual: float = 0.02
     force_time: float = 0.05
     force_difference: float = 10.0
+    force_stop: float = 50.0
+    latch_time: float = 1.0
+    return_margin: float = 0.0
 
     @classmethod
     def of(
@@ -65,6 +73,9 @@ class Limits:
         residual: float = 0.02,
         force_time: float = 0.05,
         force_difference: float = 10.0,
+        force_stop: float = 50.0,
+        latch_time: float = 1.0,
+        return_margin: float = 0.0,
     ) -> Limits:
         """The description's limits, each replaced by what is given here if anything is."""
         described = arm.limits
@@ -90,7 +101,15 @@ class Limits:
             validate.positive("residual limit", residual),
             validate.positive("force time", force_time),
             validate.positive("force difference", force_difference),
+            validate.positive("force stop", force_stop),
+            validate.positive("latch time", latch_time),
+            validate.not_negative("return margin", return_margin),
         )
+        if not force_stop > force_difference:
+            raise InvalidValue(
+                f"the difference of the force that stops the arm (force_stop, {force_stop:g} N) "
+                f"must be above the one that is reported (force_difference, {force_difference:g} N)"
+            )
         for name in ("effort", "effort_rate", "velocity"):
             values = getattr(limits, name)
             without_motor = (arm.actuated == 0.0) & (values == 0.0) & (name == "effort")

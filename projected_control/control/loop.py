@@ -17,7 +17,7 @@ from projected_control.control.guard import Guard
 from projected_control.control.letter import Section
 from projected_control.control.limits import Limits
 from projected_control.control.mailbox import Room
-from projected_control.control.references import Reference
+from projected_control.control.references import Reference, ReferencePoint
 from projected_control.control.silence import SILENT
 from projected_control.control.state import RawState
 from projected_control.control.tick import TickArguments, tick
@@ -194,6 +194,17 @@ class ControlLoop:
         self._ask(self._by_hand._replace(motion=reference if table is None else None))
         self.reference = reference
 
+    def beginning(self, time: float) -> ReferencePoint:
+        """Where a new reference is to begin at a time [s]: where the present one is.
+
+        Where the guard keeps the arm in a stop that does not end by itself: where the arm is, at
+        rest. A reference from there ends the stop, without a bump.
+        """
+        if self.guard.latched is not Action.STOP:
+            return self.reference.at(time)
+        model = self.controller.model
+        return ReferencePoint(model.theta.copy(), *np.zeros((2, model.k)))
+
     def set_force_reference(self, reference: Reference | None) -> None:
         """λ_d from the next tick on; None for zero."""
         if reference is not None:
@@ -292,6 +303,7 @@ class ControlLoop:
         That is what the law asks for at this state with the force loop open.
         """
         self.reset()
+        self.guard.allow_return(state.q)
         with self.force_source.switched_off():
             self.update(state._replace(wrench=None, wrench_age=0.0))
         needed = self.controller.effort.total.copy()
@@ -299,6 +311,7 @@ class ControlLoop:
         self.reset()
         if following:
             self.guard.start_from(needed)
+        self.guard.allow_return(state.q)
 
     def reset(self) -> None:
         """Start anew: nothing was sent, no state was seen."""

@@ -99,6 +99,7 @@ class ControlTerms(NamedTuple):
         Array, Part("3", "Strategy, period over tracking time, largest integral [N or N·m].")
     ]
     shortfall: Annotated[Array, Part("m", "What limits took away, as a force [N or N·m].")]
+    doubted: Annotated[Array, Part("1", "1 where the force loop waits for its sign, else 0.")]
     integrate: Annotated[Array, Part("1", "Zero stops the force loop's integral.")]
     force_loop: Annotated[Array, Part("1", "1 where the force loop is closed, else 0.")]
     impedance: Annotated[

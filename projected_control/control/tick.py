@@ -21,6 +21,8 @@ from projected_control.control.disturbance import DisturbanceKind
 from projected_control.control.events import Action, Event, severity
 from projected_control.control.force import find_shortfall, lead_integral
 from projected_control.control.force_kernels import (
+    SIGN_REVERSED,
+    SIGN_SHARE,
     SOURCE,
     SourceKind,
     SourceTerms,
@@ -29,6 +31,7 @@ from projected_control.control.force_kernels import (
     observe_disturbance,
     sensor_disagrees,
     unpack_source,
+    watch_sign,
 )
 from projected_control.control.guard_kernels import (
     GUARD,
@@ -56,7 +59,7 @@ from projected_control.control.silence import SILENT
 from projected_control.control.surface import follow_surface
 from projected_control.control.task_axes import locate_axes
 from projected_control.control.terms import CONTROL, ControlTerms, unpack_control
-from projected_control.model.constrained_arm import TERMS, evaluate_model
+from projected_control.model.constrained_arm import TERMS, Terms, evaluate_model
 from projected_control.model.linalg import copy, dot, fill
 from projected_control.model.motion_tables import MOTION, evaluate_motion
 from projected_control.model.rotations import out_of_reach
@@ -71,6 +74,8 @@ _RANK_CHANGED, _CONTROL_LOST = int(Event.RANK_CHANGED), int(Event.CONTROL_LOST)
 _LEFT_CONSTRAINT, _FORCE_STALE = int(Event.LEFT_CONSTRAINT), int(Event.FORCE_STALE)
 _COMMANDER_SILENT = int(Event.COMMANDER_SILENT)
 _POSTURE_DRIFTED = int(Event.POSTURE_DRIFTED)
+_FORCE_REVERSED, _FORCE_FAR_OFF = int(Event.FORCE_REVERSED), int(Event.FORCE_FAR_OFF)
+_LATCHED = int(Event.LATCHED)
 _FORCE_DISAGREES, _JUMPED = int(Event.FORCE_DISAGREES), int(Event.REFERENCE_JUMPED)
 _ACTION_FOLLOW, _ACTION_STOP, _ACTION_HOLD = (
     int(Action.FOLLOW),
@@ -174,6 +179,35 @@ def take_mail(
 
 
 @compiled
+def doubt_force(
+    fed_back: bool, age: float, t: Terms, c: ControlTerms, s: SourceTerms, g: GuardTerms
+) -> int:
+    """Events of a measured λ that the model does not bear out; while in doubt, no feedback."""
+    bound, stop = g.force_difference[0], g.force_stop[0]
+    differs = sensor_disagrees(c.lambda_measured, g.sent, c.friction, bound, stop, t, s)
+    events = _FORCE_DISAGREES if differs & 1 else 0
+    if not fed_back:
+        return events
+    if differs & 2:
+        events |= _FORCE_FAR_OFF
+        g.latched[0] = max(g.latched[0], float(_ACTION_STOP))
+    apart = watch_sign(
+        c.lambda_measured,
+        g.sent,
+        c.friction,
+        c.controlled,
+        SIGN_SHARE * bound,
+        age,
+        g.period[0],
+        c.delay[0],
+        t,
+        s,
+    )
+    c.doubted[0] = 1.0 if apart else 0.0
+    return events | (_FORCE_REVERSED if s.sign_seen[0] == SIGN_REVERSED else 0)
+
+
+@compiled
 def tick(
     stamp: float,
     wrench_age: float,
@@ -253,9 +287,8 @@ def tick(
     )
     if observes:
         observe_disturbance(c.waits[0] != 0.0, followed, s, c.disturbance)
-    bound = g.force_difference[0]
-    if source == _SENSOR and sensor_disagrees(c.lambda_measured, g.sent, c.friction, bound, t, s):
-        events |= _FORCE_DISAGREES
+    if source == _SENSOR:
+        events |= doubt_force(needs_wrench != 0, wrench_age, t, c, s, g)
     seen = True
     if c.surface[0] != 0.0:  # its row
         seen = follow_surface(v, spatial_jacobian, placements, sizes, functions, c, s)
@@ -264,8 +297,10 @@ def tick(
     accept_replaced(c.motion, t.theta, c.topology, g)
     if out_of_reach(c.motion[0], t.theta, c.topology):
         events |= _JUMPED
+    if g.latched[0] != 0.0:
+        events |= _LATCHED
     events |= inspect_tick(q, v, stamp, c.motion, g, events)
-    answer = severity(events)
+    answer = max(severity(events), int(g.latched[0]))
     if answer < _ACTION_HOLD:
         if c.contact_gains[0] != 0.0:
             locate_contact(v, spatial_jacobian, placements, c)

@@ -141,6 +141,9 @@ def letter_as_here(loop: ControlLoop, letter: Array, description: str) -> Array:
     here = LETTER.new(n=model.n, k=model.k, motion=tables[0], force=tables[1])
     begin, from_begin = ours[_TABLES[0]][0], theirs[_TABLES[0]][0]
     here[:begin] = loop.mailbox.box[:begin]
+    limits = loop.guard.numbers  # the box has none before the first that were changed
+    first = min(at for name, (at, _) in ours.items() if name.startswith("limits."))
+    here[first : first + limits.size] = limits
     fixed = {name: place for name, place in theirs.items() if name not in _TABLES}
     _moved(letter, fixed, here, ours)
     here[begin:] = letter[from_begin : from_begin + sum(tables)]

@@ -14,7 +14,7 @@ from typing import Protocol
 
 import numpy as np
 
-from projected_control.control.events import Action, Event, GuardReport
+from projected_control.control.events import Action, Event, GuardReport, events_in
 from projected_control.control.loop import ControlLoop, Tick
 from projected_control.errors import ProjectedControlError
 from projected_control.ports.kept_ticks import KeepsTicks
@@ -29,7 +29,8 @@ LOST_SECONDS = 0.5
 """Default for the silence of an arm after which a run ends [s]."""
 
 _STALE, _LEFT = int(Event.STATE_STALE), int(Event.LEFT_CONSTRAINT)
-_FINAL = int(Event.LEFT_CONSTRAINT | Event.STATE_FROZEN)
+_LATCHED = int(Event.LATCHED)
+_FINAL = int(Event.LEFT_CONSTRAINT | Event.STATE_FROZEN) | _LATCHED
 _NO_TIME = int(Event.STATE_STALE | Event.TIME_WENT_BACK)
 
 
@@ -224,6 +225,8 @@ class Runner:
         self.report = report = self.loop.guard.release(self.loop.guard.sent, _STALE)
         self.statistics.note(report)
         self.port.write(report.effort)
+        if report.events & _LATCHED and not self.lost:
+            self.lost = self._reason_to_end(report.events)
         if self.recorder is not None:
             self.recorder.put_silence(report.action, report.events)
 
@@ -236,7 +239,18 @@ class Runner:
                 "the arm does not move: its positions stayed the same under an effort, and again "
                 "when it was tried once more; its driver repeats them, or brakes hold the arm"
             )
+        if events & _LATCHED and self.loop.guard.latched is Action.ZERO:
+            return self._latched(events)
         return ""
+
+    def _latched(self, events: int) -> str:
+        seconds = self.loop.guard.limits.latch_time
+        reasons = ", ".join(event.phrase for event in events_in(events & ~_LATCHED))
+        return (
+            f"nothing could be sent to the arm for {seconds:g} s (limits.latch_time): "
+            f"{reasons or 'the last effort was held, or zero'}; look for the cause, and activate "
+            "the controller again, from inside its limits"
+        )
 
     def _left_constraint(self) -> str:
         residual = np.linalg.norm(self.loop.controller.model.residual)

@@ -66,7 +66,8 @@ def measure_tare(loop: ControlLoop, port: Port, samples: int = SAMPLES) -> Array
         axes = port.wrench_frame
     finally:
         port.close()
-    return np.asarray(np.mean(wrenches, axis=0) - tool_wrench(loop, q, axes))
+    sign = loop.force_source.sign
+    return np.asarray(np.mean(wrenches, axis=0) - sign * tool_wrench(loop, q, axes))
 
 
 class EffortTare:

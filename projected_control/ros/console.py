@@ -38,6 +38,13 @@ ADVICE = {
     "REFERENCE_JUMPED": "send a reference that begins where the arm is (~/reference, or "
     "reference.kind hold)",
     "FORCE_STALE": "no wrench came for limits.force_time; look at the sensor and its driver",
+    "FORCE_REVERSED": "the measured force falls where the model's rises: turn its sign, "
+    "force.sign: -1 (or 1 where it is -1 now), and activate the controller again",
+    "FORCE_FAR_OFF": "the measured force is more than limits.force_stop from the model's; look at "
+    "the sensor's sign (force.sign), frame and tare, and at the masses; a reference that begins "
+    "at the arm (~/reference) starts it again",
+    "LATCHED": "it has lasted for limits.latch_time, and does not end by itself: send a reference "
+    "(~/reference), or activate the controller again",
     "COMMANDER_SILENT": "the node that commands the plugin has died or hangs; start it again, and "
     "it takes over where the arm is",
     "STATE_NOT_FINITE": "look at the arm's driver, and at the arm's time where the plugin has a "

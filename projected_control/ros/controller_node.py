@@ -16,18 +16,17 @@ from trajectory_msgs.msg import JointTrajectory
 
 from projected_control.control.activation import require_held, require_limits, require_start
 from projected_control.control.loop import ControlLoop
-from projected_control.control.references import Constant
 from projected_control.errors import ProjectedControlError
 from projected_control.ports.kinds import PORTS
 from projected_control.ports.port import Port
-from projected_control.ports.runner import Change, Runner
+from projected_control.ports.runner import Runner
 from projected_control.ros.console import GuardConsole, Notices
 from projected_control.ros.controller_diagnostics import controller_status
 from projected_control.ros.controller_manager import CannotEngage
 from projected_control.ros.last_word import LastWord
 from projected_control.ros.lifecycle import ERROR, OK, WARN, ManagedNode, Status
 from projected_control.ros.listening_port import LOCKSTEP_PATIENCE, QUEUE
-from projected_control.ros.live_changes import allow_for_delay, prepare_change
+from projected_control.ros.live_changes import allow_for_delay, force_change, prepare_change
 from projected_control.ros.loop_thread import LoopThread
 from projected_control.ros.markers import Markers
 from projected_control.ros.neighbours import Accusation, AnotherCommander, Neighbours
@@ -42,6 +41,7 @@ from projected_control.ros.trajectory_action import follow_trajectories
 from projected_control.ros.wait_set import side_node
 from projected_control.settings import build
 from projected_control.settings.nodes import ControllerSettings, ForceControllerSettings
+from projected_control.settings.real_arms import NO_WATCHDOG, require_said
 from projected_control.settings.way_check import WayCheck, is_real
 
 DISCOVERY_SECONDS = 3.5
@@ -80,7 +80,7 @@ class ControllerNode(ManagedNode[ControllerSettings]):
         name = self.get_fully_qualified_name()
         self._recording = NodeRecording(name, kind, self.get_logger().info)
         self._loop_node = side_node(self, "loop")
-        self._neighbours = Neighbours(self, self._loop_node, self.settings.watchdog)
+        self._neighbours = Neighbours(self, self._loop_node, _watchdog(self.settings))
         self._console = self._new_console()
         self.create_timer(LISTEN_SECONDS, self._listen)
         name = self.get_name()
@@ -143,6 +143,7 @@ class ControllerNode(ManagedNode[ControllerSettings]):
     def activate(self) -> None:
         loop = self.require_loop()
         self._accusation = None
+        require_said(self.settings)
         if PORTS[self.settings.hardware].needs_limits:
             require_limits(loop)
         if PORTS[self.settings.hardware].lets_fall and not self.settings.ros2_control.may_fall:
@@ -339,7 +340,9 @@ class ControllerNode(ManagedNode[ControllerSettings]):
     def _require_watchdog(self) -> None:
         """Raise where the watchdog is silent, unless the arm's side answers silence by itself."""
         if PORTS[self.settings.hardware].needs_watchdog:
-            self._neighbours.require_watchdog(self.settings)
+            self._neighbours.require_watchdog(
+                _watchdog(self.settings), self.settings.limits.watchdog_time
+            )
 
     def _check_neighbours(self, port: Port) -> None:
         """Raise where the watchdog has fallen silent, or where others command the arm."""
@@ -421,7 +424,12 @@ class ControllerNode(ManagedNode[ControllerSettings]):
         loop, runner = self._loop, self._runner
         if loop is None:
             return
-        if loop.controller.force is None or runner is None:
+        settings = self.settings
+        if (
+            loop.controller.force is None
+            or runner is None
+            or not isinstance(settings, ForceControllerSettings)
+        ):
             self.refuse("force reference refused: no force loop is active")
             return
         values = np.asarray(message.data, dtype=np.float64)
@@ -433,10 +441,13 @@ class ControllerNode(ManagedNode[ControllerSettings]):
                 f"got {values.tolist()}"
             )
             return
+        desired = loop.controller.force.expanded(values)
+        try:
+            runner.hand_over(force_change(loop, settings, desired, runner.time))
+        except ProjectedControlError as error:
+            self.refuse(f"force reference refused: {error}")
+            return
         self._refused = ""
-        reference = Constant(loop.controller.force.expanded(values))
-        change: Change = lambda running, time: running.set_force_reference(reference)  # noqa: E731
-        runner.hand_over(change)
 
     # What others see
 
@@ -490,3 +501,8 @@ class ControllerNode(ManagedNode[ControllerSettings]):
     def diagnosed(self, status: dict[str, Any]) -> None:
         if self._recording is not None:
             self._recording.diagnosed(status)
+
+
+def _watchdog(settings: ControllerSettings) -> str:
+    """Name of the watchdog; empty where the controller goes without."""
+    return "" if settings.watchdog == NO_WATCHDOG else settings.watchdog

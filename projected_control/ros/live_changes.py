@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from projected_control.control.loop import ControlLoop
 from projected_control.control.references import ReferencePoint
@@ -14,6 +15,8 @@ from projected_control.ports.runner import Change
 from projected_control.settings import build
 from projected_control.settings.nodes import ControllerSettings, ForceControllerSettings
 from projected_control.settings.way_check import WayCheck
+
+Array = NDArray[np.float64]
 
 
 def prepare_change(
@@ -62,7 +65,10 @@ def prepare_change(
         changes.append(lambda loop, time: build.tare_source(loop.force_source, settings.force))
         if "force.reference" in changed:
             desired = build.build_force_reference(settings, force)
-            changes.append(lambda loop, time: loop.set_force_reference(desired))
+            if running:
+                changes.append(force_change(loop, settings, desired.at(0.0).value, model.time))
+            else:
+                changes.append(lambda loop, time: loop.set_force_reference(desired))
     if "compensation" in groups:
         friction = build.build_compensation(settings, model.n)
         loop.controller.check_compensation(friction)
@@ -86,13 +92,11 @@ def prepare_change(
             here = ReferencePoint(model.theta.copy(), *np.zeros((2, model.k)))
             q = model.arm.q.copy()
             plan = build.plan_reference(smooth, here, q)
-            wanted = plan(loop.reference.at(model.time), model.time)
+            wanted = plan(loop.beginning(model.time), model.time)
             if check is not None:
                 check.require(wanted, q, model.time, bounded=False)
             loop.make_room(wanted)
-            changes.append(
-                lambda loop, time: loop.set_reference(plan(loop.reference.at(time), time))
-            )
+            changes.append(lambda loop, time: loop.set_reference(plan(loop.beginning(time), time)))
 
     def change(loop: ControlLoop, time: float) -> None:
         with loop.mailbox.together():
@@ -100,6 +104,23 @@ def prepare_change(
                 each(loop, time)
 
     return change
+
+
+def force_change(
+    loop: ControlLoop, settings: ForceControllerSettings, desired: Array, time: float
+) -> Change:
+    """λ_d goes to other values, at its rate; raises where they are too far away.
+
+    Args:
+        loop: What runs.
+        settings: Its settings.
+        desired: λ_d of every row, m [N or N·m].
+        time: Of the loop, about now [s].
+    """
+    loop.make_room(None, build.lead_force(settings, loop, desired, time))
+    return lambda running, now: running.set_force_reference(
+        build.lead_force(settings, running, desired, now)
+    )
 
 
 def allow_for_delay(

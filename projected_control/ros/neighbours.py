@@ -11,7 +11,6 @@ from std_msgs.msg import Header
 from projected_control.errors import ProjectedControlError
 from projected_control.ros.listening_port import QUEUE
 from projected_control.ros.wait_set import drain, unused
-from projected_control.settings.nodes import ControllerSettings
 
 NAMESAKE_SECONDS = 0.5
 """How long a controller listens for another of the same name, or for a watchdog that was named a
@@ -135,9 +134,8 @@ class Neighbours:
         finally:
             self._side.destroy_subscription(beats)
 
-    def require_watchdog(self, settings: ControllerSettings) -> None:
-        """Raise where the watchdog, if one is needed, is silent or does not watch us."""
-        name, patience = settings.watchdog, settings.limits.watchdog_time
+    def require_watchdog(self, name: str, patience: float) -> None:
+        """Raise where the watchdog, if one is named, is silent [s] or does not watch us."""
         if name != self._watchdog:
             self._listen_to(name)
             self._await_beat()

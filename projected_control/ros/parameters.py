@@ -26,6 +26,10 @@ EMPTY_LIST = RosParameter.Type.DOUBLE_ARRAY
 """The type in which ROS keeps an empty list; the first value that is set brings its own."""
 
 
+UNSAID = object()
+"""In place of a value that was not given, of a parameter where that matters."""
+
+
 class DeclaredParameters(Generic[S]):
     """The parameters of a node, all of which are declared, checked and kept as one set.
 
@@ -41,6 +45,8 @@ class DeclaredParameters(Generic[S]):
     def __init__(self, node: Node, kind: type[S], accept: Callable[[S, list[str]], None]) -> None:
         self._node, self._accept = node, accept
         given = {name: declare(node, parameter) for name, parameter in kind.parameters().items()}
+        unsaid = {name for name, value in given.items() if value is UNSAID}
+        given |= {name: say_default(node, kind.parameters()[name]) for name in unsaid}
         self._table = kind.parameters_with(given)
         for name, parameter in self._table.items():  # those of groups that were named just now
             if name not in given:
@@ -48,7 +54,7 @@ class DeclaredParameters(Generic[S]):
         if DESCRIPTION in given:
             namespace = node.get_namespace().rstrip("/")
             given[DESCRIPTION] = beside_its_file(kind.title(), given[DESCRIPTION], namespace)
-        self.settings: S = kind.of(given)
+        self.settings: S = kind.of(given).saying(set(given) - unsaid)
         node.add_on_set_parameters_callback(self._on_set)
 
     def put(self, values: dict[str, Any]) -> None:
@@ -98,7 +104,7 @@ def is_live(kind: type[NodeSettings], name: str) -> bool:
 
 
 def declare(node: Node, parameter: Parameter, arguments: Sequence[str] | None = None) -> Any:
-    """Declare a parameter; returns its value.
+    """Declare a parameter; returns its value, or `UNSAID`.
 
     ROS has no empty list in a parameter file: its parser says that the parameter is *not set*. As
     every parameter here has a default that is set, "not set" can only be such a list. On the
@@ -109,6 +115,9 @@ def declare(node: Node, parameter: Parameter, arguments: Sequence[str] | None = 
         parameter: What is declared.
         arguments: The command line; None for that of the process.
     """
+    if parameter.said:
+        value = node.declare_parameter(parameter.name, "", _descriptor(parameter)).value
+        return UNSAID if value == "" else value
     default = list(parameter.default) if parameter.is_list else parameter.default
     unset = default if default != [] else [""]
     value = node.declare_parameter(parameter.name, unset, _descriptor(parameter)).value
@@ -118,6 +127,12 @@ def declare(node: Node, parameter: Parameter, arguments: Sequence[str] | None = 
             node.set_parameters([RosParameter(parameter.name, EMPTY_LIST, [])])
             return []
     return value
+
+
+def say_default(node: Node, parameter: Parameter) -> Any:
+    """Give a declared parameter its default, which is its value then."""
+    node.set_parameters([RosParameter(parameter.name, value=parameter.default)])
+    return parameter.default
 
 
 def emptied(arguments: Sequence[str]) -> set[str]:

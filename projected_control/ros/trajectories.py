@@ -117,10 +117,10 @@ def reviewed(
     plan = reference_from_trajectory(message, names, model.arm.frame_names)
     limits = build.motion_limits(check.settings, model.k)
     now = runner.time
-    wanted = plan(loop.reference.at(now), limits, now)
+    wanted = plan(loop.beginning(now), limits, now)
     check.require(wanted, model.arm.q.copy(), now, bounded=True)
     loop.make_room(wanted)
-    return lambda running, time: plan(running.reference.at(time), limits, time)
+    return lambda running, time: plan(running.beginning(time), limits, time)
 
 
 def _seconds(point: JointTrajectoryPoint) -> float:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
+from projected_control.control.events import Action
 from projected_control.control.loop import ControlLoop
 from projected_control.control.references import Reference
 from projected_control.errors import ProjectedControlError, UnknownName
@@ -200,7 +201,8 @@ class TrajectoryAction:
         settings = self._node.settings.changed({"reference.kind": "hold"})
 
         def stay(loop: ControlLoop, time: float) -> None:
-            loop.set_reference(build.build_reference(settings, loop.reference.at(time), time))
+            if loop.guard.latched is Action.FOLLOW:  # a stop that lasts is not ended by this
+                loop.set_reference(build.build_reference(settings, loop.reference.at(time), time))
 
         goal.runner.hand_over(stay)
 

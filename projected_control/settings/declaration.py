@@ -49,6 +49,7 @@ class Parameter:
         minimum, maximum: Bounds of the number, or of each number of a list; None for no bound.
         choices: Allowed words, empty for any.
         live: Whether it may change while the node is active.
+        said: Whether it matters that it was given, though it has a default (see `Settings.said`).
         required: Whether it has to be said: the default then stands for nothing, and whoever needs
             the value refuses to go on.
     """
@@ -64,6 +65,7 @@ class Parameter:
     choices: Collection[str] = ()
     live: bool = False
     required: bool = False
+    said: bool = False
 
     def check(self, value: Value) -> Value:
         """The value in the parameter's type, or an error that says what is wrong with it.
@@ -125,9 +127,10 @@ def parameter(
     choices: Collection[str] = (),
     live: bool = False,
     required: bool = False,
+    said: bool = False,
 ) -> T:
     """A field of a group; the arguments are those of `Parameter`."""
-    said = {
+    told = {
         "description": description,
         "unit": unit,
         "minimum": minimum,
@@ -135,8 +138,9 @@ def parameter(
         "choices": choices,
         "live": live,
         "required": required,
+        "said": said,
     }
-    return dataclasses.field(default=default, metadata={_PARAMETER: said})
+    return dataclasses.field(default=default, metadata={_PARAMETER: told})
 
 
 def group(kind: type[G]) -> G:
@@ -246,7 +250,7 @@ class Settings(Group):
             name: p.check(values[name]) if name in values else p.default
             for name, p in table.items()
         }
-        return cast("Self", _nested(cls, flat, ""))
+        return cast("Self", _nested(cls, flat, "")).saying(values)
 
     @classmethod
     def unknown(cls, name: str, values: Mapping[str, Value]) -> UnknownName:
@@ -263,7 +267,18 @@ class Settings(Group):
     def changed(self, values: Mapping[str, Value]) -> Self:
         """The same with other values, given under full names; every value is checked."""
         left = {name: at for name, at in self.origins.items() if name not in values}
-        return type(self).of({**self.values(), **values}).from_origins(left)
+        made = type(self).of({**self.values(), **values}).from_origins(left)
+        return made.saying([*self.said, *values])
+
+    @property
+    def said(self) -> frozenset[str]:
+        """Full names of what was given; the rest are defaults."""
+        return cast("frozenset[str]", getattr(self, "_said", frozenset()))
+
+    def saying(self, names: Iterable[str]) -> Self:
+        """The same, of which these were given."""
+        object.__setattr__(self, "_said", frozenset(names))
+        return self
 
     @property
     def origins(self) -> Mapping[str, str]:

@@ -206,10 +206,13 @@ class Force(Group):
     tracking_time: float = parameter(0.1, "Time constant of back-calculation", "s", minimum=1e-4, maximum=100.0, live=True)
     rows: Words = parameter((), "Rows of the constraint whose force is controlled, as constraint.row or row (see docs/constraints.md); empty for all")
     reference: Numbers = parameter((0.0,), "λ_d, one number per row that is controlled, or one for all", "N or N·m", minimum=-1e6, maximum=1e6, live=True)
+    max_rate: float = parameter(200.0, "Largest rate at which λ_d goes to a new reference, of ~/force_reference or force.reference, while the controller is active", "N/s or N·m/s", minimum=1e-3, maximum=1e9, live=True)
+    max_step: float = parameter(100.0, "Largest change of λ_d that such a reference may ask for; a larger one is refused", "N or N·m", minimum=SMALL, maximum=1e6, live=True)
     source: str = parameter("sensor", "Where λ comes from: the wrench topic, the model (32), or a momentum observer", choices=SOURCES)
     observer_bandwidth: float = parameter(50.0, "Bandwidth of the momentum observer", "Hz", minimum=SMALL, maximum=1e4)
     tare: Numbers = parameter((), "Wrench that the sensor shows without contact and without tool, force then moment, in its own axes; subtracted. The service ~/tare measures it; empty for none", "N and N·m", minimum=-1e6, maximum=1e6, live=True)
     effort_tare: Numbers = parameter((), "Joint efforts that the sources model and momentum show without contact, one per joint; subtracted from what they show. They are measured in free motion near the contact, see docs/friction.md; empty for none", "N·m or N", minimum=-1e6, maximum=1e6, live=True)
+    sign: int = parameter(1, "1 for a wrench that is the force which the constraint takes; -1 for one that is the force which acts on the tool", minimum=-1, maximum=1)
     tool_mass: float = parameter(0.0, "Mass of what hangs beyond the sensor; its weight is taken away from the wrench", "kg", minimum=0.0, maximum=1e3, live=True)
     tool_centre: Numbers = parameter((), "Centre of mass of that tool, in the sensor's axes; empty for the sensor's origin", "m", minimum=-10.0, maximum=10.0, live=True)
 
@@ -226,6 +229,7 @@ class Limits(Group):
     """What the guard allows."""
 
     effort: Numbers = parameter((), "Largest effort, one number or one per joint; empty for the description's", "N·m or N", minimum=SMALL, maximum=1e6, live=True)
+    above_description: bool = parameter(False, "Whether limits.effort, velocity, lower and upper may be wider than the description's; else such a number is refused, in a file and while the arm moves", live=True)
     effort_rate: Numbers = parameter((1000.0,), "Largest change of effort, one number or one per joint", "N·m/s or N/s", minimum=SMALL, maximum=1e9, live=True)
     velocity: Numbers = parameter((), "Largest joint velocity, one number or one per joint; empty for the description's", "rad/s or m/s", minimum=SMALL, maximum=1e6, live=True)
     lower: Numbers = parameter((), "Smallest joint position, one number or one per joint; empty for the description's", "rad or m", minimum=-LARGE, maximum=LARGE, live=True)
@@ -236,6 +240,8 @@ class Limits(Group):
     frozen_time: float = parameter(0.05, "Time after which a state that does not change though it should counts as frozen", "s", minimum=1e-3, maximum=10.0, live=True)
     stale_time: float = parameter(0.02, "Time without a new state after which the effort is zero", "s", minimum=1e-3, maximum=10.0, live=True)
     lost_time: float = parameter(0.5, "Time without a new state after which the controller goes inactive", "s", minimum=0.01, maximum=60.0, live=True)
+    latch_time: float = parameter(1.0, "Time for which the guard may stop the arm, hold its effort or send zero, and go on by itself. What has lasted longer starts again only when it is told to: a damped stop with a reference that begins at the arm (~/reference), anything else by activating the controller, from inside the limits", "s", minimum=0.02, maximum=60.0, live=True)
+    return_margin: float = parameter(0.0, "How far out of its range a joint may rest where the controller is activated, to be led back in: it may then not go further out than it has been, and has to stay inside once it is there. 0 to refuse", "rad or m", minimum=0.0, maximum=0.5)
     watchdog_time: float = parameter(0.5, "Silence of the watchdog after which the controller goes inactive", "s", minimum=0.1, maximum=10.0, live=True)
 
 
@@ -244,6 +250,7 @@ class ForceLimits(Limits):
     """What the guard allows where the force counts."""
 
     force_time: float = parameter(0.05, "Time without a new wrench after which the arm is braked", "s", minimum=1e-3, maximum=10.0, live=True)
+    force_stop: float = parameter(50.0, "The same difference, at which the arm is stopped, until it is told to go on; above limits.force_difference", "N", minimum=SMALL, maximum=1e9, live=True)
     force_difference: float = parameter(10.0, "Largest difference between the measured λ and the model's, under an effort, that /diagnostics does not report", "N", minimum=SMALL, maximum=1e9, live=True)
 
 

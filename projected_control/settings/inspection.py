@@ -22,6 +22,7 @@ from projected_control.model.dynamics import condition_numbers
 from projected_control.settings import build
 from projected_control.settings.carrying import uncarried
 from projected_control.settings.nodes import ControllerSettings
+from projected_control.settings.real_arms import unsaid
 from projected_control.simulation import assemble
 
 
@@ -65,7 +66,7 @@ def inspect(
     else:
         place = validate.finite_array("the joint positions", q, (model.n,))
     loop.controller.hold(place)
-    troubles = obstacles(loop, place, settings.constraint.residual_tolerance)
+    troubles = unsaid(settings) + obstacles(loop, place, settings.constraint.residual_tolerance)
     numbers = _numbers(loop, place)
     return Inspection(numbers, troubles, _warnings(settings, loop))
 

@@ -89,7 +89,7 @@ class MovedArmSettings(ConstrainedArmSettings):
 
     constraint: groups.ControllerConstraint = group(groups.ControllerConstraint)
     joint_offsets: Numbers = parameter((), "Added to the positions that the arm reports, one number per joint, where its zero is not the description's; empty for none", "rad or m", minimum=-groups.LARGE, maximum=groups.LARGE)
-    effort_includes_gravity: bool = parameter(True, "Efforts carry the arm's weight; false for arms whose firmware does (UR, Franka)")
+    effort_includes_gravity: bool = parameter(True, "Efforts carry the arm's weight; false for arms whose firmware does (UR, Franka). Behind ros2_control it has to be said", said=True)
     effort_states: str = parameter("", "What the efforts are that the arm reports: torque (or force of a sliding joint), motor current (UR), or none. Momentum observers (force.source momentum, disturbance.kind observer) are refused with current and none, and on an arm behind ros2_control until torque is said; the delay is measured by the echo of efforts only where they are not said to be something else", choices=("", "torque", "current", "none"))
     coordinates: Words = parameter((), "Independent coordinates: link.x, link.y, link.z, link.angle (in the plane of motion), link.rx, link.ry and link.rz (orientation), centre_of_mass.x, .y or .z, a joint's name, or a name of coordinate.names", required=True)
     gains: groups.Gains = group(groups.Gains)
@@ -111,7 +111,7 @@ class ControllerSettings(NodeSettings, TimedSettings, HardwareSettings, MovedArm
     plugin: groups.Plugin = group(groups.Plugin)
     recording: groups.Recording = group(groups.Recording)
     engine: str = parameter("", "What makes the ticks: numba, the exported library (native), or that one wherever it can be had (auto); empty for what PROJECTED_CONTROL_ENGINE says, else numba", choices=("", "numba", "native", "auto"))
-    watchdog: str = parameter("", "Name of the watchdog without which the controller does not run; empty for none")
+    watchdog: str = parameter("", "Name of the watchdog without which the controller does not run; empty for none, but with hardware: ros2_control one has to be named, or none said")
     state_rate: float = parameter(100.0, "Rate of the topic ~/state; 0 for never", "Hz", minimum=0.0, maximum=1e4)
     markers_rate: float = parameter(0.0, "Rate of the topic ~/markers, for RViz; 0 for never", "Hz", minimum=0.0, maximum=100.0)
     heartbeat_rate: float = parameter(250.0, "Rate of the topic ~/heartbeat, by which the watchdog knows that the controller lives", "Hz", minimum=1.0, maximum=1e4)

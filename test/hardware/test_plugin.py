@@ -368,6 +368,14 @@ def test_manager_restarted(moving):
     report("manager restarted", f"the arm moves again after {monotonic() - when:.1f} s")
 
 
+@pytest.mark.parametrize("name", ["joints", "command_joints", "sensor", "time_interface"])
+def test_the_plugins_own_parameters_do_not_change_while_it_is_configured(moving, name):
+    value = "other" if name in ("sensor", "time_interface") else ["joint_1"]
+    done, reason, *_ = moving.set_parameter(PLUGIN, name, value)
+    assert not done
+    assert reason == f"{name} counts when the controller is configured; clean it up first"
+
+
 def test_a_payload_and_a_long_reference(moving):
     """Both come into force while the plugin runs, and no torque jumps."""
     assert moving.transition(CONTROLLER, "deactivate"), moving.story()

@@ -58,6 +58,7 @@ STEADY = {
     "force.cutoff": 5.0,
     "limits.stale_time": 0.2,
     "limits.lost_time": 60.0,
+    "limits.latch_time": 60.0,
     "limits.force_time": 0.5,
     "limits.hold_time": 0.05,
     "limits.frozen_time": 0.2,

@@ -119,6 +119,7 @@ def test_efforts_are_tared_while_a_controller_moves_the_arm_freely(fleet: Fleet)
         "reference.frequency": [0.5],
         "reference.phase": [0.0],
         "limits.effort": [60.0],
+        "limits.above_description": True,
         "lockstep": True,
     }
     settings = {**SETTINGS, **free}

@@ -20,7 +20,13 @@ from std_msgs.msg import Float64MultiArray
 from projected_control.settings.nodes import ARM, FORCE, MOTION, WATCHDOG
 
 COMMANDS = "effort_controller/commands"
-SETTINGS = {**THREE_LINK, **STEADY, "friction.viscous": [1.0], "limits.effort": [30.0]}
+SETTINGS = {
+    **THREE_LINK,
+    **STEADY,
+    "friction.viscous": [1.0],
+    "limits.effort": [30.0],
+    "limits.above_description": True,
+}
 NAN = float("nan")
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from fleet import STEADY, THREE_LINK, Fleet
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from projected_control.settings.nodes import ARM, FORCE, WATCHDOG
 
@@ -22,6 +23,7 @@ SETTINGS = {
     **THREE_LINK,
     **STEADY,
     "limits.effort": [30.0],
+    "limits.above_description": True,
     "friction.viscous": [1.0],  # an arm without torque comes to rest, not to its joint limits
     "watchdog": WATCHDOG,
     "limits.watchdog_time": 10.0,
@@ -56,7 +58,8 @@ class Team:
         self.fleet.until_state(ARM, "active")
         self.fault("none")
         self.fleet.activate(FORCE)
-        self.fleet.put(FORCE, {"limits.lost_time": SETTINGS["limits.lost_time"]})
+        times = ("limits.lost_time", "limits.latch_time")
+        self.fleet.put(FORCE, {name: SETTINGS[name] for name in times})
         self.follows()
         self.commands.clear()
 
@@ -145,6 +148,40 @@ def test_faults(team: Team, fault: str, event: str, answer: str) -> None:
         assert team.counted("answers: zero") > before
     elif fault == "back":
         assert team.counted(event) > 0
+
+
+def test_what_was_without_a_state_for_long_starts_when_it_is_told_to(team: Team) -> None:
+    """NaN for longer than the latch time: inactive, also when the arm is back; then as ever."""
+    team.fleet.put(FORCE, {"limits.latch_time": 0.2})
+    team.fault("nan")
+    said = "nothing could be sent to the arm for 0.2 s (limits.latch_time): state not finite"
+    team.fleet.until_said(FORCE, said, level=2)
+    team.fleet.until_state(FORCE, "inactive")
+    team.fault("none")
+    team.fleet.more(team.states, 50)
+    assert team.fleet.state(FORCE) == "inactive"
+    assert (efforts(team.commands.messages[-1:]) == 0.0).all()
+    team.fleet.activate(FORCE)
+    team.follows()
+
+
+def test_a_long_stop_lasts_until_a_reference_comes(team: Team) -> None:
+    """No wrench for longer than the latch time; with it back the arm stays braked."""
+    team.fleet.put(FORCE, {"limits.latch_time": 0.2, "reference.kind": "hold"})
+    team.fault("no_wrench")
+    team.fleet.until_said(FORCE, "latched", level=1)
+    team.fault("none")
+    team.more("answers: stop")
+    assert "force stale" not in team.fleet.diagnosis(FORCE).message
+    reference = team.fleet.publisher(JointTrajectory, f"{FORCE}/reference")
+    place = team.fleet.record(JointState, f"{FORCE}/state")
+    (state,) = team.fleet.more(place, 1)
+    theta = dict(zip(state.name, state.position, strict=False))
+    names = list(SETTINGS["coordinates"])
+    point = JointTrajectoryPoint(positions=[theta[name] for name in names])
+    reference.publish(JointTrajectory(joint_names=names, points=[point]))
+    team.follows()
+    team.fleet.node.destroy_publisher(reference)
 
 
 def test_partial_states_do_not_count(team: Team) -> None:

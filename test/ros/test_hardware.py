@@ -20,6 +20,8 @@ from projected_control.settings.nodes import ARM, FORCE, MOTION, PASSIVE, WATCHD
 
 SETTINGS = {**THREE_LINK, **STEADY, "friction.viscous": [1.0]}
 GUARDED = {**SETTINGS, "watchdog": WATCHDOG, "limits.watchdog_time": 2.0}
+BEHIND = {"hardware": "ros2_control"}
+SAID = {**BEHIND, "effort_includes_gravity": True, "watchdog": "none"}
 DOG = {
     "joints": SETTINGS["joints"],
     "controller": MOTION,
@@ -46,7 +48,7 @@ def test_never_without_the_watchdog(fleet: Fleet) -> None:
 )
 @pytest.mark.parametrize("node", [FORCE, WATCHDOG])
 def test_ros2_control_that_is_not_installed(fleet: Fleet, node: str) -> None:
-    fleet.start(node, {**SETTINGS, "hardware": "ros2_control"})
+    fleet.start(node, {**SETTINGS, **SAID} if node == FORCE else {**SETTINGS, **BEHIND})
     fleet.until_said(node, "needs controller_manager_msgs", "apt install ros-", level=1)
 
 
@@ -65,8 +67,8 @@ def test_ctrl_c_while_there_is_no_controller_manager(
     path = [str(tmp_path), fleet.environment["PYTHONPATH"]]
     fleet.environment["PYTHONPATH"] = os.pathsep.join(path)
     settings = {**SETTINGS, "joints": SETTINGS["joints"], "limits.velocity": [3.0]}
-    reached = {"hardware": "ros2_control", "ros2_control.timeout": 60.0, "watchdog": ""}
-    process = fleet.start(node, {**settings, "limits.effort": [20.0], **reached})
+    reached = {**(SAID if node == MOTION else BEHIND), "ros2_control.timeout": 60.0}
+    process = fleet.start(node, {**settings, "limits.effort": [9.0], **reached})
 
     def waits() -> bool:
         if f"{node}_manager" not in fleet.node.get_node_names():
@@ -89,7 +91,7 @@ def without_limits() -> str:
 def test_a_real_arm_does_not_move_without_limits(fleet: Fleet) -> None:
     """Asked for before anything is touched; of a joint without a motor only how fast it may go."""
     settings = {**SETTINGS, "robot_description": without_limits(), "robot_description_file": ""}
-    more = {"hardware": "ros2_control", "passive_joints": ["joint_3"]}
+    more = {**SAID, "passive_joints": ["joint_3"]}
     fleet.start(PASSIVE, {**settings, **more})
     said = fleet.until_said(PASSIVE, "a real arm does not move without limits", level=1).message
     assert all(f"joint_{i} (velocity)" in said for i in (1, 2, 3)), said
@@ -104,10 +106,24 @@ def test_a_real_arm_does_not_move_without_limits(fleet: Fleet) -> None:
     )
 
 
+def test_of_a_real_arm_weight_and_watchdog_are_said(fleet: Fleet) -> None:
+    """Neither has a default there; each refusal has the line to add."""
+    fleet.start(MOTION, {**SETTINGS, **BEHIND})
+    said = fleet.until_said(MOTION, "hardware: ros2_control is a real arm", level=1).message
+    assert "effort_includes_gravity: false (its firmware does, as on a UR or a Franka)" in said
+    assert "watchdog: effort_watchdog" in said
+    fleet.put(MOTION, {"effort_includes_gravity": True})  # its default, but now it is said
+    fleet.until(lambda: "weight" not in fleet.diagnosis(MOTION).message, "the other obstacle")
+    assert "watchdog names none" in fleet.diagnosis(MOTION).message
+    fleet.put(MOTION, {"watchdog": "none"})
+    fleet.until(lambda: "real arm" not in fleet.diagnosis(MOTION).message, "another obstacle")
+
+
 def test_an_arm_with_weight_is_not_carried_over_topics_unless_asked_for(fleet: Fleet) -> None:
     """Refused before anything is touched, with the joints and what to do."""
-    vertical = {"robot_description_arguments": ["plane:=vertical"], "hardware": "ros2_control"}
-    fleet.start(MOTION, {**SETTINGS, **vertical, "limits.effort": [60.0]})
+    vertical = {"robot_description_arguments": ["plane:=vertical"], **SAID}
+    strong = {"limits.effort": [60.0], "limits.above_description": True}
+    fleet.start(MOTION, {**SETTINGS, **vertical, **strong})
     said = fleet.until_said(MOTION, "the arm would fall", "loop:=plugin", level=1).message
     assert "joint_1 up to" in said
     fleet.put(MOTION, {"ros2_control.may_fall": True})

@@ -36,6 +36,7 @@ SETTINGS = {
     "simulation.step": 0.002,
     "friction.viscous": [1.0],
     "limits.effort": [30.0],
+    "limits.above_description": True,
     "diagnostics_rate": 5.0,
 }
 QUIET_STATES = 100

@@ -39,6 +39,7 @@ SETTINGS = {
     "plugin.silence_time": 1.0,
     "plugin.stop_time": 0.2,
     "limits.velocity": [10.0],
+    "effort_includes_gravity": True,
     "reference.kind": "hold",
     "realtime.priority": 0,
     "payload.link": "link_3",

@@ -115,6 +115,7 @@ def started(shared_fleet: Fleet) -> Fleet:
         "lockstep": True,
         "reference.kind": "hold",
         "limits.effort": [20.0],
+        "limits.above_description": True,
         "limits.effort_rate": [500.0],
         "friction.viscous": [0.2],
     }
@@ -230,6 +231,13 @@ def test_a_force_reference_is_followed(running: Fleet) -> None:
     running.until(lambda: abs(state.messages[-1].position[column] - 3.0) < 0.2, "the force")
     publisher.publish(Float64MultiArray(data=[0.0]))
     running.until(lambda: abs(state.messages[-1].position[column]) < 0.2, "no force")
+    desired = np.array([message.position[column + 1] for message in state.messages])
+    seconds = 1e-9 * np.array([stamp_ns(message) for message in state.messages])
+    assert desired.max() == pytest.approx(3.0, abs=1e-9)
+    assert (np.abs(np.diff(desired)) <= 200.0 * np.diff(seconds) + 1e-9).all()  # force.max_rate
+    publisher.publish(Float64MultiArray(data=[101.0]))  # force.max_step is 100 N
+    running.more(state, 30)
+    assert state.messages[-1].position[column + 1] == pytest.approx(0.0, abs=1e-9)
     running.forget(state)
 
 

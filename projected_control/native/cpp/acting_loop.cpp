@@ -239,6 +239,8 @@ Verdict ActingLoop::check_contents() {
   const auto source = projected_control_source_terms_view(tick_.source_work, n, m);
   if (!(source.joint[0] >= 0.0 && source.joint[0] <= static_cast<double>(n)))
     return refused(bad_value, "the sensor sits on joint %g", source.joint[0]);
+  if (std::fabs(source.sign[0]) != 1.0)
+    return refused(bad_value, "the sign of the wrench is %g, expected is 1 or -1", source.sign[0]);
   const auto silence = projected_control_silence_terms_view(silence_.silence, m, k);
   patience_ = silence.patience[0];
   if (!(patience_ > 0.0 && silence.seconds[0] > 0.0 && std::isfinite(patience_ + silence.seconds[0])))

@@ -240,7 +240,7 @@ def build_limits(settings: MovedArmSettings, arm: Arm) -> Limits:
     def given(name: str, numbers: Sequence[float]) -> Array | None:
         return spread(f"limits.{name}", numbers, arm.n, "joint") if numbers else None
 
-    return Limits.of(
+    limits = Limits.of(
         arm,
         effort=given("effort", group.effort),
         effort_rate=spread("limits.effort_rate", group.effort_rate, arm.n, "joint"),
@@ -252,9 +252,39 @@ def build_limits(settings: MovedArmSettings, arm: Arm) -> Limits:
         frozen_time=group.frozen_time,
         stale_time=group.stale_time,
         residual=group.residual,
+        latch_time=group.latch_time,
+        return_margin=group.return_margin,
         **(
-            {"force_time": group.force_time, "force_difference": group.force_difference}
+            {
+                "force_time": group.force_time,
+                "force_difference": group.force_difference,
+                "force_stop": group.force_stop,
+            }
             if isinstance(group, groups.ForceLimits)
             else {}
         ),
     )
+    if not group.above_description:
+        _require_described(limits, arm)
+    return limits
+
+
+def _require_described(limits: Limits, arm: Arm) -> None:
+    """Refuse limits that are wider than the description's: a slip of the pen must not count."""
+    described, wide = arm.limits, []
+    motor = arm.actuated != 0.0
+    for name, ours, theirs, wider in (
+        ("effort", limits.effort, described.effort, (limits.effort > described.effort) & motor),
+        ("velocity", limits.velocity, described.velocity, limits.velocity > described.velocity),
+        ("lower", limits.lower, described.lower, limits.lower < described.lower),
+        ("upper", limits.upper, described.upper, limits.upper > described.upper),
+    ):
+        wide += [
+            f"limits.{name} of {arm.joint_names[i]} is {ours[i]:g}, the description's {theirs[i]:g}"
+            for i in np.flatnonzero(wider)
+        ]
+    if wide:
+        raise InvalidValue(
+            f"wider than the description allows: {'; '.join(wide)}; if that is meant, say "
+            "limits.above_description: true"
+        )

@@ -17,6 +17,7 @@ from projected_control.control.references import (
     ReferencePoint,
     Shifted,
     Sines,
+    Waypoints,
 )
 from projected_control.control.surface import EstimatedSurface
 from projected_control.errors import InvalidValue, UnknownName
@@ -77,6 +78,7 @@ def build_loop(node: str, settings: ControllerSettings) -> ControlLoop:
         source = ForceSource(
             model, force.source, bandwidth=force.observer_bandwidth, period=controller.period
         )
+        source.set_sign(float(force.sign))
         tare_source(source, force)
         if controller.force is not None and model.constraint is not None:
             controller.force.control_rows(controlled_rows(settings, model.constraint))
@@ -183,6 +185,29 @@ def build_force_reference(settings: ForceControllerSettings, force: ForceLoopSta
             f"controlled, got {values.size}"
         )
     return Constant(force.expanded(values))
+
+
+def lead_force(
+    settings: ForceControllerSettings, loop: ControlLoop, desired: Array, time: float
+) -> Reference:
+    """λ_d from where it is at a time to where it is wanted, no faster than ``force.max_rate``.
+
+    Raises:
+        InvalidValue: Where that is further away than ``force.max_step``.
+    """
+    now = loop.force_reference
+    here = np.zeros(desired.size) if now is None else now.at(time).value
+    step, most = float(np.abs(desired - here).max(initial=0.0)), settings.force.max_step
+    if step > most:
+        raise InvalidValue(
+            f"the force reference would change by {step:.4g} N, from {here.tolist()} to "
+            f"{desired.tolist()}; force.max_step allows {most:g} N: go there in smaller steps, or "
+            "raise force.max_step"
+        )
+    if step == 0.0:
+        return Constant(desired)
+    seconds = 1.5 * step / settings.force.max_rate  # a cubic is fastest in its middle
+    return Waypoints([time, time + seconds], [here, desired], np.zeros((2, here.size)), order=3)
 
 
 def controlled_rows(settings: ForceControllerSettings, constraint: Constraint) -> list[int]:

@@ -32,6 +32,8 @@ constexpr std::chrono::milliseconds poll{4};  // for what there is to report
 constexpr std::chrono::milliseconds zero_patience{10};
 constexpr double least_between = 0.1;  // diagnostics of refusals [s]
 constexpr const char *axes[] = {"force.x", "force.y", "force.z", "torque.x", "torque.y", "torque.z"};
+constexpr const char *parameters[] = {
+    "joints", "command_joints", "sensor", "time_interface", "record_ticks", "record_file"};
 constexpr const char *phases[] = {
     "no session", "ready", "running", "the commanding node is silent", "ended"};
 
@@ -49,7 +51,25 @@ CallbackReturn ProjectedController::on_init() {
   auto_declare<std::string>("time_interface", "");
   auto_declare<int>("record_ticks", 0);
   auto_declare<std::string>("record_file", "");
+  judging_ = get_node()->add_on_set_parameters_callback(
+      [this](const std::vector<rclcpp::Parameter> &changes) { return judge(changes); });
   return CallbackReturn::SUCCESS;
+}
+
+// They are read at configuration: a later change would be taken and mean nothing, so it is refused.
+rcl_interfaces::msg::SetParametersResult ProjectedController::judge(
+    const std::vector<rclcpp::Parameter> &changes) const {
+  rcl_interfaces::msg::SetParametersResult result;
+  result.successful = true;
+  if (!configured_.load()) return result;
+  for (const rclcpp::Parameter &change : changes)
+    for (const char *own : parameters)
+      if (change.get_name() == own) {
+        result.successful = false;
+        result.reason =
+            change.get_name() + " counts when the controller is configured; clean it up first";
+      }
+  return result;
 }
 
 bool ProjectedController::read_parameters() {
@@ -137,10 +157,12 @@ CallbackReturn ProjectedController::on_configure(const rclcpp_lifecycle::State &
       std::chrono::seconds(1), [this, session = session_] { diagnose(*session); }, reporting_);
   receiver_ = std::make_unique<OwnThread>(receiving_, node->get_node_base_interface());
   reporter_ = std::make_unique<OwnThread>(reporting_, node->get_node_base_interface());
+  configured_.store(true);
   return CallbackReturn::SUCCESS;
 }
 
 CallbackReturn ProjectedController::on_cleanup(const rclcpp_lifecycle::State &) {
+  configured_.store(false);
   receiver_.reset();
   reporter_.reset();
   report_timer_.reset();

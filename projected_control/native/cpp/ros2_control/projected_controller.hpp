@@ -10,6 +10,7 @@
 
 #include "controller_interface/controller_interface.hpp"
 #include "diagnostic_msgs/msg/diagnostic_array.hpp"
+#include "rcl_interfaces/msg/set_parameters_result.hpp"
 #include "rclcpp/rclcpp.hpp"
 #include "std_msgs/msg/u_int8_multi_array.hpp"
 
@@ -35,6 +36,7 @@ class ProjectedController : public controller_interface::ControllerInterface {
 
  private:
   bool read_parameters();
+  rcl_interfaces::msg::SetParametersResult judge(const std::vector<rclcpp::Parameter> &changes) const;
   void receive(Session &session, const Bytes &message);
   void report(Session &session);
   void diagnose(const Session &session);
@@ -49,6 +51,8 @@ class ProjectedController : public controller_interface::ControllerInterface {
    * messages on /clock have told it by then: cycles are counted instead. */
   bool counts_ = false;
   int64_t period_ns_ = 0, cycle_ns_ = 0;
+  std::atomic<bool> configured_{false}; /* from then on no parameter changes */
+  rclcpp::node_interfaces::OnSetParametersCallbackHandle::SharedPtr judging_;
   std::shared_ptr<Session> session_; /* callbacks that still run have their own */
   std::vector<double> q_, v_, wrench_, efforts_;
   std::atomic<int64_t> untaken_{0}; /* efforts that an interface did not take at once */
