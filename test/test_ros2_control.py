@@ -332,7 +332,7 @@ def test_an_arm_that_knows_nothing_of_us(tmp_path):
     file.write_text(
         "/**:\n  ros__parameters:\n    robot_description_file: arm.urdf\n"
         "    constraint: {kind: none}\n    coordinates: [joint_1, joint_3]\n"
-        "    limits: {effort: [1000.0]}\n"
+        "    limits: {effort: [1000.0], above_description: true}\n"
     )
     chosen = choices.choose({**COMMON, "arm": str(file)})
     assert chosen.motors == JOINT_NAMES

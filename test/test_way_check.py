@@ -72,7 +72,7 @@ def test_a_trajectory_keeps_the_stated_rates_on_a_real_arm():
 @pytest.mark.parametrize(
     ("changes", "x", "reason"),
     [
-        ({"limits.upper": [3.0, 0.4, 3.0, 3.0, 3.0, 3.0]}, 0.08, "position of joint_2"),
+        ({"limits.upper": [2.9, 0.4, 2.9, 2.6, 2.9, 2.0]}, 0.08, "position of joint_2"),
         ({"limits.velocity": [0.01]}, 0.05, "velocity of joint_"),
         ({"limits.effort": [4.5]}, 0.05, "effort of joint_4"),
         ({}, 0.8, "does not reach flange.x, flange.y = "),
@@ -89,7 +89,7 @@ def test_the_way_is_looked_at_before_it_is_gone(changes, x, reason):
 
 def test_the_way_back_into_a_range_is_allowed():
     """A joint beyond its limit: further is refused, back is not, nor to stay."""
-    upper = [3.0, 0.3, 3.0, 3.0, 3.0, 3.0]
+    upper = [2.9, 0.3, 2.9, 2.6, 2.9, 2.0]
     check, q, here = scene(limits__upper=upper)
     assert q[1] > 0.3
     with pytest.raises(InvalidValue, match=r"position of joint_2"):
