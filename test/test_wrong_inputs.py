@@ -136,6 +136,11 @@ def _() -> None:
     build.build_loop(MOTION, settings(limits__effort=[1000.0]))
 
 
+@wrong("unit: limits of the joints in degrees")
+def _() -> None:
+    build.build_loop(MOTION, settings(arm="seven_joints", limits__upper=[170.0]))
+
+
 @wrong("reversed wrench")
 def _() -> str:
     """What a node would write on its console."""

@@ -177,7 +177,7 @@ class ControllerNode(ManagedNode[ControllerSettings]):
         self._leave_topic(at_once=True)
         self._beside_another = False
         reporter.statistics = runner.statistics
-        self._runner, self._console = runner, self._new_console()
+        self._runner, self._console, self._refused = runner, self._new_console(), ""
         if runner.port.waits:
             self._thread = LoopThread(runner, reporter, self._console, self.look_now)
             self._thread.start()
@@ -401,7 +401,7 @@ class ControllerNode(ManagedNode[ControllerSettings]):
         runner.hand_over(change)
 
     def refuse(self, reason: str) -> None:
-        """Say on the console and on /diagnostics that a reference was refused, until one is not."""
+        """Say that a reference was refused; on /diagnostics until one is taken, or a run begins."""
         self.get_logger().error(reason)
         self._refused, self._refusals = reason, self._refusals + 1
         self.publish_diagnostics()

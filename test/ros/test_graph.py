@@ -11,6 +11,7 @@ from interface_snapshot import GRAPH, changes, graph, kept
 from test_interface import WHAT_TO_DO
 
 
+@pytest.mark.long
 def test_no_topic_or_service_changed_without_a_word(fleet: Fleet) -> None:
     found = changes(GRAPH, graph(fleet, kept(GRAPH)))
     assert not found, "\n".join([*found, WHAT_TO_DO])
