@@ -58,8 +58,8 @@ def add_parser(subparsers: Subparsers) -> argparse.ArgumentParser:
         "--native-bound",
         type=float,
         metavar="B",
-        help="the same for a tick in C++ (default: 2.4 for 3 joints, 2.6 for 7; 5 for mechanisms and "
-        "for laws in task and joint space)",
+        help="the same for a tick in C++ (default: 2.4 for 3 joints, 2.6 for 7; 5 for mechanisms "
+        "and for laws in task and joint space)",
     )
     parser.add_argument(
         "--engine",
