@@ -23,6 +23,9 @@ OF_THIS_COMPUTER = re.compile(
 UNEXPANDED = "[NOTSET]"
 """How pytest calls a test that had nothing to be tried with."""
 
+WHOLE_FILE = "collection skipped"
+"""What pytest says of a file that skips itself."""
+
 Outcomes = dict[str, str]
 """Of each test: why it was skipped, empty where it was run."""
 
@@ -33,8 +36,14 @@ def outcomes(report: Path) -> Outcomes:
     for case in ET.parse(report).iter("testcase"):
         name = ".".join(filter(None, (case.get("classname"), case.get("name"))))
         skipped = case.find("skipped")
-        found[name] = "" if skipped is None else str(skipped.get("message"))
+        found[name] = "" if skipped is None else _reason(skipped)
     return found
+
+
+def _reason(skipped: ET.Element) -> str:
+    """Of a file that skips itself it is in the text, behind its place; the message is no reason."""
+    message = str(skipped.get("message"))
+    return (skipped.text or "").partition("Skipped: ")[2] if message == WHOLE_FILE else message
 
 
 def unexplained(reports: Iterable[Outcomes]) -> tuple[Outcomes, Outcomes]:

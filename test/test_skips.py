@@ -64,3 +64,12 @@ def test_a_whole_file_counts_as_run_where_its_tests_were() -> None:
     names = {"test.test_placo": "no environment with placo", "test.test_pla": "the same"}
     wrong, _ = unexplained([names, {"test.test_placo.test_torques": ""}])
     assert list(wrong) == ["test.test_pla"]
+
+
+def test_a_file_that_skips_itself_has_its_own_reason(tmp_path) -> None:
+    """Not the name of its folder: that may be launch, too."""
+    for name, more in (("launch", "Pink"), ("pink", "ros2_control")):
+        (tmp_path / name).mkdir()
+        skips = f'\npytest.skip("{more} is not installed", allow_module_level=True)\n'
+        wrong, _ = unexplained([outcomes(report_of(tmp_path / name, "a", [], skips))])
+        assert len(wrong) == (more == "Pink")
