@@ -165,6 +165,7 @@ def test_what_was_without_a_state_for_long_starts_when_it_is_told_to(team: Team)
     team.follows()
 
 
+@pytest.mark.long
 def test_a_long_stop_lasts_until_a_reference_comes(team: Team) -> None:
     """No wrench for longer than the latch time; with it back the arm stays braked."""
     team.fleet.put(FORCE, {"limits.latch_time": 0.2, "reference.kind": "hold"})
