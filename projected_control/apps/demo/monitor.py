@@ -83,6 +83,11 @@ class Monitor:
         return self._rows[-1][0] if self._rows else 0.0
 
     @property
+    def true_time(self) -> float:
+        """Time of the newest that the simulated arm told [s]; zero before the first."""
+        return self._true_rows[-1][0] if self._true_rows else 0.0
+
+    @property
     def latest(self) -> dict[str, float]:
         """The newest state by name."""
         return dict(zip(self.names, self._rows[-1][1:], strict=True)) if self._rows else {}
