@@ -31,6 +31,7 @@ from projected_control.ros.controller_manager import (
 )
 from projected_control.settings import build
 from projected_control.settings.layers import Layers
+from projected_control.settings.real_arms import unsaid
 
 try:
     from controller_manager_msgs.msg import ControllerState as Message
@@ -340,6 +341,23 @@ def test_an_arm_that_knows_nothing_of_us(tmp_path):
     assert settings.rate == 500.0
     choices.require_sound(chosen, settings)
     assert list(choices.starting_positions(chosen.settings("simulated_arm", {}))) == JOINT_NAMES
+
+
+@pytest.mark.parametrize("weight", ["true", "false", ""])
+def test_what_the_file_says_of_the_weight_reaches_the_node(weight, tmp_path):
+    """Though it be the default: a node on a real arm asks whether it was said."""
+    text = resources.share_file("config", "three_link_slider.yaml").read_text()
+    line = f"\n    effort_includes_gravity: {weight}" if weight else ""
+    file = tmp_path / "arm.yaml"
+    file.write_text(f"{text}\n/**:\n  ros__parameters:{line}\n    rate: 500.0\n")
+    chosen = choices.choose({**COMMON, "arm": str(file)})
+    own = {"hardware": "plugin", "watchdog": "", "rate": 1000.0}
+    settings = chosen.settings(chosen.case.node, own)
+    node = type(settings).of(choices.given_values(settings))
+    assert node == settings
+    assert ["nothing says who carries its weight" in line for line in unsaid(node)] == (
+        [] if weight else [True]
+    )
 
 
 def test_what_check_refuses_no_launch_starts(tmp_path):

@@ -24,7 +24,7 @@ from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
-START_SECONDS = 120.0
+START_SECONDS = 240.0
 """For a launch to come up, the first compilation of the kernels included [s]."""
 
 

@@ -139,6 +139,19 @@ def require_sound(choice: Choice, settings: NodeSettings) -> list[str]:
     return inspection.require_sound(choice.case.node, settings, guess)
 
 
+def given_values(settings: NodeSettings) -> dict[str, Any]:
+    """What a node has to be told: what was given, though it be the default, and what differs.
+
+    Of some parameters a node asks whether they were given (`Settings.said`).
+    """
+    defaults, said = type(settings).of({}).values(), settings.said
+    return {
+        name: value
+        for name, value in settings.values().items()
+        if name in said or name not in defaults or value != defaults[name]
+    }
+
+
 def summary_file(text: str) -> Path | None:
     """The file for the numbers of a run; its folder must be there before the run."""
     if not text:

@@ -141,11 +141,9 @@ def node(
 
 
 def parameter_file(context: LaunchContext, name: str, settings: NodeSettings) -> Path:
-    """Write the parameters of a node, as far as they differ from its defaults."""
-    defaults = type(settings).of({}).values()
-    values = settings.values().items()
-    given = {name: v for name, v in values if name not in defaults or v != defaults[name]}
-    content = yaml.safe_dump({"/**": {"ros__parameters": given}}, allow_unicode=True)
+    """Write the parameters of a node, as far as they were given or differ from its defaults."""
+    written = {"/**": {"ros__parameters": choices.given_values(settings)}}
+    content = yaml.safe_dump(written, allow_unicode=True)
     return temporary_file(context, f"{name}_", content)
 
 
