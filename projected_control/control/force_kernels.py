@@ -90,7 +90,8 @@ class SourceTerms(NamedTuple):
     varies: Annotated[Array, Part("1", "1 where W⁺ follows from the configuration, else 0.")]
     directions: Annotated[Array, Part(WRENCH.length, "How, see `WrenchTerms`.")]
     flow: Annotated[Array, Part("n", "Cᵀq̇ − g at this tick [N·m or N].")]
-    estimate: Annotated[Array, Part("n", "r of the momentum observer [N·m or N].")]
+    estimate: Annotated[Array, Part("n", "r of the momentum observer [N·m or N], for taring.")]
+    filtered: Annotated[Array, Part("m", "λ of the momentum observer [N or N·m].")]
     innovation: Annotated[
         Array, Part("n", "What changed the momentum besides effort, model and known friction.")
     ]
@@ -307,7 +308,10 @@ def follow_momentum(sent: Array, known: Array, t: Terms, s: SourceTerms) -> int:
 
 @compiled
 def force_from_momentum(known: int, t: Terms, s: SourceTerms, force: Array) -> None:
-    """λ = −A⁺ᵀ (r + F₀), from what changed the momentum besides the effort and the model.
+    """λ ← α λ + (1 − α) A⁺ᵀ (−innovation − F₀): what changed the momentum, less what was tared.
+
+    λ is filtered, and not the efforts: R(Aᵀ) turns as the arm moves, so that filtered efforts keep
+    shares of where it was.
 
     Args:
         known: What `follow_momentum` said.
@@ -316,12 +320,16 @@ def force_from_momentum(known: int, t: Terms, s: SourceTerms, force: Array) -> N
         force: Result, m.
     """
     decay = s.decay[0]
-    for i in range(t.h.size):
-        if known == 2:
+    if known == 2:
+        for i in range(t.h.size):
             s.estimate[i] = decay * s.estimate[i] + (1.0 - decay) * s.innovation[i]
-        tared = -s.estimate[i] - s.effort_tare[i]
-        s.net[i] = tared / t.sqrt_metric[i] if known else np.nan
-    matvec_transposed(t.A_pinv, s.net, force)
+            s.net[i] = (-s.innovation[i] - s.effort_tare[i]) / t.sqrt_metric[i]
+        matvec_transposed(t.A_pinv, s.net, force)
+        for j in range(force.size):
+            if np.isfinite(force[j]):
+                s.filtered[j] = decay * s.filtered[j] + (1.0 - decay) * force[j]
+    for j in range(force.size):
+        force[j] = s.filtered[j] if known else np.nan
 
 
 @compiled

@@ -270,7 +270,7 @@ class ForceSource:
 
     def reset(self) -> None:
         """Start from rest."""
-        self._terms.estimate[:] = self._terms.disturbance[:] = 0.0
+        self._terms.estimate[:] = self._terms.filtered[:] = self._terms.disturbance[:] = 0.0
         self._terms.started[0] = 0.0
         self._terms.compared[:] = self._terms.far_off[:] = 0.0
         self._terms.sign_seen[:] = self._terms.sign_look[:] = self._terms.apart[:] = 0.0
