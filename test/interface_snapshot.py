@@ -194,12 +194,12 @@ def graph(fleet: Any, expected: Mapping[str, Any]) -> Lines:
         fleet.until_state(kind, "unconfigured")
     give_up = monotonic() + SETTLED_SECONDS
     fleet.until(
-        lambda: _seen(fleet.node) == expected or monotonic() > give_up, "topics and services"
+        lambda: seen(fleet.node) == expected or monotonic() > give_up, "topics and services"
     )
-    return _seen(fleet.node)
+    return seen(fleet.node)
 
 
-def _seen(node: Any) -> Lines:
+def seen(node: Any) -> Lines:
     """What every node has of ours, as another node sees it."""
     from rclpy.node import NodeNameNonExistentError
 

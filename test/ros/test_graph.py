@@ -6,12 +6,23 @@ import pytest
 
 pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
 
+from time import monotonic
+
 from fleet import Fleet
-from interface_snapshot import GRAPH, changes, graph, kept
+from interface_snapshot import GRAPH, changes, graph, kept, seen
 from test_interface import WHAT_TO_DO
 
 
-@pytest.mark.long
 def test_no_topic_or_service_changed_without_a_word(fleet: Fleet) -> None:
     found = changes(GRAPH, graph(fleet, kept(GRAPH)))
-    assert not found, "\n".join([*found, WHAT_TO_DO])
+    nodes = str(sorted(fleet.node.get_node_names_and_namespaces()))
+    assert not found, "\n".join([*found, WHAT_TO_DO, nodes, *after(fleet)])
+
+
+def after(fleet: Fleet) -> list[str]:
+    """What is missing a while later, and what the topics themselves know of their ends."""
+    give_up = monotonic() + 20.0
+    fleet.until(lambda: monotonic() > give_up, "what comes late")
+    late = [f"later: {line}" for line in changes(GRAPH, seen(fleet.node))]
+    ends = fleet.node.get_publishers_info_by_topic("/force_controller/state")
+    return [*late, f"publishers of the state: {[str(end) for end in ends]}"]
