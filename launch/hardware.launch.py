@@ -121,12 +121,7 @@ ARGUMENTS = [
         default_value="controller_manager",
         description="Its name; with hardware:=running.",
     ),
-    DeclareLaunchArgument(
-        "priority",
-        default_value="",
-        description="SCHED_FIFO priority of our nodes, 1 to 99; 0 for the ordinary scheduler; "
-        "empty for 40, and 50 for the watchdog, where the system permits it.",
-    ),
+    parts.priority("empty for what the files say, else 40, and 50 for the watchdog"),
     DeclareLaunchArgument(
         "lock_memory",
         default_value="false",
@@ -219,11 +214,9 @@ def start(context: LaunchContext) -> list[Action]:
 def own_values(given: dict[str, str], chosen: Choice, hardware: str) -> dict[str, dict[str, Any]]:
     """The parameters that this launch sets, per node."""
     rate = {"rate": choices.number(given, "rate")}
-    steady: dict[str, Any] = {"realtime.lock_memory": BOOLEANS[given["lock_memory"]]}
-    if given["priority"]:
-        steady["realtime.priority"] = int(choices.number(given, "priority"))
+    memory: dict[str, Any] = {"realtime.lock_memory": BOOLEANS[given["lock_memory"]]}
     reached = {
-        **steady,
+        **memory,
         "hardware": "ros2_control",
         "ros2_control.manager": given["controller_manager"],
     }
@@ -250,7 +243,7 @@ def own_values(given: dict[str, str], chosen: Choice, hardware: str) -> dict[str
     }
     if hardware == "simulated":
         own[ARM] = {
-            **steady,
+            **memory,
             **rate,
             "simulation.step": 1.0 / rate["rate"] if rate["rate"] > 1000.0 else 0.001,
             "simulation.interface": "joint_commands",
@@ -259,6 +252,9 @@ def own_values(given: dict[str, str], chosen: Choice, hardware: str) -> dict[str
             **chosen.friction,
             **chosen.all_motors,
         }
+    for name, values in own.items():
+        default = choices.WATCHDOG_PRIORITY if name == WATCHDOG else choices.ARM_PRIORITY
+        values |= choices.priority(given, chosen, name, default)
     return own
 
 

@@ -34,6 +34,7 @@ ARGUMENTS = [
     *parts.arguments("force", "paper"),
     *parts.names(),
     parts.task(),
+    parts.priority("empty for what the files say, else 0"),
     DeclareLaunchArgument(
         "lockstep",
         default_value="false",
@@ -86,6 +87,8 @@ def start(context: LaunchContext) -> list[Action]:
     if seconds:
         # It says soon that it has finished: before the controller finds the arm lost.
         own[ARM] |= {"simulation.duration": seconds, "diagnostics_rate": 10.0}
+    for name, values in own.items():
+        values |= choices.priority(given, chosen, name, 0)
     settings = {name: chosen.settings(name, values) for name, values in own.items()}
     said = parts.checks(context, chosen, settings[controller])
     actions = [parts.node(context, name, settings[name], parts.end_with) for name in own]

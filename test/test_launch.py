@@ -120,7 +120,7 @@ def test_every_argument_is_described_and_has_a_default(file):
         if isinstance(entity, DeclareLaunchArgument)
     }
     names = {"controller", "arm", "preset", "lockstep", "rate", "seconds", "friction", "show"}
-    names |= {"namespace", "joint_states", "wrench", "task"}
+    names |= {"namespace", "joint_states", "wrench", "task", "priority"}
     assert set(declared) == names
     for argument in declared.values():
         assert argument.default_value is not None

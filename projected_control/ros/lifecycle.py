@@ -298,10 +298,8 @@ def run(
         print(f"{kind}: {error}", file=sys.stderr)
         rclpy.shutdown()
         return 2
-    for sentence in (*prepared.granted, *prepared.not_permitted):
-        node.get_logger().info(sentence)
-    for sentence in prepared.refused:
-        node.get_logger().warning(sentence)
+    say = node.get_logger().warning if prepared.refused else node.get_logger().info
+    say(prepared.line)
     executor = SingleThreadedExecutor()
     executor.add_node(node)
     try:
@@ -344,15 +342,13 @@ def _prepare(kind: str, argv: Sequence[str]) -> Preparation:
     try:
         given = _given(kind, argv, names) if len(argv) > 1 else {}
     except ProjectedControlError as error:
-        return Preparation([], [str(error)], [])
+        return Preparation([], [str(error)])
     values: dict[str, Any] = {name: given.get(name, table[name].default) for name in names}
-    priority = values["realtime.priority"]
-    at_a_pace = not values.get("lockstep") and values.get("simulation.factor", 1.0)
     return prepare_process(
-        priority if at_a_pace else 0,
+        values["realtime.priority"],
         values["realtime.lock_memory"],
         values["realtime.cpus"],
-        asked=priority != table["realtime.priority"].default,
+        at_a_pace=not values.get("lockstep") and bool(values.get("simulation.factor", 1.0)),
     )
 
 

@@ -16,21 +16,26 @@ SWITCH_INTERVAL = 2e-4
 
 
 class Preparation(NamedTuple):
-    """What became of the real-time settings of a process, in plain sentences.
+    """What became of the real-time settings of a process.
 
     Attributes:
         granted: What was asked for and given.
         refused: What was asked for and not given, with what to do about it.
-        not_permitted: What nobody asked for and would have been welcome; likewise.
     """
 
     granted: list[str]
     refused: list[str]
-    not_permitted: list[str]
+
+    @property
+    def line(self) -> str:
+        """All of it, as one line of the console."""
+        parts = [f"granted: {', '.join(self.granted)}"] if self.granted else []
+        parts += [f"not granted: {'; '.join(self.refused)}"] if self.refused else []
+        return "; ".join(parts)
 
 
 def prepare_process(
-    priority: int, lock_memory: bool, cpus: Sequence[int], asked: bool = True
+    priority: int, lock_memory: bool, cpus: Sequence[int], at_a_pace: bool = True
 ) -> Preparation:
     """Ask the system for what was configured.
 
@@ -40,37 +45,39 @@ def prepare_process(
         priority: SCHED_FIFO priority; 0 for the ordinary scheduler.
         lock_memory: Keep all memory in RAM.
         cpus: That the process may run on; empty for all.
-        asked: Whether somebody asked for the priority; else it is taken where it is permitted.
+        at_a_pace: Whether it waits for a clock. Else it runs as fast as it can, and with priority
+            it would let nobody else run: none is asked for.
     """
-    outcome = Preparation([], [], [])
-    if cpus:
+    outcome = Preparation([], [])
+    if priority > 0 and at_a_pace:
         try:
-            os.sched_setaffinity(0, set(cpus))
-            outcome.granted.append(f"it runs on CPUs {list(cpus)}")
+            os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(priority))
+            outcome.granted.append(f"real-time priority (SCHED_FIFO {priority})")
         except OSError as error:
-            there = sorted(os.sched_getaffinity(0))
             outcome.refused.append(
-                f"CPUs {list(cpus)} cannot be used ({error.strerror}); there are {there}"
+                f"real-time priority (SCHED_FIFO {priority}: {error.strerror}); on a busy computer "
+                "messages will be late. Allow it by an rtprio line in /etc/security/limits.conf, "
+                "or set realtime.priority to 0 to do without"
             )
+    else:
+        why = f"realtime.priority {priority} is not for lockstep" if priority else "as configured"
+        outcome.granted.append(f"the ordinary scheduler ({why})")
     if lock_memory:
         libc = ctypes.CDLL(None, use_errno=True)
         if libc.mlockall(_LOCK_ALL) == 0:
-            outcome.granted.append("its memory is locked in RAM")
+            outcome.granted.append("memory locked in RAM")
         else:
             reason = os.strerror(ctypes.get_errno())
             outcome.refused.append(
-                f"memory cannot be locked ({reason}); allow it with ulimit -l unlimited"
+                f"memory locked in RAM ({reason}); allow it with ulimit -l unlimited"
             )
-    if priority > 0:
+    if cpus:
         try:
-            os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(priority))
-            outcome.granted.append(f"it has real-time priority (SCHED_FIFO {priority})")
+            os.sched_setaffinity(0, set(cpus))
+            outcome.granted.append(f"CPUs {list(cpus)}")
         except OSError as error:
-            (outcome.refused if asked else outcome.not_permitted).append(
-                f"real-time priority (SCHED_FIFO {priority}) is not permitted ({error.strerror}): "
-                "on a busy computer messages will be late. Allow it by an rtprio line in "
-                "/etc/security/limits.conf, or set realtime.priority to 0 to do without"
-            )
+            there = sorted(os.sched_getaffinity(0))
+            outcome.refused.append(f"CPUs {list(cpus)} ({error.strerror}); there are {there}")
     return outcome
 
 

@@ -325,16 +325,9 @@ class Recording(Group):
 class Realtime(Group):
     """What the operating system is asked for."""
 
-    priority: int = parameter(40, "SCHED_FIFO priority of the process; taken where the system permits it, but not in lockstep; 0 for the ordinary scheduler", minimum=0, maximum=99)
+    priority: int = parameter(0, "SCHED_FIFO priority of the process, asked for where it is above 0, but not in lockstep; 0 for the ordinary scheduler. The console says whether it was granted. hardware.launch.py asks for 40, and 50 for the watchdog", minimum=0, maximum=99)
     lock_memory: bool = parameter(False, "Keep all memory in RAM")
     cpus: tuple[int, ...] = parameter((), "CPUs the process may run on; empty for all", minimum=0, maximum=4096)
-
-
-@dataclass(frozen=True)
-class WatchdogRealtime(Realtime):
-    """The watchdog runs before whom it watches."""
-
-    priority: int = parameter(50, "SCHED_FIFO priority of the process, above the controller's; taken where the system permits it; 0 for the ordinary scheduler", minimum=0, maximum=99)
 
 
 @dataclass(frozen=True)

@@ -180,7 +180,6 @@ class WatchdogSettings(NodeSettings, HardwareSettings):
     timeout: float = parameter(0.012, "Silence of the heartbeat after which zeros are sent", "s", minimum=0.001, maximum=10.0, live=True)
     controller: str = parameter("force_controller", "Name of the controller node whose heartbeat counts")
     deactivate_time: float = parameter(0.5, "How long zeros are sent without a break before the effort controller is deactivated; where the controller is heard again before that, it goes on", "s", minimum=0.05, maximum=60.0, live=True)
-    realtime: groups.WatchdogRealtime = group(groups.WatchdogRealtime)
     state_time: float = parameter(0.5, "Time without a new or changing joint state under an active controller after which zeros are sent", "s", minimum=0.01, maximum=10.0, live=True)
     zero_rate: float = parameter(500.0, "Rate at which zeros are repeated while tripped", "Hz", minimum=1.0, maximum=1e4)
 

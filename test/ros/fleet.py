@@ -66,6 +66,10 @@ STEADY = {
 """Real time that a busy computer keeps up with: a tenth of the usual rate, long timeouts."""
 
 
+PRIORITY = {"realtime.priority": 40}
+"""Of all nodes unless told otherwise, as on an arm: a busy computer ends no test."""
+
+
 def stamp_ns(message: Any) -> int:
     """A message's time [ns]."""
     stamp = message.header.stamp
@@ -176,10 +180,10 @@ class Fleet:
     ) -> Process:
         """Start a node with those of the settings that it has; underscores in `more` are dots.
 
-        `topics` gives topics other names.
+        `topics` gives topics other names. What is None has its default.
         """
-        values = {**settings, **{k.replace("__", "."): v for k, v in more.items()}}
-        own = own_values(kind, values)
+        values = {**PRIORITY, **settings, **{k.replace("__", "."): v for k, v in more.items()}}
+        own = {k: v for k, v in own_values(kind, values).items() if v is not None}
         number = len(self.processes)
         file = self._folder / f"{number}_{kind}.yaml"
         file.write_text(yaml.safe_dump({"/**": {"ros__parameters": own}}))

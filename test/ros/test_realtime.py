@@ -1,4 +1,4 @@
-"""Real-time priority: taken where the system permits it, said on the console, never in lockstep."""
+"""Real-time priority: asked for, never taken unasked; one line says what was granted."""
 
 from __future__ import annotations
 
@@ -25,8 +25,7 @@ from projected_control.ros.realtime import prepare_process
 
 if os.getuid() == 0:
     os.setuid(65534)  # nobody
-for asked in (True, False):
-    print(prepare_process(40, False, [], asked=asked))
+print(prepare_process(40, False, [0]).line)
 """
 
 
@@ -36,41 +35,44 @@ def permitted() -> bool:
         return os.sched_getscheduler(0) == os.SCHED_FIFO
 
 
-@pytest.mark.parametrize(("kind", "priority"), [(ARM, 40), (WATCHDOG, 50)])
-def test_taken_by_default_and_said(fleet: Fleet, kind: str, priority: int) -> None:
-    process = fleet.start(kind, SETTINGS)
+@pytest.mark.parametrize("kind", [ARM, WATCHDOG])
+def test_not_taken_unasked(fleet: Fleet, kind: str) -> None:
+    """The ordinary scheduler by default, of the watchdog as well; as root, too."""
+    process = fleet.start(kind, SETTINGS, realtime__priority=None)
+    fleet.until_state(kind, "active")
+    assert os.sched_getscheduler(process.pid) == os.SCHED_OTHER
+    assert process.log.count("granted: the ordinary scheduler (as configured)") == 1
+
+
+@pytest.mark.parametrize("kind", [ARM, WATCHDOG])
+def test_asked_for_and_said(fleet: Fleet, kind: str) -> None:
+    process = fleet.start(kind, SETTINGS, realtime__priority=7)
     fleet.until_state(kind, "active")
     if permitted():
         assert os.sched_getscheduler(process.pid) == os.SCHED_FIFO
-        assert os.sched_getparam(process.pid).sched_priority == priority
-        assert f"it has real-time priority (SCHED_FIFO {priority})" in process.log
+        assert os.sched_getparam(process.pid).sched_priority == 7
+        assert "]: granted: real-time priority (SCHED_FIFO 7)" in process.log
     else:
-        assert f"real-time priority (SCHED_FIFO {priority}) is not permitted" in process.log
-
-
-def test_zero_is_the_ordinary_scheduler(fleet: Fleet) -> None:
-    process = fleet.start(ARM, SETTINGS, realtime__priority=0)
-    fleet.until_state(ARM, "active")
-    assert os.sched_getscheduler(process.pid) == os.SCHED_OTHER
-    assert "real-time" not in process.log
+        assert "not granted: real-time priority (SCHED_FIFO 7: Operation not" in process.log
+    assert process.log.count("granted: ") == 1
 
 
 def test_not_in_lockstep(fleet: Fleet) -> None:
     """There a node runs as fast as it can, and would let nobody else run."""
-    process = fleet.start(ARM, SETTINGS, lockstep=True)
+    process = fleet.start(ARM, SETTINGS, lockstep=True, realtime__priority=40)
     fleet.until_state(ARM, "active")
     assert os.sched_getscheduler(process.pid) == os.SCHED_OTHER
+    assert "granted: the ordinary scheduler (realtime.priority 40 is not for" in process.log
 
 
 def test_refused_without_permission() -> None:
-    """Asked for, it is a warning; by default it is a remark. Both say what to do."""
+    """One line says what was granted and what was not, and what to do."""
     done = subprocess.run(
         [sys.executable, "-c", REFUSED], capture_output=True, text=True, check=True
     )
-    asked, default = done.stdout.splitlines()
-    assert asked.startswith("Preparation(granted=[], refused=['real-time priority")
-    assert default.startswith("Preparation(granted=[], refused=[], not_permitted=['real-time")
-    assert "rtprio" in asked
+    (line,) = done.stdout.splitlines()
+    assert line.startswith("granted: CPUs [0]; not granted: real-time priority (SCHED_FIFO 40")
+    assert "rtprio" in line
 
 
 def test_long_work_gives_way() -> None:

@@ -33,9 +33,11 @@ RESTFUL = {
     "reference.approach": True,
     "force.reference": [5.0],
     "friction.viscous": [1.0],
+    "realtime.priority": 40,
 }
 """The controller holds the arm where it is and presses with 5 N: it can start anywhere, there is
-always torque, and an arm that nobody holds comes to rest."""
+always torque, and an arm that nobody holds comes to rest. All nodes ask for the priority that they
+have on an arm."""
 
 
 class Fault(NamedTuple):

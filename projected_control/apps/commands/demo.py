@@ -95,7 +95,8 @@ def add_parser(subparsers: Subparsers) -> argparse.ArgumentParser:
         action="append",
         default=[],
         metavar="NAME:=VALUE",
-        help="a value that counts before all files, for controller and arm; may be repeated",
+        help="a value that counts before all files, for controller and arm (realtime.* for the "
+        "watchdog, too); may be repeated",
     )
     parser.add_argument(
         "--seconds", type=float, default=10.0, help="of simulated time (default: %(default)g)"

@@ -127,6 +127,8 @@ def settings_for(
     arm = SimulatedArmSettings.of(own_values(ARM, values))
     arm = arm.from_origins(_origins([*own_files, *files], ARM, overrides))
     watchdog: dict[str, Any] = {"joints": arm.joints, "controller": case.node}
+    everybody = {**values, **_read(files, WATCHDOG), **overrides}
+    watchdog |= {name: v for name, v in everybody.items() if name.startswith("realtime.")}
     if lockstep:
         watchdog["timeout"] = 5.0  # the arm waits for every answer, so nothing is urgent
     return DemoSettings(case, seconds, controller, arm, WatchdogSettings.of(watchdog))

@@ -40,6 +40,11 @@ CONTROLLERS_FILE = "ros2_control.yaml"
 """In config/, of the controller manager; the other files there are arms."""
 
 
+PRIORITY = "realtime.priority"
+ARM_PRIORITY, WATCHDOG_PRIORITY = 40, 50
+"""SCHED_FIFO priorities on an arm behind ros2_control: the watchdog runs before whom it watches."""
+
+
 def number(given: Mapping[str, str], name: str) -> float:
     """An argument as a number that is not negative."""
     try:
@@ -57,6 +62,13 @@ def whole(given: Mapping[str, str], name: str) -> int:
     if value != round(value):
         raise InvalidValue(f"{name}:= must be a whole number, got {given[name]!r}")
     return round(value)
+
+
+def priority(given: Mapping[str, str], chosen: Choice, node: str, default: int) -> dict[str, Any]:
+    """Real-time priority of a node: priority:=, else what the files say, else this default."""
+    if given["priority"]:
+        return {PRIORITY: whole(given, "priority")}
+    return {} if PRIORITY in chosen.layers.given(node) else {PRIORITY: default}
 
 
 def arm_file(name: str, default: str) -> Path:

@@ -98,6 +98,16 @@ def names() -> list[DeclareLaunchArgument]:
     ]
 
 
+def priority(unless_given: str) -> DeclareLaunchArgument:
+    """One switch for the priority of all nodes."""
+    return DeclareLaunchArgument(
+        "priority",
+        default_value="",
+        description="SCHED_FIFO priority of all our nodes, 1 to 99, or 0 for the ordinary "
+        f"scheduler; {unless_given}. Each node says what it was granted.",
+    )
+
+
 TOPICS = ("joint_states", "wrench")
 
 
