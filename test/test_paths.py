@@ -1,29 +1,17 @@
 """Paths: their geometry, their timing within limits, and how parameter files name them."""
 
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from arms import spatial_model, state_on
 from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
-from projected_control.control import (
-    ForceController,
-    ForceGains,
-    MotionController,
-    MotionGains,
-    PassiveJointController,
-    paths,
-)
-from projected_control.control.following import sent_effort
-from projected_control.control.law import Law
+from projected_control.control import paths
 from projected_control.control.references import ReferencePoint
 from projected_control.control.timing import Bounds, fastest_squares, time_path
 from projected_control.errors import InvalidValue, UnknownName, Unreachable
-from projected_control.model.projection import Metric, Projection
 from projected_control.settings import build
 from projected_control.settings.layers import Layers
 from projected_control.settings.nodes import FORCE
@@ -296,55 +284,3 @@ def test_waypoints_with_times_are_passed_at_these_times(tmp_path):
 def test_a_path_that_makes_no_sense_is_refused_before_anything_moves(changes, error, message):
     with pytest.raises(error, match=message):
         build.check_reference(settings(**changes), MODEL.k)
-
-
-def law_and_plan(controller, rows=None):
-    """What a law sent at its last tick, and what is planned for the same motion and force."""
-    terms, model = controller._terms, controller.model
-    sent = sent_effort(model, controller.law, rows)
-    wanted = controller.inverse_dynamics * model.sqrt_metric
-    return controller.effort.total, sent.S @ wanted + sent.G @ terms.u_lambda
-
-
-@pytest.mark.parametrize("seed", range(5))
-@pytest.mark.parametrize(
-    ("make", "passive", "rows"),
-    [
-        (MotionController, (), None),
-        (lambda m, g: MotionController(m, g, Law.IDC), (), None),
-        (lambda m, g: ForceController(m, g, ForceGains()), (), None),
-        (lambda m, g: ForceController(m, g, ForceGains()), (), [0, 2]),
-        (PassiveJointController, ("joint_2", "joint_5"), None),
-        (lambda m, g: PassiveJointController(m, g, ForceGains()), ("joint_2", "joint_5"), None),
-        (lambda m, g: PassiveJointController(m, g, ForceGains()), ("joint_2",), [0, 2]),
-    ],
-)
-@pytest.mark.parametrize("metric", [None, np.linspace(0.5, 4.0, 7)])
-def test_what_is_planned_is_what_the_law_sends(make, passive, rows, metric, seed):
-    """Every law, some rows of the force alone, passive joints, a metric: one function says it."""
-    model = spatial_model(None if metric is None else Metric(metric), passive)
-    controller = make(model, MotionGains(100.0, 20.0))
-    q, v = state_on(model, seed, near=np.full(7, 0.4), spread=0.3)
-    random = np.random.default_rng(seed)
-    controller.motion[:] = random.normal(size=(3, 4))
-    controlled = None
-    if controller.force is not None:
-        controller.force.set_reference(random.normal(0.0, 20.0, 3))
-        controller.force.measured[:] = 0.0
-        if rows is not None:
-            controller.force.control_rows(rows)
-            controlled = controller.force.controlled
-    controller.update(q, v)
-    law, plan = law_and_plan(controller, controlled)
-    np.testing.assert_allclose(plan, law, atol=1e-8 * np.abs(law).max())
-
-
-def test_a_passive_joint_with_a_force_is_planned_as_it_is_sent():
-    """A = [1 2], joint 2 passive, f = (3, 1): the law sends (2.5, 0)."""
-    model = SimpleNamespace(n=2, m=1, sqrt_metric=np.ones(2), A=np.array([[1.0, 2.0]]))
-    model.P = Projection.of(model.A).P
-    model.A_pinv = Projection.of(model.A).A_pinv
-    model.arm = SimpleNamespace(actuated=np.array([1.0, 0.0]))
-    sent = sent_effort(model, Law.PASSIVE_FORCE)
-    np.testing.assert_allclose(sent.S @ [3.0, 1.0], [2.5, 0.0], atol=1e-12)
-    np.testing.assert_allclose(sent.G, 0.0, atol=1e-12)  # no force is left to choose

@@ -37,7 +37,7 @@ from projected_control.control.surface import (
     reset_surface,
 )
 from projected_control.control.task_terms import TASK
-from projected_control.control.terms import CONTROL, Effort
+from projected_control.control.terms import CONTROL, ControlTerms, Effort
 from projected_control.errors import InvalidValue, Uncontrollable
 from projected_control.model.constrained_arm import ConstrainedArm
 
@@ -296,6 +296,11 @@ class Controller:
         self.motion[0] = self.model.theta
         self.motion[1:] = 0.0
         self._hold_posture()
+
+    @property
+    def terms(self) -> ControlTerms:
+        """The parts of `work`."""
+        return self._terms
 
     @property
     def inverse_dynamics(self) -> Array:

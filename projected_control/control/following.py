@@ -7,14 +7,14 @@ draws them, or stay as small as they can.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from projected_control.control.compensation import NO_COMPENSATION, FrictionCompensation
-from projected_control.control.law import Law
+from projected_control.control.controllers import Controller
 from projected_control.control.planned_friction import planned_friction
+from projected_control.control.sent_effort import sent_effort
 from projected_control.control.timing import Bounds
 from projected_control.errors import InvalidValue, Unreachable
 from projected_control.model.constrained_arm import ConstrainedArm
@@ -223,13 +223,11 @@ class WayLimits:
 
 
 def bounds_along(
-    model: ConstrainedArm,
+    controller: Controller,
     way: Way,
     limits: WayLimits,
-    law: Law,
     force: Array | None = None,
     friction: FrictionCompensation = NO_COMPENSATION,
-    controlled: Array | None = None,
 ) -> Bounds:
     """What the limits leave for u and x along a way (see `timing`).
 
@@ -237,14 +235,13 @@ def bounds_along(
     a path may be gone back.
 
     Args:
-        model: The arm; its own, as it is evaluated here.
+        controller: Whose efforts these are; its model is evaluated here.
         way: Where it goes.
         limits: What it may be asked for.
-        law: Which efforts are sent.
         force: λ_d, m; zero unless given.
         friction: That is compensated.
-        controlled: One for each row whose force is controlled; all unless given.
     """
+    model = controller.model
     n, k, s = model.n, model.k, way.s
     q1, q2 = (way.derivative("q", s, order) for order in (1, 2))
     t1, t2, t3 = (way.derivative("theta", s, order) for order in (1, 2, 3))
@@ -258,7 +255,7 @@ def bounds_along(
         moving, M = model.arm.h.copy(), model.arm.M.copy()
         model.evaluate(way.q[i], still)
         weight = model.arm.h.copy()
-        sent, pressed = sent_effort(model, law, controlled)
+        sent, pressed = sent_effort(controller)
         slope[i, :n] = sent @ (M @ q1[i])
         bend[i, :n] = sent @ (M @ q2[i] + moving - weight)
         rest[i, :n] = sent @ weight + pressed @ desired
@@ -282,48 +279,3 @@ def _fastest(q1: Array, t1: Array, t3: Array, limits: WayLimits) -> Array:
         bent = np.abs(t3) / limits.motion[2]
         fastest = np.minimum(fastest, np.cbrt(0.5 / np.max(bent, axis=1, initial=1e-30)))
     return np.asarray(fastest)
-
-
-class SentEffort(NamedTuple):
-    """What a law sends at one state, in joint units: S f + G λ_d.
-
-    Attributes:
-        S: For the efforts f = h + M q̈ that a motion takes, n × n.
-        G: For the force that is asked for, n × m; zero for a law that asks for none.
-    """
-
-    S: Array
-    G: Array
-
-
-def sent_effort(model: ConstrainedArm, law: Law, controlled: Array | None = None) -> SentEffort:
-    """What a law sends for a motion that is followed exactly, at the state last evaluated.
-
-    `test_paths.py` holds it against the laws themselves. With C = diag(controlled) the rows whose
-    force is controlled:
-
-        PIDC      P f
-        hybrid    (P + Aᵀ C A⁺ᵀ) f + Aᵀ C λ_d,    which is f + Aᵀλ_d where all rows are
-        passive   (I − (I − P) Q⁺ (I − B)) times that of PIDC, or of hybrid with a force
-        others    f
-
-    Args:
-        model: The arm, evaluated.
-        law: `Law.PIDC`, `PASSIVE`, `HYBRID` and `PASSIVE_FORCE` as above.
-        controlled: One for each row whose force is controlled, else zero; all unless given.
-    """
-    n, m, scale, P = model.n, model.m, model.sqrt_metric, model.P
-    eye, rows = np.eye(n), np.ones(m) if controlled is None else controlled
-    S, G = eye, np.zeros((n, m))
-    if law in (Law.PIDC, Law.PASSIVE):
-        S = P
-    elif law in (Law.HYBRID, Law.PASSIVE_FORCE):
-        G = model.A.T * rows
-        if not rows.all():
-            S = P + G @ model.A_pinv.T
-    if law in (Law.PASSIVE, Law.PASSIVE_FORCE):
-        B = np.diag(model.arm.actuated)
-        Q = (eye - B) @ (eye - P)
-        spared = eye - (eye - P) @ np.linalg.pinv(Q, rcond=1e-6) @ (eye - B)
-        S, G = spared @ S, spared @ G
-    return SentEffort(scale[:, None] * S / scale[None, :], scale[:, None] * G)

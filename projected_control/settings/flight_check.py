@@ -14,13 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projected_control.control.activation import INDEPENDENT
-from projected_control.control.controllers import Controller
-from projected_control.control.following import SINGULAR, Follower, sent_effort
-from projected_control.control.law import Law
+from projected_control.control.following import SINGULAR, Follower
 from projected_control.control.loop import ControlLoop
 from projected_control.control.passive import CONTROLLABILITY_TOLERANCE
 from projected_control.control.planned_friction import planned_friction
 from projected_control.control.references import ReferencePoint
+from projected_control.control.sent_effort import asked_motion, leans, sent_effort
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.inverse_kinematics import manipulability
 from projected_control.settings import build
@@ -173,7 +172,7 @@ def fly(loop: ControlLoop, settings: ControllerSettings, q: Array) -> FlightChec
         seen.singular_value,
         seen.force,
         tuple(model.constraint.row_names) if model.constraint is not None else (),
-        _efforts_as(loop.controller) in (Law.PIDC, Law.PASSIVE),
+        leans(loop.controller),
     )
 
 
@@ -213,22 +212,20 @@ def look_along(
     independence, controllability = np.ones(count), np.ones(count)
     force = np.zeros((count, model.m))
     measure, rank, smallest = np.zeros(count), np.zeros(count), np.full(count, np.inf)
-    desired, law = _desired_force(settings, loop), _efforts_as(controller)
+    desired = _desired_force(settings, loop)
     known = build.build_compensation(settings, model.n)
-    rows = None
-    if controller.force is not None and controller.law is not Law.SELECTION:
-        rows = controller.force.controlled if controller.task.projected[0] else None
     for i in range(count):
         controller.stop(q[i], v[i], times[i])
         independence[i], controllability[i] = controller.margins
         model.evaluate(q[i], v[i], times[i])
         theta[i] = model.theta
         friction = planned_friction(known, model, v[i], desired)
-        taken = model.arm.M @ a[i] + model.arm.h + friction
-        sent, pressed = sent_effort(model, law, rows)
-        effort[i] = sent @ taken + pressed @ desired
+        M, load = model.arm.M, model.arm.h + friction
+        sent, pressed = sent_effort(controller)
+        asked = asked_motion(controller, v[i], a[i])
+        effort[i] = sent @ (M @ asked + load) + pressed @ desired
         A = model.terms.jacobian[: model.m]
-        force[i] = np.linalg.pinv(A.T, rcond=SINGULAR) @ (effort[i] - taken)
+        force[i] = np.linalg.pinv(A.T, rcond=SINGULAR) @ (effort[i] - M @ a[i] - load)
         measure[i] = manipulability(model).measure
         rank[i] = model.rank
         counted = model.singular_values[model.singular_values > model.tolerance]
@@ -248,19 +245,6 @@ def look_along(
         found.append(floor(name, controllability, CONTROLLABILITY_TOLERANCE))
     kept = [each for each in found if each is not None]
     return Seen(theta, kept, measure, rank, smallest, force)
-
-
-def _efforts_as(controller: Controller) -> Law:
-    """The law that sends the same efforts for a motion that is followed exactly."""
-    forced = controller.force is not None
-    if controller.passive.size:
-        return Law.PASSIVE_FORCE if forced else Law.PASSIVE
-    if controller.law is Law.SELECTION:
-        return Law.HYBRID
-    if controller.law in (Law.OPERATIONAL_SPACE, Law.IMPEDANCE):
-        aware = controller.task.projected[0] != 0.0
-        return Law.PIDC if aware and not forced else Law.HYBRID
-    return controller.law
 
 
 def _desired_force(settings: ControllerSettings, loop: ControlLoop) -> Array:

@@ -118,16 +118,16 @@ class WayCheck:
 
     def _require_slow(self, rate: Array, acceleration: Array) -> None:
         limits = motion_limits(self.settings.reference, self._model.k).array(self._model.k)
-        for what, values, bound in (
-            ("rate", rate, limits[0]),
-            ("acceleration", acceleration, limits[1]),
+        for article, what, values, bound in (
+            ("a", "rate", rate, limits[0]),
+            ("an", "acceleration", acceleration, limits[1]),
         ):
             allowed = np.maximum(bound, np.abs(values[0]))  # where it moves already
             over = np.abs(values).max(axis=0) / allowed
             i = int(np.argmax(over))
             if over[i] > 1.0 + ROUNDING:
                 raise InvalidValue(
-                    f"it asks {self._coordinates.names[i]} for a {what} of "
+                    f"it asks {self._coordinates.names[i]} for {article} {what} of "
                     f"{np.abs(values[:, i]).max():.4g}, allowed are {bound[i]:.4g} "
                     f"(reference.max_{what}): give its points more time, or raise that"
                 )

@@ -26,10 +26,13 @@ from projected_control.control import (
 from projected_control.control.compensation import FrictionCompensation
 from projected_control.control.controllers import POSTURE
 from projected_control.control.disturbance import Disturbance
+from projected_control.control.force import ForceLoopState
 from projected_control.control.law_kinds import LAWS
+from projected_control.control.references import Constant
 from projected_control.control.stability import MotionLoop
-from projected_control.errors import InvalidValue
+from projected_control.errors import InvalidValue, UnknownName
 from projected_control.model.constrained_arm import ConstrainedArm
+from projected_control.model.constraints import Constraint
 from projected_control.settings.build.arms import build_model
 from projected_control.settings.nodes import (
     CONTROLLERS,
@@ -67,6 +70,9 @@ def build_controller(node: str, settings: ControllerSettings) -> Controller:
         controller.set_posture(Posture.held(group.hold, settings.gains.null_damping))
     controller.set_compensation(build_compensation(settings, model.n), 0.0)
     controller.set_disturbance(build_disturbance(settings, model.k), 0.0)
+    force = controller.force
+    if force is not None and isinstance(settings, ForceControllerSettings) and model.constraint:
+        force.control_rows(controlled_rows(settings, model.constraint))
     return controller
 
 
@@ -271,3 +277,31 @@ def build_force_gains(settings: ForceControllerSettings, arm_delay: int = 1) -> 
     )
     gains.loop(1.0 / settings.rate).require_stable()
     return gains
+
+
+def build_force_reference(settings: ForceControllerSettings, force: ForceLoopState) -> Constant:
+    """λ_d of every row; zero for those that are not controlled."""
+    values = np.asarray(settings.force.reference, dtype=np.float64)
+    rows = int(force.controlled.sum())
+    if values.size not in (1, rows):
+        raise InvalidValue(
+            f"force.reference must have {rows} numbers, one per row of the constraint that is "
+            f"controlled, got {values.size}"
+        )
+    return Constant(force.expanded(values))
+
+
+def controlled_rows(settings: ForceControllerSettings, constraint: Constraint) -> list[int]:
+    """The rows that ``force.rows`` names: each as constraint.row, or a constraint for all."""
+    names = list(constraint.row_names)
+    if not settings.force.rows:
+        return list(range(constraint.rows))
+    rows: list[int] = []
+    for word in settings.force.rows:
+        found = [i for i, name in enumerate(names) if name == word or name.startswith(f"{word}.")]
+        if not found:
+            raise UnknownName("row of the constraint (force.rows)", word, names)
+        rows += found
+    if len(set(rows)) != len(rows):
+        raise InvalidValue(f"force.rows names rows twice: {list(settings.force.rows)}")
+    return rows

@@ -7,7 +7,6 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from projected_control.control.force import ForceLoopState
 from projected_control.control.force_source import ForceSource
 from projected_control.control.loop import ControlLoop
 from projected_control.control.references import (
@@ -20,13 +19,12 @@ from projected_control.control.references import (
     Waypoints,
 )
 from projected_control.control.surface import EstimatedSurface
-from projected_control.errors import InvalidValue, UnknownName
-from projected_control.model.constraints import Constraint
+from projected_control.errors import InvalidValue
 from projected_control.native.engine import use_engine
 from projected_control.ports.kinds import PORTS
 from projected_control.settings import groups, references
 from projected_control.settings.build.arms import build_limits, build_model
-from projected_control.settings.build.controllers import build_controller
+from projected_control.settings.build.controllers import build_controller, build_force_reference
 from projected_control.settings.build.paths import check_path, plan_path
 from projected_control.settings.build.plants import start_guess
 from projected_control.settings.nodes import (
@@ -80,8 +78,7 @@ def build_loop(node: str, settings: ControllerSettings) -> ControlLoop:
         )
         source.set_sign(float(force.sign))
         tare_source(source, force)
-        if controller.force is not None and model.constraint is not None:
-            controller.force.control_rows(controlled_rows(settings, model.constraint))
+        if controller.force is not None:
             force_reference = build_force_reference(settings, controller.force)
     loop = ControlLoop(
         controller,
@@ -130,7 +127,7 @@ Plan = Callable[[ReferencePoint, float], Reference]
 
 @says_where
 def plan_reference(
-    settings: MovedArmSettings, here: ReferencePoint, q: Array | None = None
+    settings: ControllerSettings, here: ReferencePoint, q: Array | None = None
 ) -> Plan:
     """Work out what a controller is to follow, as far as that takes long.
 
@@ -153,38 +150,26 @@ def plan_reference(
 
 @says_where
 def build_reference(
-    settings: MovedArmSettings, start: ReferencePoint, begin: float, q: Array | None = None
+    settings: ControllerSettings, start: ReferencePoint, begin: float, q: Array | None = None
 ) -> Reference:
     """What a controller follows from a time on, starting from where its reference is."""
     return plan_reference(settings, start, q)(start, begin)
 
 
-def _somewhere(settings: MovedArmSettings, here: ReferencePoint) -> Array:
+def _somewhere(settings: ControllerSettings, here: ReferencePoint) -> Array:
     model = build_model(settings)
     guess = start_guess(model.arm, settings.posture.target)
     return assemble(model.arm, model.constraint, guess, model.coordinates, here.value)
 
 
 @says_where
-def check_reference(settings: MovedArmSettings, k: int) -> None:
+def check_reference(settings: ControllerSettings, k: int) -> None:
     """Raise where the settings make no reference for k coordinates."""
     references.motion_limits(settings.reference, k)
     if REFERENCES[settings.reference.kind].build is None:
         check_path(settings.reference, settings.coordinates)
     else:
         build_reference(settings, ReferencePoint(*np.zeros((3, k))), 0.0)
-
-
-def build_force_reference(settings: ForceControllerSettings, force: ForceLoopState) -> Constant:
-    """λ_d of every row; zero for those that are not controlled."""
-    values = np.asarray(settings.force.reference, dtype=np.float64)
-    rows = int(force.controlled.sum())
-    if values.size not in (1, rows):
-        raise InvalidValue(
-            f"force.reference must have {rows} numbers, one per row of the constraint that is "
-            f"controlled, got {values.size}"
-        )
-    return Constant(force.expanded(values))
 
 
 def lead_force(
@@ -208,22 +193,6 @@ def lead_force(
         return Constant(desired)
     seconds = 1.5 * step / settings.force.max_rate  # a cubic is fastest in its middle
     return Waypoints([time, time + seconds], [here, desired], np.zeros((2, here.size)), order=3)
-
-
-def controlled_rows(settings: ForceControllerSettings, constraint: Constraint) -> list[int]:
-    """The rows that ``force.rows`` names: each as constraint.row, or a constraint for all."""
-    names = list(constraint.row_names)
-    if not settings.force.rows:
-        return list(range(constraint.rows))
-    rows: list[int] = []
-    for word in settings.force.rows:
-        found = [i for i, name in enumerate(names) if name == word or name.startswith(f"{word}.")]
-        if not found:
-            raise UnknownName("row of the constraint (force.rows)", word, names)
-        rows += found
-    if len(set(rows)) != len(rows):
-        raise InvalidValue(f"force.rows names rows twice: {list(settings.force.rows)}")
-    return rows
 
 
 def tare_source(source: ForceSource, force: groups.Force) -> None:

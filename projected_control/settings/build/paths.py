@@ -16,20 +16,17 @@ from projected_control.control.following import (
     bounds_along,
     square_of,
 )
-from projected_control.control.law import Law
-from projected_control.control.law_kinds import LAWS
 from projected_control.control.references import Reference, ReferencePoint, Waypoints
 from projected_control.control.timing import Timing, time_path
 from projected_control.errors import InvalidValue, UnknownName
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.settings import groups, references
-from projected_control.settings.build.arms import build_limits, build_model
-from projected_control.settings.build.controllers import build_compensation
+from projected_control.settings.build.arms import build_limits
+from projected_control.settings.build.controllers import build_controller, build_force_reference
 from projected_control.settings.nodes import (
+    ControllerSettings,
     ForceControllerSettings,
-    MotionControllerSettings,
     MovedArmSettings,
-    PassiveJointControllerSettings,
 )
 from projected_control.settings.references import REFERENCES
 
@@ -61,7 +58,7 @@ def check_path(group: groups.Reference, names: Sequence[str]) -> None:
     strokes(group, np.zeros(len(moved_columns(group, names))))
 
 
-def plan_path(settings: MovedArmSettings, start: ReferencePoint, q: Array) -> Reference:
+def plan_path(settings: ControllerSettings, start: ReferencePoint, q: Array) -> Reference:
     """The path of the settings, from its beginning at time zero to rest at its end.
 
     Args:
@@ -70,7 +67,8 @@ def plan_path(settings: MovedArmSettings, start: ReferencePoint, q: Array) -> Re
         q: Where the arm is, n [rad or m].
     """
     group = settings.reference
-    model = build_model(settings)
+    controller = build_controller(settings.title(), settings)
+    model = controller.model
     names = model.coordinates.names if model.coordinates is not None else ()
     columns = moved_columns(group, names)
     timed = _timed(group, columns, start)
@@ -82,18 +80,15 @@ def plan_path(settings: MovedArmSettings, start: ReferencePoint, q: Array) -> Re
     posture = posture_of(settings, model, q)
     square = square_of(model, q) if group.square else None
     follower = Follower(model, q, posture, square)
+    force = controller.force
+    desired = None
+    if force is not None and isinstance(settings, ForceControllerSettings):
+        desired = build_force_reference(settings, force).at(0.0).value
+    limits, friction = _limits(settings, model), controller.compensation
     motions = []
     for stroke in strokes:
         way = _way(follower, stroke, columns, start.value)
-        bounds = bounds_along(
-            model,
-            way,
-            _limits(settings, model),
-            _law(settings),
-            _force(settings, model),
-            build_compensation(settings, model.n),
-            _controlled(settings, model),
-        )
+        bounds = bounds_along(controller, way, limits, desired, friction)
         motions.append((way, time_path(bounds)))
     knots = [_knots(way, timing) for way, timing in motions]
     if group.back or (group.repeats > 1 and not paths.closed(strokes)):
@@ -155,46 +150,6 @@ def _limits(settings: MovedArmSettings, model: ConstrainedArm) -> WayLimits:
         group.speed,
         np.array([member.unit == "m" for member in members]),
     )
-
-
-def _law(settings: MovedArmSettings) -> Law:
-    """The law whose efforts a path is timed for; those in task space take what PIDC takes."""
-    if isinstance(settings, PassiveJointControllerSettings):
-        return Law.PASSIVE_FORCE if settings.force.enabled else Law.PASSIVE
-    if isinstance(settings, MotionControllerSettings):
-        aware = settings.law == "operational_space"
-        aware = aware or (settings.law == "impedance" and settings.impedance.projected)
-        return Law.PIDC if aware else LAWS[settings.law].number
-    return Law.HYBRID
-
-
-def _controlled(settings: MovedArmSettings, model: ConstrainedArm) -> Array | None:
-    """One for each row whose force is controlled; None where the law spends effort on all."""
-    if not isinstance(settings, ForceControllerSettings) or model.constraint is None:
-        return None
-    aware = settings.law != "selection"
-    aware = aware and (settings.law != "impedance" or settings.impedance.projected)
-    if not aware:
-        return None
-    from projected_control.settings.build.loops import controlled_rows
-
-    controlled = np.zeros(model.m)
-    controlled[controlled_rows(settings, model.constraint)] = 1.0
-    return controlled
-
-
-def _force(settings: MovedArmSettings, model: ConstrainedArm) -> Array | None:
-    """λ_d, as far as it is one number for all rows, or one per row."""
-    if not isinstance(settings, ForceControllerSettings) or model.constraint is None:
-        return None
-    from projected_control.settings.build.loops import controlled_rows
-
-    rows = controlled_rows(settings, model.constraint)
-    desired = np.zeros(model.m)
-    values = np.asarray(settings.force.reference, dtype=np.float64)
-    if values.size in (1, len(rows)):
-        desired[rows] = values
-    return desired
 
 
 class Knots(NamedTuple):

@@ -13,7 +13,7 @@ from projected_control.control.loop import ControlLoop
 from projected_control.control.references import Reference, ReferencePoint
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.settings.build.loops import build_reference, motion_limits
-from projected_control.settings.nodes import MovedArmSettings
+from projected_control.settings.nodes import ControllerSettings, MovedArmSettings
 
 Array = NDArray[np.float64]
 
@@ -37,7 +37,7 @@ def starting_point(settings: MovedArmSettings, model: ConstrainedArm) -> Referen
 
 
 def first_reference(
-    settings: MovedArmSettings, loop: ControlLoop, here: ReferencePoint, q: Array
+    settings: ControllerSettings, loop: ControlLoop, here: ReferencePoint, q: Array
 ) -> Reference:
     """What a controller follows from time zero on.
 

@@ -1,0 +1,92 @@
+"""Which efforts a controller sends for a motion: said once, for timing and flight check."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from projected_control.control.controllers import Controller
+from projected_control.control.force import own_force
+from projected_control.control.law_kinds import Law
+from projected_control.control.passive import CONTROLLABILITY_TOLERANCE
+from projected_control.control.task_axes import locate_axes
+
+Array = NDArray[np.float64]
+
+_UNAWARE = (Law.IDC, Law.COMPUTED_TORQUE, Law.GRAVITY)
+
+
+class SentEffort(NamedTuple):
+    """What a controller sends at one state, in joint units: S f + G λ_d.
+
+    Attributes:
+        S: For the efforts f = h + M q̈ that a motion takes, n × n.
+        G: For the force that is asked for, n × m; zero for a law that asks for none.
+    """
+
+    S: Array
+    G: Array
+
+
+def is_projected(controller: Controller) -> bool:
+    """Whether across the constraint a controller sends what its force loop asks for, no more."""
+    return controller.law not in _UNAWARE and bool(controller.task.projected[0] != 0.0)
+
+
+def leans(controller: Controller) -> bool:
+    """Whether it leaves to the constraint what of the weight that can carry."""
+    return is_projected(controller) and controller.force is None
+
+
+def asked_motion(controller: Controller, v: Array, a: Array) -> Array:
+    """The acceleration that a controller sends efforts for, along a motion of joints, n.
+
+    That of the motion itself; gravity compensation follows no reference, and asks for −d q̇.
+    """
+    return -controller.gains.null_damping * v if controller.law is Law.GRAVITY else a
+
+
+def sent_effort(controller: Controller) -> SentEffort:
+    """What a controller sends for a motion that is followed exactly, where its model is.
+
+    `test_sent_effort.py` holds it against every law. With C = diag(controlled) the rows whose force
+    is controlled, S_f the selection of directions for a force (see `selection`):
+
+        projected, no force    P f
+        projected, force       (P + Aᵀ C A⁺ᵀ) f + Aᵀ C λ_d,    which is f + Aᵀλ_d for all rows
+        not projected          f,  f + Aᵀ C λ_d,  or f + Jᵀ S_f J⁺ᵀ Aᵀ C λ_d for a selection
+        passive joints         (I − (I − P) Q⁺ (I − B)) times the same
+
+    Args:
+        controller: Its model was evaluated at the state.
+    """
+    model, force = controller.model, controller.force
+    n, m, scale, P = model.n, model.m, model.sqrt_metric, model.P
+    eye, projected = np.eye(n), is_projected(controller)
+    S, G = P if projected else eye, np.zeros((n, m))
+    if force is not None:
+        G = model.A.T * force.controlled
+        if projected and not force.controlled.all():
+            G = G * own_force(model.terms, controller.terms)
+            S = P + G @ model.A_pinv.T
+        elif projected:
+            S = eye
+    if controller.law is Law.SELECTION:
+        G = _selected(controller) @ G
+    if controller.passive.size:
+        B = np.diag(model.arm.actuated)
+        Q = (eye - B) @ (eye - P)
+        Q_pinv = np.linalg.pinv(Q, rcond=CONTROLLABILITY_TOLERANCE)
+        spared = eye - (eye - P) @ Q_pinv @ (eye - B)
+        S, G = spared @ S, spared @ G
+    return SentEffort(scale[:, None] * S / scale[None, :], scale[:, None] * G)
+
+
+def _selected(controller: Controller) -> Array:
+    """Jᵀ S_f J⁺ᵀ, n × n: what a selection leaves of efforts that press."""
+    model, task = controller.model, controller.task
+    locate_axes(model.arm.placements, model.n, controller.terms)
+    forced = task.T @ np.diag(1.0 - task.selected) @ task.T.T
+    return np.asarray(model.J_theta.T @ forced @ np.linalg.pinv(model.J_theta).T)
