@@ -48,6 +48,7 @@ from projected_control.ros.gazebo_modules import find_gazebo
 from projected_control.ros.gazebo_outcome import read_outcome, was_loaded
 from projected_control.settings import build
 from projected_control.settings.nodes import ARM, ControllerSettings
+from projected_control.with_parent import tied
 
 POINT_MASSES = ("slider_crank.urdf.xacro",)
 """Descriptions whose links have no inertia unless told otherwise; Gazebo wants some."""
@@ -339,6 +340,7 @@ def through_ros2_control(
                 f"{SENSOR_TOPIC}@geometry_msgs/msg/WrenchStamped[gz.msgs.Wrench",
             ],
             remappings=[(SENSOR_TOPIC, "/wrench")],
+            **parts.tie("parameter_bridge"),
             on_exit=lambda event, context: parts.end_with(
                 context, "ros_gz_bridge", event.returncode
             ),
@@ -373,6 +375,7 @@ def state_publisher(urdf: str) -> Node:
         package="robot_state_publisher",
         executable="robot_state_publisher",
         parameters=[{"robot_description": ParameterValue(urdf, value_type=str)}],
+        **parts.tie("robot_state_publisher"),
     )
 
 
@@ -383,6 +386,7 @@ def rviz(controller: str) -> Node:
         executable="rviz2",
         arguments=["-d", str(share_file("config", "constrained_arm.rviz"))],
         remappings=[("/markers", f"/{controller}/markers")],
+        **parts.tie("rviz2"),
     )
 
 
@@ -397,7 +401,8 @@ def simulator(
     iterations = ["--iterations", str(round(seconds * rate))] if seconds else []
     server = [] if BOOLEANS[given["gui"]] else ["-s"]
     return ExecuteProcess(
-        cmd=["gz", "sim", "-r", *server, *iterations, str(world)],
+        cmd=tied(["gz", "sim", "-r", *server, *iterations, str(world)]),
+        name="gz",
         additional_env={"PYTHONPATH": python_path()},
         output="screen",
         on_exit=ended,

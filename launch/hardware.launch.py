@@ -195,6 +195,7 @@ def start(context: LaunchContext) -> list[Action]:
         parameters=[str(parameters)],
         output="screen",
         emulate_tty=True,
+        **parts.tie("ros2_control_node"),
     )
     started: list[bool] = []  # from then on our nodes say what happened where the manager dies
     ours.insert(0, OpaqueFunction(function=lambda _: started.append(True)))
@@ -330,6 +331,7 @@ def robot_state_publisher(description: str) -> Node:
         executable="robot_state_publisher",
         parameters=[{"robot_description": ParameterValue(description, value_type=str)}],
         output="screen",
+        **parts.tie("robot_state_publisher"),
     )
 
 

@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 
 from projected_control import __version__
 from projected_control.apps import commands, interrupt
@@ -38,7 +39,7 @@ examples:
   projected-control reproduce --help         what each subcommand takes, with examples
 
 exit status: 0 done; 1 checked and found wanting; 2 refused, the reason on standard error; 130
-interrupted.
+interrupted (143 by SIGTERM, 129 where its terminal was closed). What it has started ends with it.
 """
 
 
@@ -64,13 +65,14 @@ def main(argv: Sequence[str] | None = None) -> int:
             arguments = parser().parse_args(argv)
             status = int(arguments.run(arguments))
             sys.stdout.flush()
-            return status
+            return interrupt.exit_status() if status == EXIT_INTERRUPTED else status
     except ProjectedControlError as error:
         print(f"projected-control: {error}", file=sys.stderr)
         return EXIT_REFUSED
     except KeyboardInterrupt:
-        print("projected-control: interrupted", file=sys.stderr)
-        return EXIT_INTERRUPTED
+        with suppress(OSError):  # the terminal may be gone
+            print("projected-control: interrupted", file=sys.stderr)
+        return interrupt.exit_status()
     except BrokenPipeError:
         # The reader of standard output is gone; so that Python does not complain at exit:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

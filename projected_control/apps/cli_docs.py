@@ -18,7 +18,8 @@ INTRODUCTION = """\
 {description}
 Made from the parsers themselves; `projected-control COMMAND --help` says the same. Exit status: 0
 for done, 1 for checked and found wanting, 2 for refused (with the reason on standard error), 130
-for interrupted.
+for interrupted (143 by SIGTERM, 129 where the terminal was closed). What a command has started ends
+with it, also where it is killed.
 """
 
 HIDDEN = ("-h", "--help")

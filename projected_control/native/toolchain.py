@@ -16,6 +16,7 @@ from pathlib import Path
 from projected_control.errors import ProjectedControlError
 from projected_control.resources import cache_folder
 from projected_control.tested_versions import LLVMLITE, NUMBA
+from projected_control.with_parent import tied
 
 PROCESSOR = "x86-64"
 """Baseline: every 64-bit processor of Intel and AMD. For matrices of this size it is also faster
@@ -57,7 +58,9 @@ def run(command: list[str], what: str, environment: dict[str, str] | None = None
     Raises:
         ExportFailed: With the end of what it said.
     """
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    done = subprocess.run(
+        tied(command), capture_output=True, text=True, env=environment, check=False
+    )
     if done.returncode:
         said = "\n".join((done.stderr or done.stdout).strip().splitlines()[-20:])
         raise ExportFailed(f"{what} failed ({Path(command[0]).name}): {said}")

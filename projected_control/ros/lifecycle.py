@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import gc
 import os
 import signal
@@ -38,10 +37,8 @@ from projected_control.settings.nodes import (
     settings_class,
 )
 
-END_WITH_PARENT = "PROJECTED_CONTROL_END_WITH_PARENT"
-"""Set to 1 in the environment of a node that is not to outlive the process that started it."""
-
-_PR_SET_PDEATHSIG = 1
+_ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""Signals by which a node ends in order: Ctrl+C, kill, a terminal that is closed."""
 
 RETRY_SECONDS = 0.25
 """How often a node that starts itself tries again [s]."""
@@ -280,10 +277,9 @@ def run(
         stop.append(1)
         tell_to_end()
 
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, told)
-    if os.environ.get(END_WITH_PARENT) == "1":
-        end_with_parent()
+    for number in _ENDINGS:
+        if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:  # nohup
+            signal.signal(number, told)
     argv = list(sys.argv if arguments is None else arguments)
     try:
         check_arguments(kind, argv)
@@ -310,7 +306,7 @@ def run(
                 # Jazzy raises out of the executor for a transition the state does not have.
                 node.get_logger().error(f"refused: {error}")
     finally:
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in _ENDINGS:
             signal.signal(number, signal.SIG_IGN)  # we are going already
         trouble = node.trouble
         if trouble:
@@ -322,17 +318,6 @@ def run(
             node.destroy_node()
             rclpy.shutdown()
     return 1 if trouble else 0
-
-
-def end_with_parent() -> None:
-    """Have the system send us SIGTERM when the process that started us ends, however it ends.
-
-    For those who start nodes and may be killed: the nodes would go on for ever, with priority.
-    """
-    parent = os.getppid()
-    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
-    if os.getppid() != parent:  # it ended while we asked
-        os.kill(os.getpid(), signal.SIGTERM)
 
 
 def _prepare(kind: str, argv: Sequence[str]) -> Preparation:

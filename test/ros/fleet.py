@@ -32,7 +32,6 @@ from std_srvs.srv import SetBool, Trigger
 
 import projected_control
 from projected_control.ros.leaving import leave
-from projected_control.ros.lifecycle import END_WITH_PARENT
 from projected_control.settings.files import read_parameter_file
 from projected_control.settings.nodes import own_values, parameters_of
 
@@ -146,7 +145,7 @@ class Fleet:
             "PYTHONPATH": f"{package}:{path}" if path else package,
         }
         if template is not None:
-            template.serve({**self.environment, END_WITH_PARENT: "1"})
+            template.serve(self.environment)
         os.environ.update(
             ROS_AUTOMATIC_DISCOVERY_RANGE="LOCALHOST",
             ROS_PYTHON_CHECK_FIELDS="1",

@@ -12,7 +12,7 @@ from time import monotonic, sleep
 
 from node_template import Template
 
-from projected_control.ros.lifecycle import END_WITH_PARENT
+from projected_control.with_parent import tied
 
 PATIENCE = 90.0
 """How long a condition may take [s]. Only a failing test ever waits that long."""
@@ -70,7 +70,6 @@ class Process:
     ) -> None:
         self.kind, self._log = kind, log
         self.may_end = False
-        environment = {**environment, END_WITH_PARENT: "1"}
         self._process: _Forked | subprocess.Popen[bytes]
         if template is not None and template.fits(environment):
             self._process = _Forked(template, template.start(kind, arguments, environment, log))
@@ -78,7 +77,7 @@ class Process:
         command = [sys.executable, "-m", "projected_control.ros", kind, "--ros-args"]
         with log.open("wb") as output:
             self._process = subprocess.Popen(
-                [*command, *arguments],
+                tied([*command, *arguments]),
                 env=environment,
                 stdin=subprocess.DEVNULL,
                 stdout=output,

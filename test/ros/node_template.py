@@ -125,12 +125,13 @@ def _load_modules() -> None:
 
 def _serve(answers: TextIO) -> dict[str, Any] | None:
     """Answer requests; in a fork, the request for it. None when nobody is there any more."""
+    template = os.getpid()
     for line in sys.stdin:
         request = json.loads(line)
         answer = _status(request["status"]) if "status" in request else os.fork()
         if answer == 0 and "kind" in request:
             answers.close()
-            return dict(request)
+            return {**request, "template": template}
         print(json.dumps([request["number"], answer]), file=answers, flush=True)
     return None
 
@@ -155,7 +156,9 @@ def _become(request: Mapping[str, Any]) -> int:
     os.environ.update(request["environment"])
 
     from projected_control.ros.executables import main
+    from projected_control.with_parent import end_with
 
+    end_with(request["template"])
     sys.argv = ["node", request["kind"], "--ros-args", *request["arguments"]]
     return main()
 

@@ -1,4 +1,4 @@
-"""Nodes do not outlive the application that started them, however it ends."""
+"""No command leaves a process behind, however it ends: nodes, page and recorder end with it."""
 
 from __future__ import annotations
 
@@ -6,45 +6,82 @@ import pytest
 
 pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
 
+import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
-import yaml
-from fleet import THREE_LINK, Fleet
+from fleet import STEADY, THREE_LINK, Fleet
+from marked import Mark
 
-from projected_control.settings.nodes import ARM, own_values
+from projected_control.settings.nodes import ARM, FORCE
 
-SCRIPT = """
-import sys
-from pathlib import Path
-from time import sleep
-from projected_control.apps.demo.fleet import Fleet
-
-fleet = Fleet(Path(sys.argv[1]), {})
-fleet.start("simulated_arm", ["--params-file", sys.argv[2]])
-print(fleet._running["simulated_arm"].pid, flush=True)
-sleep(600)
-"""
+CLI = [sys.executable, "-m", "projected_control.apps.cli"]
+ARM_FILE = str(Path(__file__).parents[2] / "config" / "three_link_slider.yaml")
 
 
-def test_nodes_end_when_their_application_is_killed(fleet: Fleet, tmp_path: Path) -> None:
-    file = tmp_path / "arm.yaml"
-    file.write_text(yaml.safe_dump({"/**": {"ros__parameters": own_values(ARM, THREE_LINK)}}))
-    command = [sys.executable, "-c", SCRIPT, str(tmp_path), str(file)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, env=fleet.environment) as parent:
-        assert parent.stdout is not None
-        pid = int(parent.stdout.readline())
-        fleet.until(lambda: fleet.diagnosis(ARM).level == 0, "the arm to come up")
-        parent.send_signal(signal.SIGKILL)
-        parent.wait()
-        fleet.until(lambda: not _alive(pid), "the node to end")
+class Case(NamedTuple):
+    """A command, and what it has started when it is ended, by words of their command lines.
+
+    Attributes:
+        command: In full.
+        starts: That it is waited for.
+        beside: Whether a controller has to run.
+    """
+
+    command: Sequence[str]
+    starts: Sequence[str]
+    beside: bool = False
 
 
-def _alive(pid: int) -> bool:
+CASES = {
+    "demo": Case([*CLI, "demo", "--headless", "--seconds", "5"], [FORCE, "effort_watchdog"]),
+    "view": Case([*CLI, "view", "--no-browser", "--port", "0"], ["view --no-browser"]),
+    "record": Case([*CLI, "record", FORCE], [f"record {FORCE}"], beside=True),
+    "tune": Case([*CLI, "tune", ARM_FILE, "--node", FORCE], ["tune"]),
+    "bench faults": Case([*CLI, "bench", "faults"], [ARM, FORCE]),
+    "launch": Case(
+        ["ros2", "launch", "projected_control", "simulation.launch.py"],
+        [ARM, FORCE, "effort_watchdog"],
+    ),
+}
+SIGNALS = [signal.SIGTERM, signal.SIGKILL, signal.SIGINT, signal.SIGHUP]
+SOON = {("demo", signal.SIGTERM), ("demo", signal.SIGKILL)}
+"""Tried in the short run; nodes that are ended while they import were those that stayed."""
+
+
+@pytest.mark.parametrize(
+    ("name", "number"),
+    [
+        pytest.param(name, number, marks=[] if (name, number) in SOON else [pytest.mark.long])
+        for name in CASES
+        for number in SIGNALS
+    ],
+)
+def test_a_command_that_is_ended_leaves_nothing(
+    fleet: Fleet, tmp_path: Path, name: str, number: signal.Signals
+) -> None:
+    case, mark = CASES[name], Mark()
+    if shutil.which(case.command[0]) is None:
+        pytest.skip("ros2 launch is not installed (it is not on PyPI)")
+    if case.beside:
+        for kind in (ARM, FORCE):
+            fleet.start(kind, {**THREE_LINK, **STEADY})
+        fleet.until_state(FORCE, "active")
+    command = subprocess.Popen(
+        case.command,
+        env={**mark.environment, "ROS_DOMAIN_ID": str(fleet.domain)},
+        cwd=tmp_path,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
     try:
-        state = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
-    except OSError:
-        return False
-    return state != "Z"
+        mark.until(*case.starts)
+        command.send_signal(number)
+        command.wait(60.0)
+        mark.until()
+    finally:
+        command.kill()

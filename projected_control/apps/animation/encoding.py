@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projected_control.errors import InvalidValue, ProjectedControlError
+from projected_control.with_parent import tied
 
 Image = NDArray[np.uint8]
 
@@ -65,7 +66,9 @@ def _mp4(frames: Iterable[Image], rate: int) -> bytes:
         command += ["-s", f"{width}x{height}", "-r", str(rate), "-i", "-", "-an"]
         command += ["-vcodec", "libx264", "-pix_fmt", "yuv420p", "-movflags", "+faststart"]
         raw = b"".join(picture.tobytes() for picture in pictures)
-        done = subprocess.run([*command, str(file)], input=raw, capture_output=True, check=False)
+        done = subprocess.run(
+            tied([*command, str(file)]), input=raw, capture_output=True, check=False
+        )
         if done.returncode:
             reason = done.stderr.decode(errors="replace").strip()
             raise ProjectedControlError(f"ffmpeg could not make the film: {reason}")

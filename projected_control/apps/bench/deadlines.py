@@ -21,6 +21,7 @@ from projected_control.apps.experiments.progress import Progress, silent
 from projected_control.native.library import native_loop
 from projected_control.native.simulation import NativeSimulation
 from projected_control.ports import Runner
+from projected_control.with_parent import end_with
 
 Array = NDArray[np.float64]
 
@@ -211,7 +212,8 @@ def _busy_thread() -> Iterator[None]:
         thread.join()
 
 
-def _burn() -> None:
+def _burn(parent: int) -> None:
+    end_with(parent)
     while True:
         sum(number * number for number in range(10_000))
 
@@ -220,7 +222,10 @@ def _burn() -> None:
 def _busy_processes() -> Iterator[None]:
     """One busy process per core."""
     context = multiprocessing.get_context("spawn")
-    processes = [context.Process(target=_burn, daemon=True) for _ in range(os.cpu_count() or 1)]
+    processes = [
+        context.Process(target=_burn, args=(os.getpid(),), daemon=True)
+        for _ in range(os.cpu_count() or 1)
+    ]
     for process in processes:
         process.start()
     try:

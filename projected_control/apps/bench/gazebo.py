@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from projected_control import validate
 from projected_control.apps import bench
 from projected_control.errors import InvalidValue, ProjectedControlError
+from projected_control.with_parent import tied
 
 if TYPE_CHECKING:
     from projected_control.apps.commands import Subparsers
@@ -204,7 +205,7 @@ def _simulate(command: list[str], world: Path, seconds: float) -> dict[str, Any]
     summary = world.with_name("summary.json")
     summary.unlink(missing_ok=True)
     done = subprocess.run(
-        [*command, "--iterations", str(round(1000 * seconds)), str(world)],
+        tied([*command, "--iterations", str(round(1000 * seconds)), str(world)]),
         env=environment,
         capture_output=True,
         text=True,

@@ -18,6 +18,7 @@ from projected_control.apps.bench.five_bar import (
 )
 from projected_control.native.toolchain import run
 from projected_control.resources import cache_folder
+from projected_control.with_parent import tied
 
 
 class Peer(NamedTuple):
@@ -95,7 +96,7 @@ def ask(peer: Peer, seconds: float) -> dict[str, Any]:
             "seconds": seconds,
         }
         done = subprocess.run(
-            [str(python), "-I", str(Path(__file__).with_name(peer.script))],
+            tied([str(python), "-I", str(Path(__file__).with_name(peer.script))]),
             input=json.dumps(problem),
             capture_output=True,
             text=True,

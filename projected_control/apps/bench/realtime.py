@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from projected_control import validate
 from projected_control.apps import bench
 from projected_control.errors import InvalidValue
+from projected_control.with_parent import tied
 
 if TYPE_CHECKING:
     from projected_control.apps.commands import Subparsers
@@ -72,7 +73,7 @@ def run(args: argparse.Namespace) -> int:
         options += ["--bound", str(bound), *(["--json"] if args.json else [])]
         command = [sys.executable, "-m", "projected_control.apps.cli", "bench", "realtime"]
         environment = {**os.environ, CHILD: "1", "LD_PRELOAD": preload}
-        return subprocess.run([*command, *options], env=environment, check=False).returncode
+        return subprocess.run(tied([*command, *options]), env=environment, check=False).returncode
 
     from projected_control.apps.bench.deadlines import measure
     from projected_control.apps.experiments.progress import terminal_progress

@@ -18,6 +18,7 @@ from projected_control.apps.view.process import PageProcess
 from projected_control.errors import ProjectedControlError
 from projected_control.ros.transport import avoid_shared_memory
 from projected_control.settings.nodes import ARM, WATCHDOG
+from projected_control.with_parent import tied
 
 START_SECONDS = 600.0
 """How long the controller may take to move its arm [s]."""
@@ -116,7 +117,7 @@ class Scene:
 
     def _client(self, address: str, number: int) -> subprocess.Popen[bytes]:
         command = [sys.executable, "-m", "projected_control.apps.bench.view_client", address]
-        return subprocess.Popen(command, stdout=subprocess.PIPE)
+        return subprocess.Popen(tied(command), stdout=subprocess.PIPE)
 
     def _seen(self, client: subprocess.Popen[bytes]) -> int:
         out, _ = client.communicate(timeout=20.0)

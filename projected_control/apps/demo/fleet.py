@@ -11,9 +11,7 @@ from pathlib import Path
 from time import monotonic, sleep
 
 from projected_control.errors import ProjectedControlError
-
-END_WITH_PARENT = "PROJECTED_CONTROL_END_WITH_PARENT"
-"""In the environment of a node that must not outlive us, however we end (see `ros.lifecycle`)."""
+from projected_control.with_parent import tied
 
 GRACE_SECONDS = 5.0
 """How long a node may take to end after SIGINT before it is killed [s]."""
@@ -29,7 +27,7 @@ class Fleet:
 
     def __init__(self, folder: Path, environment: Mapping[str, str]) -> None:
         self._folder = folder
-        self._environment = {**os.environ, **environment, END_WITH_PARENT: "1"}
+        self._environment = {**os.environ, **environment}
         self._running: dict[str, subprocess.Popen[bytes]] = {}
         self._killed: list[subprocess.Popen[bytes]] = []
 
@@ -45,7 +43,7 @@ class Fleet:
         ]
         with (self._folder / f"{node}.log").open("wb") as log:
             self._running[node] = subprocess.Popen(
-                command,
+                tied(command),
                 env=self._environment,
                 stdin=subprocess.DEVNULL,
                 stdout=log,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -22,7 +23,7 @@ from launch.actions import (
 from launch.event_handlers import OnProcessExit, OnShutdown
 from launch.launch_context import LaunchContext
 from launch.launch_description import LaunchDescription
-from launch.substitutions import EnvironmentVariable
+from launch.substitutions import EnvironmentVariable, LaunchConfiguration
 from launch_ros.actions import LifecycleNode, Node
 
 from projected_control.apps.launch import choices
@@ -30,6 +31,9 @@ from projected_control.apps.launch.choices import Choice
 from projected_control.errors import ProjectedControlError
 from projected_control.resources import PRESETS
 from projected_control.settings.nodes import TASKS, NodeSettings, demo_cases
+from projected_control.with_parent import tied
+
+_USERS_PREFIX = LaunchConfiguration("launch-prefix", default="")
 
 
 def arguments(controller: str, preset: str) -> list[DeclareLaunchArgument]:
@@ -147,7 +151,17 @@ def node(
         output="screen",
         emulate_tty=True,
         on_exit=lambda event, context: on_exit(context, name, event.returncode),
+        **tie(name),
     )
+
+
+def tie(name: str) -> dict[str, Any]:
+    """For a node: its process ends with the launch, also where that is killed.
+
+    Args:
+        name: Of the process in the launch's output.
+    """
+    return {"prefix": [shlex.join(tied([])), " ", _USERS_PREFIX], "exec_name": name}
 
 
 def parameter_file(context: LaunchContext, name: str, settings: NodeSettings) -> Path:
@@ -212,6 +226,7 @@ def spawner(names: Sequence[str], parameters: Path, *more: str) -> Node:
         executable="spawner",
         arguments=[*names, "--param-file", str(parameters), *more],
         output="screen",
+        **tie("spawner"),
     )
 
 

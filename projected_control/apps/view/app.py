@@ -21,7 +21,6 @@ from projected_control.apps.view.ros_link import RosLink
 from projected_control.apps.view.server import Page
 from projected_control.apps.view.watch import Watch
 from projected_control.errors import InvalidValue, ProjectedControlError
-from projected_control.ros.lifecycle import END_WITH_PARENT, end_with_parent
 
 PORT = 8765
 PORTS_TRIED = 20
@@ -66,8 +65,6 @@ def serve(options: Options, say: Callable[[str], None]) -> int:
         stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(message)s", datefmt="%H:%M:%S"
     )
     os.nice(NICENESS)
-    if os.environ.get(END_WITH_PARENT) == "1":
-        end_with_parent()
     context = _tls(options)
     return asyncio.run(_serve(options, context, say))
 
@@ -77,7 +74,7 @@ async def _serve(
 ) -> int:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         loop.add_signal_handler(number, stop.set)
     link = RosLink()
     watch = Watch(link)

@@ -12,8 +12,8 @@ from time import monotonic, sleep
 from types import TracebackType
 from urllib.parse import urlsplit
 
-from projected_control.apps.demo.fleet import END_WITH_PARENT
 from projected_control.errors import ProjectedControlError
+from projected_control.with_parent import tied
 
 START_SECONDS = 60.0
 """How long the page may take to be served [s]."""
@@ -64,8 +64,8 @@ class PageProcess:
         self._log.touch(mode=0o600)  # it holds the token
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(
-                command,
-                env={**environment, END_WITH_PARENT: "1"},
+                tied(command),
+                env=dict(environment),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,

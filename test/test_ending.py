@@ -1,0 +1,72 @@
+"""A command that is ended leaves no process behind, by whatever signal it ends."""
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from marked import Mark
+
+from projected_control.with_parent import tied
+
+COMMAND = """
+import subprocess, sys, time
+from types import SimpleNamespace
+from projected_control.apps import cli, commands
+from projected_control.with_parent import tied
+
+def run(args):
+    held = subprocess.Popen(tied([sys.executable, "-c", "import time; time.sleep(600)"]))
+    try:
+        print("runs", flush=True)
+        time.sleep(600)
+    finally:
+        print("tidied", flush=True)
+
+def add_parser(subparsers):
+    return subparsers.add_parser("held")
+
+commands.available = lambda: [SimpleNamespace(add_parser=add_parser, run=run)]
+sys.exit(cli.main(["held"]))
+"""
+
+
+@pytest.mark.parametrize(
+    ("number", "status", "said"),
+    [
+        (signal.SIGINT, 130, "tidied\n"),
+        (signal.SIGTERM, 143, "tidied\n"),
+        (signal.SIGHUP, 129, "tidied\n"),
+        (signal.SIGKILL, -9, ""),
+    ],
+)
+def test_what_a_command_has_started_ends_with_it(number, status, said):
+    mark = Mark()
+    command = subprocess.Popen(
+        [sys.executable, "-c", COMMAND], env=mark.environment, stdout=subprocess.PIPE, text=True
+    )
+    with command:
+        assert command.stdout.readline() == "runs\n"
+        mark.until("time.sleep(600)")
+        command.send_signal(number)
+        assert command.stdout.read() == said
+    assert command.returncode == status
+    mark.until()
+
+
+def test_a_process_whose_parent_has_ended_does_not_begin(tmp_path):
+    """However early that was: the parent's number comes with the command."""
+    file = tmp_path / "begun"
+    words = tied(["touch", str(file)])
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    words[words.index(str(Path(words[2]))) + 1] = str(gone.pid)
+    assert subprocess.run(words).returncode == -signal.SIGTERM
+    assert not file.exists()
+
+
+def test_a_program_that_is_not_there_is_named():
+    done = subprocess.run(tied(["no_such_program"]), capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "no_such_program cannot be run: No such file" in done.stderr
