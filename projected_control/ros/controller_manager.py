@@ -12,7 +12,7 @@ from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from projected_control.errors import ProjectedControlError
-from projected_control.ros.starting import interrupted
+from projected_control.ros.starting import interrupted, to_the_end
 
 if TYPE_CHECKING:
     from rclpy.node import Node
@@ -252,12 +252,18 @@ class ControllerManager:
     def switch(self, activate: Sequence[str], deactivate: Sequence[str]) -> None:
         """Switch all of these or none.
 
+        Told to end meanwhile, a node that starts waits for the answer still: a switch that was
+        asked for is made.
+
         Raises:
             CannotEngage: Where the controller manager refuses, or does not answer.
         """
         if not (activate or deactivate):
             return
-        answer = self._call(self._switch, self._switching(activate, deactivate))
+        self._await_service(self._switch)
+        with to_the_end():
+            future = self._switch.call_async(self._switching(activate, deactivate))
+            answer = self._answer(self._switch, future)
         if not answer.ok:
             asked = [f"activate {name}" for name in activate]
             asked += [f"deactivate {name}" for name in deactivate]
@@ -305,6 +311,10 @@ class ControllerManager:
         return None
 
     def _call(self, client: Any, request: Any) -> Any:
+        self._await_service(client)
+        return self._answer(client, client.call_async(request))
+
+    def _await_service(self, client: Any) -> None:
         give_up = monotonic() + self.timeout
         while not client.service_is_ready():
             if monotonic() > give_up or interrupted():
@@ -313,7 +323,6 @@ class ControllerManager:
                     f"and is ros2_control.manager ({self.name}) its name?"
                 )
             sleep(WHILE_SECONDS)
-        return self._answer(client, client.call_async(request))
 
     def _answer(self, client: Any, future: Any) -> Any:
         give_up = monotonic() + self.timeout

@@ -16,6 +16,7 @@ from projected_control.ros.controller_manager import (
     Plan,
     plan,
 )
+from projected_control.ros.starting import to_the_end
 from projected_control.ros.wait_set import side_node
 from projected_control.settings.nodes import ControllerSettings
 
@@ -70,11 +71,11 @@ class Engagement:
         """
         before, needed = self.plan.deactivate, self.plan.activate
         self._manager.meanwhile = meanwhile
+        self._engaged = True  # what is asked for may be done though no answer comes
         try:
             self._manager.switch(needed, before)
         finally:
             self._manager.meanwhile = lambda: None
-        self._engaged = True
         if needed or before:
             self._parent.get_logger().info(
                 f"{self.plan.effort_controller} took over"
@@ -97,6 +98,7 @@ class Engagement:
         """Ask for our controller to be switched off, and wait for nothing; from any thread."""
         self._asked = self._manager.begin_to_deactivate(self.plan.effort_controller)
 
+    @to_the_end()
     def switch_off(self) -> bool:
         """Switch our controller off, if it is on still; whether it is off."""
         name = self.plan.effort_controller
@@ -112,6 +114,7 @@ class Engagement:
             return False
         return True
 
+    @to_the_end()
     def give_back(self, ours: Sequence[str]) -> None:
         """Switch back to what was active before, if we switched at all.
 

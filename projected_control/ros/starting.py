@@ -2,7 +2,8 @@
 
 To start may take long: kernels are compiled, a description, a state or a controller manager is
 waited for. Nothing has been sent to the arm by then, so that there is nothing to see to. What
-leaves an arm, on the other hand, takes the time it needs (`interrupted` is then never true).
+takes an arm over or leaves it, on the other hand, takes the time it needs, also while the node
+starts (`to_the_end`: `interrupted` is then never true).
 """
 
 from __future__ import annotations
@@ -45,6 +46,17 @@ def starting(computes: bool = False) -> Iterator[None]:
     try:
         if computes and _Process.told:
             raise StartInterrupted("told to end")
+        yield
+    finally:
+        _Process.starts, _Process.computes = before
+
+
+@contextlib.contextmanager
+def to_the_end() -> Iterator[None]:
+    """What is done meanwhile is not given up, also where this is a start: others hold the arm."""
+    before = _Process.starts, _Process.computes
+    _Process.starts = _Process.computes = False
+    try:
         yield
     finally:
         _Process.starts, _Process.computes = before
