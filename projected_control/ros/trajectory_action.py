@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+from trajectory_msgs.msg import JointTrajectoryPoint
 
 from projected_control.control.events import Action
 from projected_control.control.loop import ControlLoop
@@ -55,18 +55,22 @@ class _Goal:
     """A goal on its way.
 
     Attributes:
-        handle: rclpy's.
+        request: As it came.
         runner: That follows it.
+        plan: How it is followed, as it was when it was looked at.
         path, end: Tolerances of the coordinates, k; infinite for none [m or rad].
         patience: Time after the end in which it must be reached [s].
+        handle: rclpy's, from its acceptance on.
         reference: What is followed, from the tick that took it up on.
     """
 
-    handle: Any
+    request: Any
     runner: Runner
+    plan: Callable[[ControlLoop, float], Reference]
     path: Array
     end: Array
     patience: float
+    handle: Any = None
     reference: Reference | None = None
 
 
@@ -82,6 +86,7 @@ class TrajectoryAction:
     def __init__(self, node: ControllerNode, kind: Any, server: Any) -> None:
         self._node, self._kind = node, kind
         self._goal: _Goal | None = None
+        self._judged: _Goal | None = None
         self._server = server(
             node,
             kind,
@@ -103,28 +108,40 @@ class TrajectoryAction:
         from rclpy.action.server import GoalResponse
 
         try:
-            self._plan(request.trajectory)
-            loop = self._require_runner().loop
-            for each in (*request.path_tolerance, *request.goal_tolerance):
-                if each.name not in _names(loop):
-                    raise UnknownName("coordinate of a tolerance", each.name, _names(loop))
+            self._judged = self._goal_of(request)
         except ProjectedControlError as error:
             self._node.refuse(f"trajectory refused: {error}")
             return GoalResponse.REJECT
         return GoalResponse.ACCEPT
 
-    def _accept(self, handle: Any) -> None:
+    def _goal_of(self, request: Any) -> _Goal:
+        """How to follow it, checked against where arm and reference are now.
+
+        Once: the arm moves, and what is accepted here must not be refused a moment later.
+        """
         runner = self._require_runner()
-        request, names = handle.request, _names(runner.loop)
+        names = _names(runner.loop)
+        for each in (*request.path_tolerance, *request.goal_tolerance):
+            if each.name not in names:
+                raise UnknownName("coordinate of a tolerance", each.name, names)
+        with self._node.deciding():
+            plan = reviewed(request.trajectory, runner, self._node.way_check)
         seconds = request.goal_time_tolerance.sec + 1e-9 * request.goal_time_tolerance.nanosec
-        goal = _Goal(
-            handle,
+        return _Goal(
+            request,
             runner,
+            plan,
             _tolerances(request.path_tolerance, names, np.inf),
             _tolerances(request.goal_tolerance, names, GOAL_TOLERANCE),
             seconds or PATIENCE,
         )
-        plan = self._plan(request.trajectory)
+
+    def _accept(self, handle: Any) -> None:
+        goal, self._judged = self._judged, None
+        if goal is None or goal.request is not handle.request:
+            handle.execute(self._result_of_nothing)
+            return
+        goal.handle, plan = handle, goal.plan
 
         def follow(loop: ControlLoop, time: float) -> None:
             reference = plan(loop, time)
@@ -134,12 +151,7 @@ class TrajectoryAction:
         if self._goal is not None:
             self._end("abort", self._kind.Result.INVALID_GOAL, "another goal took its place")
         self._goal = goal
-        runner.hand_over(follow)
-
-    def _plan(self, message: JointTrajectory) -> Callable[[ControlLoop, float], Reference]:
-        """How to follow it, checked against where arm and reference are now."""
-        with self._node.deciding():
-            return reviewed(message, self._require_runner(), self._node.way_check)
+        goal.runner.hand_over(follow)
 
     def _require_runner(self) -> Runner:
         runner = self._node.runner
