@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pinocchio
 
 from projected_control.control.state import RawState
 from projected_control.model.arm import Arm
@@ -173,3 +174,26 @@ def raw_state(
         multipliers = np.atleast_1d(np.asarray(force, dtype=float))
         wrench = model.constraint.wrench(model.arm, model.constraint.frame, multipliers)
     return RawState(np.array(q, dtype=float), np.array(v, dtype=float), stamp, wrench)
+
+
+def pinocchio_solution(
+    arm: Arm, q: np.ndarray, v: np.ndarray, f: np.ndarray, contact: object
+) -> tuple[np.ndarray, np.ndarray]:
+    """q̈ of Pinocchio's constrained dynamics, and minus its force at the frame, which is our λ."""
+    model = arm.pinocchio_model
+    data = model.createData()
+    constraints = pinocchio.StdVec_RigidConstraintModel()
+    constraints.append(contact)
+    datas = pinocchio.StdVec_RigidConstraintData()
+    datas.append(contact.createData())
+    version_4 = int(pinocchio.__version__.split(".")[0]) >= 4
+    pinocchio.initConstraintDynamics(model, data, constraints, *([datas] if version_4 else []))
+    accuracy = pinocchio.ProximalSettings(1e-14, 0.0, 20)
+    acceleration = pinocchio.constraintDynamics(model, data, q, v, f, constraints, datas, accuracy)
+    return np.array(acceleration), -np.array(datas[0].contact_force.linear)
+
+
+def place_in(arm: Arm, name: str) -> tuple[int, object]:
+    """The joint that carries a frame, and where on it, for Pinocchio."""
+    frame = arm.pinocchio_model.frames[arm.pinocchio_model.getFrameId(name)]
+    return frame.parentJoint, frame.placement

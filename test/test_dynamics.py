@@ -3,7 +3,14 @@
 import numpy as np
 import pinocchio
 import pytest
-from arms import UNIT_LINKS, random_state, random_urdf, three_link_arm
+from arms import (
+    UNIT_LINKS,
+    pinocchio_solution,
+    place_in,
+    random_state,
+    random_urdf,
+    three_link_arm,
+)
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
@@ -319,26 +326,6 @@ def test_bad_problems_are_refused(change, message):
         Problem(**(terms | change))
 
 
-def pinocchio_solution(arm, q, v, f, contact):
-    """q̈ of Pinocchio's constrained dynamics, and minus its force at the frame, which is our λ."""
-    model = arm.pinocchio_model
-    data = model.createData()
-    constraints = pinocchio.StdVec_RigidConstraintModel()
-    constraints.append(contact)
-    datas = pinocchio.StdVec_RigidConstraintData()
-    datas.append(contact.createData())
-    version_4 = int(pinocchio.__version__.split(".")[0]) >= 4
-    pinocchio.initConstraintDynamics(model, data, constraints, *([datas] if version_4 else []))
-    accuracy = pinocchio.ProximalSettings(1e-14, 0.0, 20)
-    acceleration = pinocchio.constraintDynamics(model, data, q, v, f, constraints, datas, accuracy)
-    return np.array(acceleration), -np.array(datas[0].contact_force.linear)
-
-
-def place(arm, name):
-    frame = arm.pinocchio_model.frames[arm.pinocchio_model.getFrameId(name)]
-    return frame.parentJoint, frame.placement
-
-
 def consistent_state(arm, constraint, seed, start=None):
     """A random state whose velocity satisfies the constraint, and a random effort."""
     q, v = random_state(arm, seed)
@@ -358,7 +345,7 @@ def test_ball_joint_against_pinocchio(seed):
     contact = pinocchio.RigidConstraintModel(
         pinocchio.ContactType.CONTACT_3D,
         arm.pinocchio_model,
-        *place(arm, "end_7"),
+        *place_in(arm, "end_7"),
         pinocchio.ReferenceFrame.LOCAL_WORLD_ALIGNED,
     )
     acceleration, force = pinocchio_solution(arm, q, v, f, contact)
@@ -370,7 +357,7 @@ def test_ball_joint_against_pinocchio(seed):
 @pytest.mark.parametrize("seed", range(4))
 def test_loop_against_pinocchio(seed):
     arm = Arm.from_urdf(random_urdf(seed, 9, branching=True))
-    joints = [place(arm, f"end_{i}")[0] for i in range(1, 10)]
+    joints = [place_in(arm, f"end_{i}")[0] for i in range(1, 10)]
     supports = [set(arm.pinocchio_model.supports[j]) for j in joints]
     other = next(i for i in range(8, 0, -1) if len(supports[i - 1] ^ supports[8]) >= 4)
     loop = LoopClosure("end_9", f"end_{other}")
@@ -380,8 +367,8 @@ def test_loop_against_pinocchio(seed):
     contact = pinocchio.RigidConstraintModel(
         pinocchio.ContactType.CONTACT_3D,
         arm.pinocchio_model,
-        *place(arm, f"end_{other}"),
-        *place(arm, "end_9"),
+        *place_in(arm, f"end_{other}"),
+        *place_in(arm, "end_9"),
         pinocchio.ReferenceFrame.LOCAL_WORLD_ALIGNED,
     )
     acceleration, _ = pinocchio_solution(arm, q, v, f, contact)

@@ -1,8 +1,9 @@
 """Where the rank of a constraint changes, the effort does not jump, and no motion is braked."""
 
 import numpy as np
+import pinocchio
 import pytest
-from arms import URDF, random_urdf, slider_crank_case
+from arms import URDF, pinocchio_solution, place_in, random_urdf, slider_crank_case
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -22,7 +23,7 @@ from projected_control.control.rank_change import LET_GO
 from projected_control.control.references import Sine, Sines
 from projected_control.model.arm import Arm
 from projected_control.model.constrained_arm import ConstrainedArm
-from projected_control.model.constraints import PointOnPlane, Stack
+from projected_control.model.constraints import PointAtPoint, PointOnPlane, Stack
 from projected_control.model.coordinates import Coordinates
 from projected_control.model.linalg import svd
 from projected_control.model.projection import FADED, SVD, TOLERANCE, Projection, share_kept
@@ -234,3 +235,67 @@ def test_a_model_whose_directions_fade_is_the_model_above_the_tolerance(seed, si
     share = share_kept(least, FADED * TOLERANCE, TOLERANCE)
     assert np.trace(model.P) == pytest.approx(6.0)
     assert np.trace(faded.P) == pytest.approx(6.0 - share)
+
+
+# Against Pinocchio's own constrained dynamics, which knows no rank
+
+
+ELBOW = np.array([0.0, 0.35, 0.0, 0.0, 0.0, 0.0, 0.0])
+FOLLOWED = ["joint_1", "joint_3", "joint_5", "joint_7"]
+
+
+def stretched(bend):
+    """Seven joints, the flange held at a point, the elbow bent by so much: σ falls with it."""
+    arm = Arm.from_urdf(URDF / "seven_joints.urdf")
+    q = ELBOW + bend * np.array([0.1, 0.0, 0.2, -1.0, 0.3, 0.2, 0.0])
+    place = arm.update(q, np.zeros(7)).frame("flange").position
+    model = ConstrainedArm(arm, PointAtPoint("flange", place), Coordinates.of_joints(FOLLOWED))
+    exact = ConstrainedArm(arm.twin(), model.constraint, tolerance=1e-9).evaluate(q, np.zeros(7))
+    return model, q, 0.01 * exact.P @ np.random.default_rng(0).normal(size=7)
+
+
+def by_pinocchio(arm, q, v, effort):
+    """q̈ and our Aᵀλ of a flange that Pinocchio holds at a point."""
+    contact = pinocchio.RigidConstraintModel(
+        pinocchio.ContactType.CONTACT_3D,
+        arm.pinocchio_model,
+        *place_in(arm, "flange"),
+        pinocchio.ReferenceFrame.LOCAL_WORLD_ALIGNED,
+    )
+    acceleration, _ = pinocchio_solution(arm, q, v, effort, contact)
+    arm.update(q, v)
+    return acceleration, effort - arm.h - arm.M @ acceleration
+
+
+@pytest.mark.parametrize("law", ["PIDC", "hybrid", "operational space", "impedance"])
+@pytest.mark.parametrize("bend", np.geomspace(3e-5, 0.3, 12))
+def test_a_law_and_the_dynamics_of_pinocchio_agree_above_the_tolerance(law, bend):
+    """q̈ that is asked for is what Pinocchio's arm does, and λ_d its force: 1e-9, at τ itself 1e-8.
+
+    In and below the fade all rows that count hold as well, and the one that fades is missed by no
+    more than the tolerance times what the acceleration misses.
+    """
+    model, q, v = stretched(bend)
+    controller = LAWS[law](model)
+    controller.hold(q, v)
+    controller.motion[1:] = model.theta_rate, [0.3, -0.2, 0.1, 0.2]
+    asked = np.zeros(3)
+    if controller.force is not None:
+        asked = np.array([3.0, -5.0, 8.0])
+        controller.force.set_reference(asked)
+        controller.force.measured[:] = asked
+    effort = controller.update(q, v).total.copy()
+    u_p, A = controller.terms.u_p.copy(), model.A.copy()
+    acceleration, force = by_pinocchio(model.arm.twin(), q, v, effort)
+    missed = u_p - acceleration
+    size = 1.0 + np.abs(u_p).max()
+    least = model.singular_values.min()
+    if least > TOLERANCE:
+        # Near the tolerance rounding counts by 1/σ, in either solution.
+        accuracy = 1e-9 * max(1.0, 10.0 * TOLERANCE / least)
+        assert np.abs(missed).max() < accuracy * size
+        if controller.force is not None:
+            np.testing.assert_allclose(force, A.T @ asked, atol=1e-9 * (1.0 + np.abs(effort).max()))
+        return
+    assert np.abs(A @ missed).max() < TOLERANCE * np.linalg.norm(missed) + 1e-9 * size
+    assert np.linalg.norm(model.A_pinv @ model.b) <= 1.1 / TOLERANCE * np.linalg.norm(model.b)
