@@ -22,11 +22,7 @@ from numpy.typing import NDArray
 from projected_control.compiled import compiled
 from projected_control.control.force import force_feedback, hold_force, normal_effort
 from projected_control.control.motion import motion_effort
-from projected_control.control.rank_change import (
-    cut_projector,
-    decompose_again,
-    is_projector,
-)
+from projected_control.control.rank_change import is_projector
 from projected_control.control.terms import ControlTerms
 from projected_control.model.constrained_arm import ConstrainedArm, Terms
 from projected_control.model.linalg import (
@@ -99,24 +95,16 @@ def passive_law(
 
 
 @compiled
-def reach_of_motors(passive: NDArray[np.int64], t: Terms, c: ControlTerms) -> None:
-    """The margin of what A says now: what is on its way out of P is no help to passive joints."""
-    decompose_again(t)
-    cut_projector(t, c.M_c)
-    passive_rows(c.M_c, passive, c.Q_p)
-    c.margins[1] = pseudo_inverse(c.Q_p, CONTROLLABILITY_TOLERANCE, c.Q_p_pinv, t.scratch)
-
-
-@compiled
 def reach_with_motors(
     stop: bool, with_force: bool, passive: NDArray[np.int64], t: Terms, c: ControlTerms
 ) -> None:
     """normal for a tangent that some law has found: H f∥, and what is left for a force."""
-    if not is_projector(t, c):
-        reach_of_motors(passive, t, c)
-    passive_rows(t.P, passive, c.Q_p)
-    reach = pseudo_inverse(c.Q_p, CONTROLLABILITY_TOLERANCE, c.Q_p_pinv, t.scratch)
-    c.margins[1] = reach if is_projector(t, c) else min(reach, c.margins[1])
+    c.margins[1] = np.inf
+    for last in range(1 if is_projector(t, c) else 0, 2):
+        # What is on its way out of P is no help to passive joints: what A says now counts too.
+        passive_rows(t.P if last else c.cut_P, passive, c.Q_p)
+        reach = pseudo_inverse(c.Q_p, CONTROLLABILITY_TOLERANCE, c.Q_p_pinv, t.scratch)
+        c.margins[1] = min(c.margins[1], reach)
     lost = c.margins[1] <= CONTROLLABILITY_TOLERANCE
     if with_force:
         force_feedback(stop or lost, t, c)

@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 
 from projected_control.compiled import compiled
 from projected_control.control.terms import ControlTerms
-from projected_control.model.constrained_arm import Terms, scale_rows
-from projected_control.model.linalg import axpy, copy, dot, fill, matmul, svd
+from projected_control.model.constrained_arm import Terms
+from projected_control.model.linalg import axpy, copy, dot, fill, matmul
 from projected_control.model.projection import unpack_svd
 
 Array = NDArray[np.float64]
@@ -41,19 +41,22 @@ def keep_directions(t: Terms, c: ControlTerms) -> None:
     """
     if t.b.size == 0:
         return
-    if not t.rank[0] < c.kept_rank[0]:
-        remember(t, c)
-        return
-    c.kept_for[0] += c.period[0]
-    x = c.kept_for[0] / LET_GO
+    held, x = t.rank[0] < c.kept_rank[0], 1.0
+    if held:
+        c.kept_for[0] += c.period[0]
+        x = c.kept_for[0] / LET_GO
     if x >= 1.0:
         remember(t, c)
+        held = False
+    if is_projector(t, c):
         return
-    cut_projector(t, c.M_c)
+    cut_projector(t, c.cut_P)
+    if not held:
+        return
     n = t.v.size
     for i in range(n):
         for j in range(n):
-            c.PM[i, j] = c.M_c[i, j] - dot(c.kept_P[i], c.M_c[j])  # (I − P₀) N
+            c.PM[i, j] = c.cut_P[i, j] - dot(c.kept_P[i], c.cut_P[j])  # (I − P₀) N
     matmul(t.P, c.PM, c.M_c)
     share = 1.0 - x * x * (3.0 - 2.0 * x)
     for i in range(n):
@@ -73,17 +76,6 @@ def cut_projector(t: Terms, N: Array) -> None:
         if t.sigma[r] > t.tolerance[0]:
             for i in range(n):
                 axpy(-s.V[r, i], s.V[r], N[i])
-
-
-@compiled
-def decompose_again(t: Terms) -> None:
-    """The decomposition of A, which other kernels have overwritten, into the model's scratch."""
-    s = unpack_svd(t.scratch, t.b.size, t.v.size)
-    scale_rows(t.A, t.row_scale)
-    svd(t.A, s.U, s.sigma, s.V)
-    for r in range(t.b.size):
-        for i in range(t.v.size):
-            t.A[r, i] /= t.row_scale[r]
 
 
 @compiled

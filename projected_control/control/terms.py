@@ -115,6 +115,7 @@ class ControlTerms(NamedTuple):
     kept_rank: Annotated[Array, Part("1", "Rank of the last P that was not held, see rank_change.")]
     kept_for: Annotated[Array, Part("1", "How long what has dropped out has been kept [s].")]
     kept_P: Annotated[Array, Part("n, n", "P before the rank fell.")]
+    cut_P: Annotated[Array, Part("n, n", "P without what fades, where something does.")]
     J_free: Annotated[Array, Part("k, n", "J_θ P, or J_θ.")]
     J_free_pinv: Annotated[Array, Part("n, k", "(J_θ P)⁺, or J_θ⁺.")]
     b_desired: Annotated[Array, Part("m", "b, with feedback on Φ where the law has one.")]
