@@ -5,11 +5,12 @@ import json
 import numpy as np
 import pytest
 import yaml
-from plane_arms import controller, made, on_plane
+from plane_arms import controller, made, on_plane, start
 from rides import NEEDS_NATIVE, Ride
 
 from projected_control.apps.cli import main
 from projected_control.apps.demo.case import settings_for
+from projected_control.control import MotionController, MotionGains, Posture
 from projected_control.control.events import Event, events_in
 from projected_control.ports import Runner, run
 from projected_control.ports.recording import replay
@@ -46,6 +47,17 @@ def test_an_arm_that_is_heavier_than_described_stays_where_it_stood(joints):
         goes, _, damped = drift(on_plane(joints, **HEAVIER, posture__hold=0.0))
         assert goes > 0.5
         assert damped.held_by == "nothing: they are only damped"
+
+
+def test_a_controller_of_a_script_holds_when_it_is_told_to():
+    values = on_plane(6)
+    own = MotionController(build.build_model(controller(MOTION, values)), MotionGains(100.0, 20.0))
+    own.hold(start(values))
+    assert own.held_by == "nothing: they are only damped"
+    own.set_posture(Posture.held())
+    own.hold(start(values))
+    assert own.undescribed == 3
+    assert own.held_by == "a posture, where the arm stood at the start (100 1/s²)"
 
 
 @pytest.mark.long
