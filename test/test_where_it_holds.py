@@ -19,7 +19,7 @@ HEADING = "## Where each of these holds"
 PLACES = ("in process", "nodes", "lockstep", "plugin", "replay")
 COLUMNS = ("what", *PLACES, "shown by")
 QUOTED = re.compile(r"`([^`]+)`")
-ANSWER = re.compile(r"yes|refused: .+|not there: .+")
+ANSWER = re.compile(r"yes(: .+)?|refused: .+|not there: .+")
 
 
 def table(page: str) -> list[list[str]]:

@@ -11,6 +11,7 @@ from projected_control.control.limits import Limits
 from projected_control.control.loop import ControlLoop
 from projected_control.errors import ProjectedControlError, Uncontrollable, UnstableMotionLoop
 from projected_control.model.arm import Arm
+from projected_control.model.consistency import contradiction
 from projected_control.model.description import UNLIMITED
 from projected_control.model.dynamics import massless_joints
 
@@ -57,6 +58,8 @@ def obstacles(loop: ControlLoop, q: Array, tolerance: float, *, real: bool = Fal
             f"the arm is not on its constraint: ‖Φ‖ = {residual:.4g} m, allowed are "
             f"{tolerance:g} m (constraint.residual_tolerance); at q = {np.round(q, 4).tolist()}"
         )
+    if against := contradiction(model.arm, model.constraint, q):
+        found.append(against)
     found += _outside(loop, q, BY_ITS_OWN if real else HOW_BACK)
     found += model.arm.implausible
     if lost := massless_joints(model.M, model.P, model.arm.joint_names):

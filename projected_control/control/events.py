@@ -37,6 +37,7 @@ class Event(IntFlag):
     FORCE_REVERSED = 131072
     FORCE_FAR_OFF = 262144
     LATCHED = 524288
+    CONSTRAINTS_CONTRADICT = 1048576
 
     @property
     def phrase(self) -> str:

@@ -60,7 +60,7 @@ from projected_control.control.surface import follow_surface
 from projected_control.control.task_axes import locate_axes
 from projected_control.control.terms import CONTROL, ControlTerms, unpack_control
 from projected_control.model.constrained_arm import TERMS, Terms, evaluate_model
-from projected_control.model.linalg import copy, dot, fill
+from projected_control.model.linalg import copy, dot, fill, matvec
 from projected_control.model.motion_tables import MOTION, evaluate_motion
 from projected_control.model.rotations import out_of_reach
 from projected_control.model.scalar_functions import TABLE
@@ -75,7 +75,7 @@ _LEFT_CONSTRAINT, _FORCE_STALE = int(Event.LEFT_CONSTRAINT), int(Event.FORCE_STA
 _COMMANDER_SILENT = int(Event.COMMANDER_SILENT)
 _POSTURE_DRIFTED = int(Event.POSTURE_DRIFTED)
 _FORCE_REVERSED, _FORCE_FAR_OFF = int(Event.FORCE_REVERSED), int(Event.FORCE_FAR_OFF)
-_LATCHED = int(Event.LATCHED)
+_LATCHED, _CONTRADICT = int(Event.LATCHED), int(Event.CONSTRAINTS_CONTRADICT)
 _FORCE_DISAGREES, _JUMPED = int(Event.FORCE_DISAGREES), int(Event.REFERENCE_JUMPED)
 _ACTION_FOLLOW, _ACTION_STOP, _ACTION_HOLD = (
     int(Action.FOLLOW),
@@ -87,6 +87,10 @@ _NONE, _SENSOR = int(SourceKind.NONE), int(SourceKind.SENSOR)
 _LIMITS, _SENSOR_SECTION = int(Section.LIMITS), int(Section.SENSOR)
 _REFERENCE, _FORCE_REFERENCE = int(Section.REFERENCE), int(Section.FORCE_REFERENCE)
 _TABLE_PIECES = 3
+
+SLACK, COUNTED = 1e-5, 10.0
+"""By how much velocities of rows may differ that depend on each other [m/s or rad/s], and how often
+the tolerance of singular values times ‖q̇‖ is allowed on top."""
 
 
 @dataclass(frozen=True)
@@ -208,6 +212,25 @@ def doubt_force(
 
 
 @compiled
+def rows_contradict(t: Terms, c: ControlTerms) -> bool:
+    """Whether rows that depend on each other move differently: no q̇ has A q̇ = ẋ.
+
+    In a singular configuration, a direction that does not count may take its share of q̇.
+    """
+    moving = False
+    for r in range(t.b.size):
+        moving = moving or t.target[1, r] != 0.0
+    if not moving:
+        return False
+    matvec(t.A_pinv, t.target[1], c.load)
+    bound = SLACK + COUNTED * t.tolerance[0] * np.sqrt(dot(t.v, t.v))
+    apart = 0.0
+    for r in range(t.b.size):
+        apart = max(apart, abs(t.target[1, r] - dot(t.A[r], c.load)))
+    return apart > bound
+
+
+@compiled
 def tick(
     stamp: float,
     wrench_age: float,
@@ -294,6 +317,8 @@ def tick(
         seen = follow_surface(v, spatial_jacobian, placements, sizes, functions, c, s)
     if not seen or dot(t.residual, t.residual) > g.residual[0] * g.residual[0]:
         events |= _LEFT_CONSTRAINT
+    if t.rank[0] < t.b.size and rows_contradict(t, c):
+        events |= _CONTRADICT
     accept_replaced(c.motion, t.theta, c.topology, g)
     if out_of_reach(c.motion[0], t.theta, c.topology):
         events |= _JUMPED

@@ -25,18 +25,12 @@ from projected_control import validate
 from projected_control.compiled import compiled
 from projected_control.errors import InvalidValue
 from projected_control.model.arm import SINGULAR
+from projected_control.model.consistency import Dependences
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.linalg import copy, matmul, matvec_add, solve
 from projected_control.model.projection import TOLERANCE, Projection
 
 Array = NDArray[np.float64]
-
-
-DEPENDENT = 1e-9
-"""Singular values of rows of unit length up to this: rows that depend on each other."""
-
-CONTRADICTION = 1e-6
-"""Share of what rows ask for by which such rows may differ: rounding."""
 
 
 class Regularisation(Enum):
@@ -96,7 +90,12 @@ class Problem:
         }
         for name, value in checked.items():
             object.__setattr__(self, name, value)
-        require_consistent(A, checked["b"], self.tolerance)
+        if rows := Dependences.of(A, self.tolerance).contradicting(checked["b"]):
+            raise InvalidValue(
+                f"rows {rows} of the constraint depend on each other and contradict each other: "
+                f"they ask for b = {np.round(checked['b'][rows], 6).tolist()}, and no acceleration "
+                "has A q̈ = b; name each constraint once, and move all rows of one body alike"
+            )
 
     @classmethod
     def of(cls, model: ConstrainedArm, f: ArrayLike) -> Problem:
@@ -108,29 +107,6 @@ class Problem:
     def projection(self) -> Projection:
         """P, A⁺ and the rank of A."""
         return Projection.of(self.A, self.tolerance)
-
-
-def require_consistent(A: Array, b: Array, tolerance: float = TOLERANCE) -> None:
-    """Raise where rows that depend on each other ask for different accelerations.
-
-    Such as the same plane twice, one of them moving: no q̈ has A q̈ = b, and A⁺b would be an
-    average of what they ask for. Rows that vanish, in a singular configuration, say nothing.
-    """
-    size = np.linalg.norm(A, axis=1)
-    rows = np.flatnonzero(size > tolerance)
-    if rows.size < 2:
-        return
-    scaled, wanted = A[rows] / size[rows, None], b[rows] / size[rows]
-    U, sigma, _ = np.linalg.svd(scaled)
-    rank = int((sigma > DEPENDENT).sum())
-    against = U[:, rank:] @ (U[:, rank:].T @ wanted)
-    if np.abs(against).max(initial=0.0) > CONTRADICTION * (1.0 + np.abs(wanted).max()):
-        named = rows[np.abs(against) > 0.1 * np.abs(against).max()].tolist()
-        raise InvalidValue(
-            f"rows {named} of the constraint depend on each other and contradict each other: they "
-            f"ask for b = {np.round(b[named], 6).tolist()}, and no acceleration has A q̈ = b; name "
-            "each constraint once, and move all rows of one body alike"
-        )
 
 
 class Solution(NamedTuple):

@@ -11,6 +11,7 @@ from projected_control import validate
 from projected_control.control.references import Reference
 from projected_control.errors import InvalidValue, Unreachable
 from projected_control.model.arm import Arm
+from projected_control.model.consistency import require_consistent
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.constraints import Constraint
 from projected_control.model.coordinates import Coordinates
@@ -100,7 +101,8 @@ def start_of(
 ) -> Start:
     """The state nearest a guess that is on the constraint and on a reference, position and rate.
 
-    Its joints are within their limits; where they cannot be, it is `Unreachable`.
+    Its joints are within their limits; where they cannot be, it is `Unreachable`. Constraints that
+    contradict each other are refused.
 
     Args:
         model: The arm, its constraint and the coordinates of the reference.
@@ -120,6 +122,7 @@ def start_of(
         time=time,
         beyond_limits=False,
     )
+    require_consistent(model.arm, model.constraint, q, time)
     at = model.evaluate(q, np.zeros(model.n), time)
     rate = model.coordinates.velocity(point.value, point.rate)
     imposed = np.asarray(at.A @ at.normal_rate)

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from projected_control import validate
 from projected_control.errors import InvalidValue, SimulationFailed
+from projected_control.model.consistency import contradiction, require_consistent
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.dynamics import massless_joints
 from projected_control.simulation.friction import FRICTIONLESS, JointFriction
@@ -171,6 +172,7 @@ class Plant:
                 f"how joint {', '.join(lost)} moves is not determined: it has no inertia, and the "
                 "constraint does not carry it; give its link an <inertial>, or it an armature"
             )
+        require_consistent(self.model.arm, self.model.constraint, self._q, self.time)
         error = float(np.linalg.norm(state.residual))
         if error > 1e-6:
             raise InvalidValue(
@@ -266,7 +268,8 @@ class Plant:
                 f"q = {self._q.tolist()}, q̇ = {self._v.tolist()}; use a smaller step"
             )
         error = float(np.linalg.norm(self.model.residual))
+        why = contradiction(self.model.arm, self.model.constraint, self._q, self.time)
         return (
             f"the arm left its constraint at t = {self.time:.6g} s: it is off by "
-            f"{error:.3g} at q = {self._q.tolist()}; use a smaller step"
+            f"{error:.3g} at q = {self._q.tolist()}; {why or 'use a smaller step'}"
         )
