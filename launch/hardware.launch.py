@@ -92,6 +92,13 @@ ARGUMENTS = [
         "arm's own is found by itself.",
     ),
     DeclareLaunchArgument(
+        "sensor",
+        default_value="",
+        description="With hardware:=running and loop:=plugin, where the law measures the force: "
+        "the arm's force-torque sensor, as in NAME/force.x; empty for that of the description's "
+        "own ros2_control block.",
+    ),
+    DeclareLaunchArgument(
         "fault_file",
         default_value="",
         description="For tests of hardware:=simulated loop:=plugin: a file with one word that "
@@ -151,6 +158,8 @@ def start(context: LaunchContext) -> list[Action]:
     if given["time_interface"] and (hardware in PLUGINS or not loop.plugin):
         said.append(LogInfo(msg="time_interface:= is for loop:=plugin on an arm: not used here"))
     senses = senses_force(settings[controller])
+    if given["sensor"] and not (hardware == RUNNING and loop.plugin and senses):
+        said.append(LogInfo(msg="sensor:= is for hardware:=running loop:=plugin: not used here"))
     plant: list[Path] = []
     if loop.plugin:
         if ARM in own:
@@ -168,6 +177,8 @@ def start(context: LaunchContext) -> list[Action]:
         return [*said, *ours]
 
     sensor = hardware_block.sensors(description)
+    if hardware == RUNNING and senses:
+        sensor = hardware_block.sensor_of_running(given["sensor"], sensor, chosen.case.name)
     rate = settings[controller].rate
     axes = root_link(chosen) if plant else chosen.layers.arm().constraint.frame
     time_interface = given["time_interface"]

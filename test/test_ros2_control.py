@@ -360,6 +360,14 @@ def test_what_the_file_says_of_the_weight_reaches_the_node(weight, tmp_path):
     )
 
 
+def test_the_sensor_of_an_arm_whose_driver_runs():
+    """As it is named, else that of the description; refused where there is neither."""
+    assert hardware_block.sensor_of_running("wrist", ["flange"], "force") == ["wrist"]
+    assert hardware_block.sensor_of_running("", ["flange"], "force") == ["flange"]
+    with pytest.raises(ProjectedControlError, match=r"controller:=force .* add sensor:=NAME"):
+        hardware_block.sensor_of_running("", [], "force")
+
+
 def test_what_check_refuses_no_launch_starts(tmp_path):
     text = resources.share_file("config", "three_link_slider.yaml").read_text()
     file = tmp_path / "arm.yaml"

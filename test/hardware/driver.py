@@ -21,7 +21,8 @@ from projected_control.resources import share_file
 from projected_control.settings import build
 from projected_control.settings.layers import Layers
 
-SENSOR = "flange_sensor"
+SENSOR = "my_sensor"
+"""As the pages call it."""
 
 
 @contextmanager
@@ -51,7 +52,9 @@ def driven(file: Path, log: Path) -> Iterator[Rig]:
         control = ["ros2", "run", "controller_manager"]
         rig.start([*control, "ros2_control_node", "--ros-args", "--params-file", str(parameters)])
         broadcasters = ["joint_state_broadcaster", "force_torque_sensor_broadcaster"]
-        rig.start([*control, "spawner", "--param-file", str(parameters), *broadcasters])
+        spawner = [*control, "spawner", "--param-file", str(parameters)]
+        rig.start([*spawner, *broadcasters])
+        rig.start([*spawner, "--inactive", "effort_controller"])
         rig.until(lambda: rig.positions, "the arm's states", 60.0)
         yield rig
     finally:

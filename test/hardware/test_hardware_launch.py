@@ -20,7 +20,7 @@ pytest.importorskip(
 
 from ament_index_python.packages import PackageNotFoundError, get_package_prefix
 from quiet import within
-from rig import running
+from rig import running, weight_said
 from ros_domain import free_domain
 
 NEEDED = ("controller_manager", "robot_state_publisher", "projected_control")
@@ -263,13 +263,14 @@ def test_switched_away_by_somebody_else(simulated):
     report("switched away", zero, said - when)
 
 
-def test_joint_missing(own_domain):
+def test_joint_missing(own_domain, tmp_path):
     """A controller that wants motors on all joints, on an arm with a passive one."""
     require(SIMULATED)
     with running(own_domain, "hardware:=simulated", "controller:=passive", TOPICS) as rig:
         rig.until_active("passive_joint_controller")
         fall = "may_fall:=true"  # the crank's weight is not what this is about
-        rig.launch("hardware:=running", "controller:=motion", "arm:=slider_crank", TOPICS, fall)
+        arm = f"arm:={weight_said('slider_crank', tmp_path)}"
+        rig.launch("hardware:=running", "controller:=motion", arm, TOPICS, fall)
         rig.until_said(WATCHDOG, "waiting", "effort_controller: it lacks joint_2", seconds=90.0)
         rig.until_said(CONTROLLER, "waiting", "watches passive_joint_controller", seconds=90.0)
         assert rig.values[CONTROLLER]["state"] == "inactive"

@@ -22,7 +22,7 @@ from builtin_interfaces.msg import Duration
 from quiet import within
 from rcl_interfaces.msg import ParameterEvent
 from rclpy.qos import QoSProfile, ReliabilityPolicy
-from rig import running, sent_at
+from rig import running, sent_at, weight_said
 from std_msgs.msg import UInt8MultiArray
 from test_hardware_launch import CONTROLLER, own_domain  # noqa: F401  the fixture
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
@@ -244,7 +244,7 @@ def test_a_gain_is_in_force_within_20_ms(moving):
     within(0.020, max(delays), "gains in force")
 
 
-def test_node_killed_and_restarted(moving):
+def test_node_killed_and_restarted(moving, tmp_path):
     watch = Watch(moving)
     when = moving.kill(CONTROLLER)
     noticed = watch.until_phase(Phase.SILENT) - when
@@ -253,7 +253,8 @@ def test_node_killed_and_restarted(moving):
     assert moving.controllers()[PLUGIN] == "active"
     assert moving.torques[-1][1] < LARGEST
     again = monotonic()
-    moving.launch("hardware:=running", "controller:=motion", "preset:=gentle", "loop:=plugin")
+    arm = f"arm:={weight_said('three_link_slider', tmp_path)}"
+    moving.launch("hardware:=running", arm, "controller:=motion", "preset:=gentle", "loop:=plugin")
     watch.until_phase(Phase.RUNNING, 60.0)
     moving.values.pop(CONTROLLER, None)
     moving.until_active(CONTROLLER)
@@ -390,9 +391,9 @@ def test_a_payload_and_a_long_reference(moving):
     assert done, reason
     message = JointTrajectory(joint_names=["tip.x"])
     message.header.frame_id = "relative"
-    for i in range(1, 1001):
+    for i in range(1, 1001):  # to and fro twice, from rest to rest
         seconds, nanoseconds = divmod(10_000_000 * i, 10**9)
-        point = JointTrajectoryPoint(positions=[0.02 * (1.0 - np.cos(0.01 * i))])
+        point = JointTrajectoryPoint(positions=[0.02 * (1.0 - np.cos(4e-3 * np.pi * i))])
         point.time_from_start = Duration(sec=seconds, nanosec=nanoseconds)
         message.points.append(point)
     publisher = moving.node.create_publisher(JointTrajectory, f"/{CONTROLLER}/reference", 10)

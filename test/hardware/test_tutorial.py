@@ -7,7 +7,6 @@ As nodes, without ros2_control: test/ros/test_typed_pages.py.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -21,21 +20,31 @@ pytest.importorskip(
 
 from driver import driven
 from rig import Rig
+from sensor_msgs.msg import JointState
 from test_hardware_launch import own_domain  # noqa: F401  the fixture
-from typed_pages import BEYOND, add_the_first_hour, typed, write_your_arm
+from typed_pages import (
+    BEYOND,
+    YOUR_ARM,
+    Extent,
+    add_the_first_hour,
+    all_typed,
+    along_the_path,
+    beyond,
+    on_the_way,
+    typed,
+    write_your_arm,
+)
 
 from projected_control.native.plugin_build import plugin_there
 from projected_control.resources import arms_folder, share_file
-from projected_control.settings import build
 from projected_control.settings.layers import Layers
-from projected_control.settings.nodes import demo_cases
-from projected_control.simulation import assemble
+from projected_control.settings.nodes import ControllerSettings, demo_cases
 
 if missing := plugin_there():
     pytest.skip(missing, allow_module_level=True)
 
-WHILE = 3000
-"""States for which the arm is looked at after each command, at 1 kHz."""
+WHILE, WIPING = 3000, 9000
+"""States for which the arm is looked at after each command, and while it wipes, at 1 kHz."""
 
 
 @pytest.fixture(params=["seven joints", "six joints", "UR5"])
@@ -52,24 +61,43 @@ def my_arm(request, tmp_path) -> Path:
     return file
 
 
-def farthest(rig: Rig, start: Mapping[str, float]) -> dict[str, float]:
-    """How far each joint gets from there while the arm is looked at [rad]."""
+def launched(command: list[str], folder: Path) -> tuple[str, ControllerSettings]:
+    """The node that a launch command starts, and its settings."""
+    given = dict(word.split(":=") for word in command if ":=" in word)
+    node = demo_cases()[given["controller"]].node
+    return node, Layers.read([folder / given["arm"]], given["preset"]).controller(node)
+
+
+def stands(rig: Rig) -> Extent:
+    """Where each joint is now."""
+    return {name: (place, place) for name, place in rig.positions[-1][1].items()}
+
+
+def as_array(places: Extent, settings: ControllerSettings) -> np.ndarray:
+    """Where each joint is, in the order of the settings."""
+    return np.array([places[name][0] for name in settings.joints])
+
+
+def extent(rig: Rig, states: int = WHILE) -> Extent:
+    """From where to where each joint goes while the arm is looked at."""
     first = len(rig.positions)
-    rig.until(lambda: len(rig.positions) > first + WHILE, "states", 60.0)
-    return {
-        name: max(abs(places[name] - start[name]) for _, places in rig.positions[first:])
-        for name in start
-    }
+    rig.until(lambda: len(rig.positions) > first + states, "states", 90.0)
+    seen = [places for _, places in rig.positions[first:]]
+    return {name: (min(s[name] for s in seen), max(s[name] for s in seen)) for name in seen[0]}
 
 
-def a_centimetre(file: Path, node: str, start: Mapping[str, float]) -> dict[str, float]:
-    """How far each joint of the described arm goes for it [rad]."""
-    model = build.build_model(Layers.read([file]).controller(node))
-    q = np.array([start[name] for name in model.arm.joint_names])
-    place = model.evaluate(q, np.zeros(q.size)).theta.copy()
-    place[0] += 0.01
-    there = assemble(model.arm, model.constraint, q, model.coordinates, place)
-    return dict(zip(model.arm.joint_names, np.abs(there - q), strict=True))
+def comes_up(command: list[str], folder: Path, log: Path, states: str) -> None:
+    """A launch without an arm of one's own, until its node is active; then Ctrl-C."""
+    rig = Rig(log, states, folder)
+    try:
+        rig.start(command)
+        rig.until_active("force_controller")
+        rig.until(lambda: rig.positions, "states")
+        start = stands(rig)
+        went = beyond(extent(rig, 500), start)
+        assert "dry_run:=true" not in command or went == 0.0  # there is nothing that could move
+    finally:
+        rig.close()
 
 
 @pytest.mark.timeout(600)
@@ -77,19 +105,78 @@ def test_gentle_and_a_centimetre(my_arm, own_domain) -> None:  # noqa: F811
     """The arm stands where it stood; then it goes for a centimetre."""
     add_the_first_hour(my_arm)
     launch, move = typed("hardware:=running"), typed("ros2 topic pub", "0.01")
-    node = demo_cases()[dict(w.split(":=") for w in launch if ":=" in w)["controller"]].node
+    node, settings = launched(launch, my_arm.parent)
     with driven(my_arm, own_domain) as rig:
-        start = rig.positions[-1][1]
+        start, desired = stands(rig), list[float]()
+        rig.node.create_subscription(
+            JointState,
+            f"/{node}/state",
+            lambda m: desired.append(m.position[list(m.name).index("tool.x/desired")]),
+            10,
+        )
         rig.start(launch)
         rig.until_active(node)
-        held = farthest(rig, start)
-        print(f"\nheld: {max(held.values()):.4f} rad")
-        assert max(held.values()) < BEYOND, (held, rig.story())
+        held = beyond(extent(rig), start)
+        print(f"\nheld: {held:.4f} rad")
+        assert held < BEYOND, rig.story()
+        rig.until(lambda: desired, "what is desired")
+        begin = desired[-1]
         said = rig.command(*move)
         assert "publishing" in said, said
-        went, asked = farthest(rig, start), a_centimetre(my_arm, node, start)
-        beyond = {name: went[name] - asked[name] for name in went}
-        print(f"a centimetre: {max(went.values()):.4f} rad, {max(beyond.values()):.4f} beyond it")
+        rig.until(lambda: abs(desired[-1] - begin - 0.01) < 1e-9, "a centimetre")
+        went = extent(rig)
+        far = beyond(went, on_the_way(settings, as_array(start, settings), "tool.x", 0.01))
+        print(f"a centimetre: {beyond(went, start):.4f} rad, {far:.4f} beyond it")
         assert rig.values[node]["state"] == "active", rig.story()
-        assert max(beyond.values()) < BEYOND, (beyond, rig.story())
+        assert far < BEYOND, rig.story()
         assert "reference refused" not in rig.story()
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("joints", [6, 7])
+def test_your_arm_to_its_end(joints: int, tmp_path: Path, own_domain: Path) -> None:  # noqa: F811
+    """Check, demos, both dry runs, and the arm: no joint leaves the checked raster by 0.1 rad."""
+    folder = tmp_path / "typed"
+    folder.mkdir()
+    file = write_your_arm(folder, joints, whole=True)
+    dry, wet = all_typed("hardware:=running", page=YOUR_ARM)
+    for command in (typed("dry_run:=true"), dry):
+        comes_up(command, folder, own_domain, "/joint_states")
+    node, settings = launched(wet, folder)
+    with driven(file, own_domain) as rig:
+        start = stands(rig)
+        rig.start(wet)
+        rig.until_active(node)
+        went = extent(rig, WIPING)
+        far = beyond(went, along_the_path(node, settings, as_array(start, settings)))
+        print(f"\nwiping: up to {beyond(went, start):.4f} rad, {far:.4f} beyond the raster")
+        assert rig.values[node]["state"] == "active", rig.story()
+        assert far < BEYOND, rig.story()
+        assert beyond(went, start) > BEYOND  # it did wipe
+
+
+def test_the_rehearsal(tmp_path: Path, own_domain: Path) -> None:  # noqa: F811
+    """The tutorial's second step, on the simulated arm behind the real controller manager."""
+    comes_up(typed("hardware:=simulated"), tmp_path, own_domain, "/joint_states")
+
+
+@pytest.mark.timeout(600)
+def test_weight_over_topics_is_refused_unless_asked_for(tmp_path, own_domain) -> None:  # noqa: F811
+    """Six joints: where our node dies the arm would fall, so the launch ends with the reason."""
+    folder = tmp_path / "typed"
+    folder.mkdir()
+    file = write_your_arm(folder, 6)
+    add_the_first_hour(file)
+    launch = [*typed("hardware:=running"), "loop:=topics"]
+    with driven(file, own_domain) as rig:
+        start = stands(rig)
+        said = rig.command(*launch)
+        assert "the arm would fall" in said, said
+        assert "may_fall" in said, said
+        assert beyond(extent(rig, 500), start) < 1e-3
+        rig.start([*launch, "may_fall:=true"])
+        rig.until_active("force_controller")
+        assert rig.controllers()["effort_controller"] == "active"
+        held = beyond(extent(rig), start)
+        print(f"\nheld over topics: {held:.4f} rad")
+        assert held < BEYOND, rig.story()

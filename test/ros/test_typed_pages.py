@@ -23,23 +23,23 @@ from typed_pages import (
     BEYOND,
     NOT_AS_DESCRIBED,
     YOUR_ARM,
+    Extent,
     add_the_first_hour,
+    along_the_path,
+    beyond,
+    on_the_way,
     typed,
     write_your_arm,
 )
 
 from projected_control.settings import build
-from projected_control.settings.flight_check import fly
 from projected_control.settings.layers import Layers
 from projected_control.settings.nodes import ARM, ControllerSettings, demo_cases
 from projected_control.settings.way_check import REAL_DISTANCE
-from projected_control.simulation import assemble
 
 JOINTS = [6, pytest.param(7, marks=pytest.mark.long)]
 WHILE = 1500
 """States for which the arm is looked at after each command, at 1 kHz."""
-
-Extent = dict[str, tuple[float, float]]
 
 
 def launched(
@@ -82,11 +82,6 @@ def extent(fleet: Fleet, states: Any, ticks: int = WHILE) -> Extent:
     }
 
 
-def beyond(went: Extent, said: Mapping[str, tuple[float, float]]) -> float:
-    """How far the joint goes that goes farthest beyond what is said of it [rad]."""
-    return max(max(said[name][0] - low, high - said[name][1]) for name, (low, high) in went.items())
-
-
 @pytest.mark.parametrize("joints", JOINTS)
 def test_the_first_hour_of_an_arm(joints: int, fleet: Fleet, tmp_path: Path) -> None:
     """It stands where it stood; it goes a centimetre; what was meant so and is not is refused."""
@@ -95,8 +90,7 @@ def test_the_first_hour_of_an_arm(joints: int, fleet: Fleet, tmp_path: Path) -> 
     add_the_first_hour(write_your_arm(folder, joints))
     states = fleet.record(JointState, "joint_states")
     settings, node, q = launched(fleet, typed("hardware:=running"), folder)
-    names = settings.joints
-    stands = dict(zip(names, zip(q, q, strict=True), strict=True))
+    stands = dict(zip(settings.joints, zip(q, q, strict=True), strict=True))
     held = beyond(extent(fleet, states), stands)
     assert held < BEYOND
     wanted = fleet.record(JointState, f"{node}/state")
@@ -111,12 +105,7 @@ def test_the_first_hour_of_an_arm(joints: int, fleet: Fleet, tmp_path: Path) -> 
     publisher.publish(message)
     goal = begin + 0.01
     fleet.until(lambda: abs(wanted.messages[-1].position[column] - goal) < 1e-9, "a centimetre")
-    model = build.build_model(settings).evaluate(q, np.zeros(q.size))
-    place = model.theta.copy()
-    place[list(settings.coordinates).index("tool.x")] += 0.01
-    there = assemble(model.arm, model.constraint, q, model.coordinates, place)
-    both = np.sort([q, there], axis=0)
-    went = beyond(extent(fleet, states), dict(zip(names, both.T.tolist(), strict=True)))
+    went = beyond(extent(fleet, states), on_the_way(settings, q, "tool.x", 0.01))
     print(f"{joints} joints: {held:.4f} rad held, {went:.4f} beyond a centimetre")
     assert went < BEYOND
     assert fleet.diagnosis(node).values["state"] == "active"
@@ -132,8 +121,6 @@ def test_the_first_wiping_of_an_arm(joints: int, fleet: Fleet, tmp_path: Path) -
     states = fleet.record(JointState, "joint_states")
     (*_, command) = [typed("controller:=force preset:=gentle dry_run", page=YOUR_ARM)]
     settings, node, q = launched(fleet, [w for w in command if "dry_run" not in w], folder)
-    check = fly(build.build_loop(node, settings), settings, q)
-    said = np.array([check.q.min(axis=0), check.q.max(axis=0)]).T.tolist()
-    went = beyond(extent(fleet, states, 8000), dict(zip(settings.joints, said, strict=True)))
+    went = beyond(extent(fleet, states, 8000), along_the_path(node, settings, q))
     print(f"{joints} joints: {went:.4f} rad beyond the raster")
     assert went < BEYOND

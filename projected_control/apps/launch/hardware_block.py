@@ -6,11 +6,11 @@ For a dry run, or for the simulated arm behind the controller manager, another o
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 from xml.etree import ElementTree
 
-from projected_control.errors import InvalidDescription
+from projected_control.errors import InvalidDescription, InvalidValue
 
 NAME = "arm"
 """Of a block of ours, and so of its hardware."""
@@ -40,6 +40,25 @@ def sensors(urdf: str) -> list[str]:
         for sensor in block.iter("sensor")
         if any(i.get("name", "").startswith("force") for i in sensor.iter("state_interface"))
     ]
+
+
+def sensor_of_running(named: str, found: Sequence[str], controller: str) -> list[str]:
+    """The force-torque sensor of an arm whose driver runs; raises where nothing says which.
+
+    Args:
+        named: By the user; empty for none.
+        found: In the description.
+        controller: That measures the force.
+    """
+    if named:
+        return [named]
+    if not found:
+        raise InvalidValue(
+            f"controller:={controller} measures the force, and nothing says by which sensor of the "
+            "running arm: add sensor:=NAME, with NAME/force.x among the state interfaces of "
+            "ros2 control list_hardware_interfaces, or set force.source to model or momentum"
+        )
+    return list(found)
 
 
 def require_effort(urdf: str, motors: Collection[str]) -> None:
