@@ -87,10 +87,10 @@ def test_dry_run(my_arm: Path, own_domain: Path) -> None:  # noqa: F811
     """With the real controller manager and a mock arm: active, and where the arm is."""
     command = (
         "ros2 launch projected_control hardware.launch.py dry_run:=true arm:=my_arm.yaml "
-        "controller:=motion"
+        "controller:=force"
     )
     with running(own_domain, *arguments(command, my_arm)) as rig:
-        rig.until_active(CONTROLLER)
+        rig.until_active("force_controller")
         active = {name for name, state in rig.controllers().items() if state == "active"}
         assert active & {"effort_controller", "projected_controller"}
 

@@ -6,6 +6,9 @@ they are not. The times are in docs/hardware.md; ``pytest -s`` prints those of t
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from itertools import pairwise
 from time import monotonic
 
@@ -262,6 +265,33 @@ def test_node_killed_and_restarted(moving, tmp_path):
     step = require_limits(moving)
     report("node killed", f"noticed after {1e3 * noticed:.0f} ms, at rest after {still:.2f} s")
     report("taken over", f"after {monotonic() - again:.1f} s, largest step {step:.2f} N·m per ms")
+
+
+STARVED = """
+import os
+from time import monotonic
+os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+end = monotonic() + 0.5
+while monotonic() < end:
+    pass
+"""
+"""Takes one CPU from all ordinary threads for half a second, the manager's included."""
+
+
+def test_a_node_that_lives_is_heard_while_ordinary_threads_starve(moving):
+    """Its signs of life come and are taken with real-time priority, whatever else waits."""
+    watch = Watch(moving)
+    moving.until(lambda: watch.states, "states")
+    before = watch.states[-1][1].session
+    hogs = [subprocess.Popen([sys.executable, "-S", "-c", STARVED]) for _ in range(os.cpu_count())]
+    moving.until(lambda: all(hog.poll() is not None for hog in hogs), "their end")
+    if any(hog.returncode for hog in hogs):
+        pytest.skip("real-time priority is not permitted here")
+    cycles = int(watch.report[Report.CYCLES])
+    moving.until(lambda: int(watch.report[Report.CYCLES]) > cycles + 500, "cycles")
+    assert watch.phase is Phase.RUNNING, moving.story()
+    assert watch.states[-1][1].session == before
+    assert moving.values[CONTROLLER]["state"] == "active"
 
 
 def test_node_hung(moving):

@@ -138,16 +138,8 @@ CallbackReturn ProjectedController::on_configure(const rclcpp_lifecycle::State &
     REGISTER_ROS2_CONTROL_INTROSPECTION("effort." + commands_[i], &efforts_[i]);
 #endif
   const auto node = get_node();
-  const auto new_group = [&node] {
-    return node->create_callback_group(rclcpp::CallbackGroupType::MutuallyExclusive, false);
-  };
-  receiving_ = new_group();
-  reporting_ = new_group();
-  rclcpp::SubscriptionOptions options;
-  options.callback_group = receiving_;
-  updates_ = node->create_subscription<Bytes>(
-      "~/updates", rclcpp::QoS(32).reliable(),
-      [this, session = session_](const Bytes &message) { receive(*session, message); }, options);
+  reporting_ =
+      node->create_callback_group(rclcpp::CallbackGroupType::MutuallyExclusive, false);
   acknowledgements_ = node->create_publisher<Bytes>("~/acknowledgements", rclcpp::QoS(32).reliable());
   states_ = node->create_publisher<Bytes>("~/states", rclcpp::QoS(10).best_effort());
   diagnostics_ = node->create_publisher<diagnostic_msgs::msg::DiagnosticArray>("/diagnostics", 10);
@@ -155,7 +147,12 @@ CallbackReturn ProjectedController::on_configure(const rclcpp_lifecycle::State &
       poll, [this, session = session_] { report(*session); }, reporting_);
   diagnose_timer_ = node->create_wall_timer(
       std::chrono::seconds(1), [this, session = session_] { diagnose(*session); }, reporting_);
-  receiver_ = std::make_unique<OwnThread>(receiving_, node->get_node_base_interface());
+  const auto base = node->get_node_base_interface();
+  receiver_ = std::make_unique<OwnParticipant<Bytes>>(
+      base->resolve_topic_or_service_name("~/updates", false), rclcpp::QoS(32).reliable(),
+      std::string(node->get_name()) + "_receiver", node->get_namespace(),
+      base->get_context()->get_domain_id(),
+      [this, session = session_](const Bytes &message) { receive(*session, message); });
   reporter_ = std::make_unique<OwnThread>(reporting_, node->get_node_base_interface());
   configured_.store(true);
   return CallbackReturn::SUCCESS;
@@ -167,7 +164,6 @@ CallbackReturn ProjectedController::on_cleanup(const rclcpp_lifecycle::State &) 
   reporter_.reset();
   report_timer_.reset();
   diagnose_timer_.reset();
-  updates_.reset();
 #ifdef REGISTER_ROS2_CONTROL_INTROSPECTION
   stats_registrations_.removeAll();
 #endif

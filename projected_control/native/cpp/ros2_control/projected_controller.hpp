@@ -14,6 +14,7 @@
 #include "rclcpp/rclcpp.hpp"
 #include "std_msgs/msg/u_int8_multi_array.hpp"
 
+#include "own_participant.hpp"
 #include "own_thread.hpp"
 #include "session.h"
 
@@ -59,14 +60,14 @@ class ProjectedController : public controller_interface::ControllerInterface {
   std::atomic<int64_t> kept_{0};    /* interfaces that did not take the last zero at all */
 
   /* Two: a listener that hangs must not stop receiving. */
-  rclcpp::CallbackGroup::SharedPtr receiving_, reporting_;
-  rclcpp::Subscription<Bytes>::SharedPtr updates_;
+  rclcpp::CallbackGroup::SharedPtr reporting_;
   rclcpp::Publisher<Bytes>::SharedPtr acknowledgements_, states_;
   rclcpp::Publisher<diagnostic_msgs::msg::DiagnosticArray>::SharedPtr diagnostics_;
   rclcpp::TimerBase::SharedPtr report_timer_, diagnose_timer_;
   double reported_ = 0.0, diagnosed_ = 0.0; /* when, by the steady clock [s] */
   int64_t told_phase_ = -1, told_refused_ = -1;
-  std::unique_ptr<OwnThread> receiver_, reporter_; /* end first: they use all of the above */
+  std::unique_ptr<OwnParticipant<Bytes>> receiver_; /* these end first: they use all of the above */
+  std::unique_ptr<OwnThread> reporter_;
 };
 
 }  // namespace projected_control
