@@ -23,7 +23,7 @@ BOUND = 5.0
 MECHANISM_SHARE = 1.2
 """From Python, mechanisms may take so much more: `four_bar_3d` has five rows for three joints."""
 
-NATIVE_BOUNDS = {3: 2.4, 7: 2.6}
+NATIVE_BOUNDS = {3: 2.3, 7: 2.6}
 """And in C++, against Pinocchio in C++: by the arm's number of joints; mechanisms have `BOUND`."""
 
 DEFAULT_SECONDS = 2.0
@@ -58,7 +58,7 @@ def add_parser(subparsers: Subparsers) -> argparse.ArgumentParser:
         "--native-bound",
         type=float,
         metavar="B",
-        help="the same for a tick in C++ (default: 2.4 for 3 joints, 2.6 for 7; 5 for mechanisms "
+        help="the same for a tick in C++ (default: 2.3 for 3 joints, 2.6 for 7; 5 for mechanisms "
         "and for laws in task and joint space)",
     )
     parser.add_argument(
