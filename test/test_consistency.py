@@ -1,9 +1,14 @@
 """Rows that contradict each other: refused before anything moves, and said by a tick."""
 
+import re
+
 import numpy as np
 import pytest
+import yaml
 from arms import raw_state, slider_model
+from plane_arms import on_plane
 
+from projected_control.apps.cli import main
 from projected_control.control import MotionController, MotionGains
 from projected_control.control.activation import obstacles
 from projected_control.control.events import Action, Event
@@ -15,6 +20,7 @@ from projected_control.model.consistency import contradiction
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.constraints import Moving, PointOnLine, Stack
 from projected_control.model.constraints.moving import Travel
+from projected_control.settings.nodes import MOTION
 from projected_control.simulation import Plant, assemble, start_of
 
 NEAR = [-3.8, 2.4, 1.4]
@@ -84,6 +90,19 @@ def test_what_contradicts_itself_is_refused_by_name(case):
     if case != "apart":  # there is no place on both
         with pytest.raises(InvalidValue, match=f"{NAMED}.*{why}"):
             start_of(model, reference, q)
+
+
+def test_check_refuses_a_file_that_contradicts_itself(tmp_path, capsys):
+    """The same plane twice, one of them with a motion of 2 cm/s."""
+    values = {k: v for k, v in on_plane(6).items() if not k.startswith("constraint.")}
+    plane = {"kind": "point_on_plane", "frame": "flange", "point": [0.0, 0.0, 0.4]}
+    plane["direction"] = [0.0, 0.0, -1.0]
+    moving = {**plane, "motion": {"rate": [0.02]}}
+    values["constraints"] = {"names": ["table", "tray"], "table": plane, "tray": moving}
+    file = tmp_path / "arm.yaml"
+    file.write_text(yaml.safe_dump({"/**": {"ros__parameters": values}}))
+    assert main(["check", str(file), "--node", MOTION]) == 1
+    assert re.search(rf"{NAMED}.*velocities are \[0.0, 0.02\]", capsys.readouterr().out)
 
 
 @pytest.mark.parametrize("case", CONSISTENT)
