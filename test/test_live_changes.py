@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from arms import random_urdf, slider_model
+from plane_arms import controller, made, on_plane
 
 pytest.importorskip("rclpy", reason="the room of ROS imports it")
 
@@ -19,7 +20,12 @@ from projected_control.errors import (
     UnstableForceLoop,
     UnstableMotionLoop,
 )
-from projected_control.ros.live_changes import allow_for_delay, prepare_change
+from projected_control.ros.live_changes import (
+    allow_for_delay,
+    begin_with_delay,
+    force_change,
+    prepare_change,
+)
 from projected_control.settings import build
 from projected_control.settings.files import read_parameter_file
 from projected_control.settings.nodes import (
@@ -159,6 +165,79 @@ def test_a_run_keeps_the_delay_it_began_with_in_its_ticks():
     assert (loop.controller.starting_delay, loop.controller.delay) == (3, 6)
     prepare_change(loop, changed, ["force.delay"], running=False)(loop, 0.0)
     assert loop.controller.starting_delay == 6
+
+
+def test_each_run_begins_with_the_delay_of_its_own():
+    """Of a computer that was busy once, the next run knows nothing."""
+    loop, settings = controller_of(FORCE, ForceControllerSettings, **{"force.delay": 2})
+    controller = loop.controller
+    begin_with_delay(loop, settings, 3)
+    allow_for_delay(loop, 12, running=True)
+    assert (controller.arm_delay, controller.delay, controller.force.gains.delay) == (12, 12, 12)
+    begin_with_delay(loop, settings, 3)
+    assert (controller.arm_delay, controller.delay, controller.force.gains.delay) == (3, 3, 3)
+    assert controller.starting_delay == 3
+    begin_with_delay(loop, settings, 0)
+    assert (controller.arm_delay, controller.delay, controller.force.gains.delay) == (1, 2, 2)
+
+
+@pytest.mark.parametrize("changes", [{}, {"law": "impedance"}], ids=["PIDC", "impedance"])
+def test_live_null_damping_is_checked_with_the_posture_that_is_held(changes):
+    """D + D₀ = 110 1/s is stable with six samples of delay, 310 is not."""
+    values = on_plane(6, **changes)
+    loop, _ = made(MOTION, values)
+    settings = controller(MOTION, values)
+    allow_for_delay(loop, 6)
+    assert loop.controller.posture.target is None
+
+    def damped(number):
+        more = {"gains.null_damping": number}
+        prepare_change(loop, settings.changed(more), list(more), running=True)
+
+    damped(100.0)
+    for number in (300.0, 600.0, 1500.0, 5000.0):
+        with pytest.raises(UnstableMotionLoop, match="loop of posture"):
+            damped(number)
+
+
+def pressing_loop(**changes):
+    """A loop of the 3R arm whose λ_d is zero, and its settings: 200 N/s, steps of 100 N."""
+    return controller_of(FORCE, ForceControllerSettings, **{"force.reference": [0.0], **changes})
+
+
+@pytest.mark.parametrize("rate", [1, 10, 500])
+def test_a_force_reference_is_reached_as_soon_however_often_it_is_sent(rate):
+    """50 N at 200 N/s: a quarter of a second, and never faster than that."""
+    loop, settings = pressing_loop()
+    seen = []
+    for tick in range(300):
+        time = 1e-3 * tick
+        if tick % (1000 // rate) == 0:
+            force_change(loop, settings, np.array([50.0]), time)(loop, time)
+        seen.append(loop.force_reference.at(time).value[0])
+    assert seen[0] == 0.0
+    np.testing.assert_allclose(seen[250:], 50.0)
+    assert np.diff(seen).max() < 0.2 * (1.0 + 1e-9)
+
+
+def test_a_force_reference_that_changes_with_each_message_is_followed_at_its_rate():
+    loop, settings = pressing_loop()
+    for tick in range(201):
+        time = 2e-3 * tick
+        force_change(loop, settings, np.array([90.0 + 0.01 * tick]), time)(loop, time)
+    assert loop.force_reference.at(0.4).value[0] == pytest.approx(80.0)
+
+
+def test_the_step_of_a_force_reference_counts_when_it_is_accepted():
+    """From 60 N on −35 is 95 N away; from 70 N, where it is when that is made, more than 100."""
+    loop, settings = pressing_loop()
+    force_change(loop, settings, np.array([60.0]), 0.0)(loop, 0.0)
+    change = force_change(loop, settings, np.array([-35.0]), 0.3)
+    with pytest.raises(InvalidValue, match=r"from \[60.0\] to \[-41.0\]; force.max_step allows"):
+        force_change(loop, settings, np.array([-41.0]), 0.3)
+    loop.set_force_reference(Constant([70.0]))
+    change(loop, 0.4)
+    assert loop.force_reference.at(2.0).value[0] == -35.0
 
 
 def impedance_loop(**changes):

@@ -9,7 +9,12 @@ from numpy.typing import NDArray
 
 from projected_control.control.limits import Limits
 from projected_control.control.loop import ControlLoop
-from projected_control.errors import ProjectedControlError, Uncontrollable, UnstableMotionLoop
+from projected_control.errors import (
+    InvalidValue,
+    ProjectedControlError,
+    Uncontrollable,
+    UnstableMotionLoop,
+)
 from projected_control.model.arm import Arm
 from projected_control.model.consistency import contradiction
 from projected_control.model.description import UNLIMITED
@@ -186,7 +191,7 @@ def _unstable(loop: ControlLoop) -> list[str]:
     try:
         for sampled, name in loop.controller.motion_loops(loop.controller.delay):
             sampled.require_stable(name)
-    except UnstableMotionLoop as error:
+    except (UnstableMotionLoop, InvalidValue) as error:
         return [str(error)]
     return []
 

@@ -265,15 +265,24 @@ class Controller:
         return [
             (self.disturbance.loop(MotionLoop(float(K), float(D), self.period, delay)), name)
             for name, K, D in zip(names, stiffness, damping, strict=True)
-        ] + self._posture_loop(delay)
+        ] + self.posture_loops(self.gains, delay)
 
-    def _posture_loop(self, delay: int) -> list[tuple[SampledLoop, str]]:
+    def posture_loops(self, gains: MotionGains, delay: int) -> list[tuple[SampledLoop, str]]:
+        """The loop that draws free motions to the posture, with these gains; none without one.
+
+        Raises:
+            InvalidValue: Where nothing damps it.
+        """
         posture = self.posture
-        if posture is None or (D := self.gains.null_damping + posture.damping) == 0.0:
+        if posture is None or (posture.target is None and not self.posture_acts):
             return []
-        if posture.target is None and not self.posture_acts:
-            return []
-        return [(MotionLoop(posture.stiffness, D, self.period, delay), POSTURE)]
+        damping = gains.null_damping + posture.damping
+        if damping == 0.0:
+            raise InvalidValue(
+                "free motions are drawn to a posture, and nothing damps the motion towards it: "
+                "set gains.null_damping or posture.damping"
+            )
+        return [(MotionLoop(posture.stiffness, damping, self.period, delay), POSTURE)]
 
     @property
     def friction(self) -> Array:

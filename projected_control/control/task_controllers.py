@@ -189,8 +189,8 @@ class ImpedanceController(_TaskController):
         return impedance_loop(impedance, self.mobility, turned, self.period, delay)
 
     def motion_loops(self, delay: int) -> list[tuple[SampledLoop, str]]:
-        """One loop of all coordinates, at the state last evaluated."""
-        return [(self._loop(self.impedance, delay), "")]
+        """One loop of all coordinates, at the state last evaluated, and one of the posture."""
+        return [(self._loop(self.impedance, delay), ""), *self.posture_loops(self.gains, delay)]
 
 
 class SelectionController(_TaskController):

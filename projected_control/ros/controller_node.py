@@ -26,7 +26,12 @@ from projected_control.ros.controller_manager import CannotEngage
 from projected_control.ros.last_word import LastWord
 from projected_control.ros.lifecycle import ERROR, OK, WARN, ManagedNode, Status
 from projected_control.ros.listening_port import LOCKSTEP_PATIENCE, QUEUE
-from projected_control.ros.live_changes import allow_for_delay, force_change, prepare_change
+from projected_control.ros.live_changes import (
+    allow_for_delay,
+    begin_with_delay,
+    force_change,
+    prepare_change,
+)
 from projected_control.ros.loop_thread import LoopThread
 from projected_control.ros.markers import Markers
 from projected_control.ros.neighbours import Accusation, AnotherCommander, Neighbours
@@ -173,14 +178,24 @@ class ControllerNode(ManagedNode[ControllerSettings]):
     def _engage(self, runner: Runner, reporter: StateReporter) -> None:
         """Take the arm over, and let the loop begin."""
         runner.open(self._prepare)
-        self._start_recording(runner)
-        self._leave_topic(at_once=True)
-        self._beside_another = False
-        reporter.statistics = runner.statistics
-        self._runner, self._console, self._refused = runner, self._new_console(), ""
-        if runner.port.waits:
-            self._thread = LoopThread(runner, reporter, self._console, self.look_now)
-            self._thread.start()
+        try:
+            if self._recording is not None:
+                self._recording.start(runner, self.settings)
+            self._leave_topic(at_once=True)
+            self._beside_another = False
+            reporter.statistics = runner.statistics
+            self._runner, self._console, self._refused = runner, self._new_console(), ""
+            if runner.port.waits:
+                self._thread = LoopThread(runner, reporter, self._console, self.look_now)
+                self._thread.start()
+        except BaseException:
+            self._runner = self._thread = None
+            try:
+                runner.port.close()
+            finally:
+                if self._recording is not None:
+                    self._recording.stop()
+            raise
 
     def _reads(self, seconds: float) -> bool:
         """Whether the reading thread has made a turn within this time [s], or is yet to begin."""
@@ -191,14 +206,6 @@ class ControllerNode(ManagedNode[ControllerSettings]):
         life, self._life = self._life, None
         if life is not None:
             life.stop()
-
-    def _start_recording(self, runner: Runner) -> None:
-        try:
-            if self._recording is not None:
-                self._recording.start(runner, self.settings)
-        except BaseException:
-            runner.port.close()
-            raise
 
     def _listeners(self, reporter: StateReporter) -> list[Any]:
         """Who looks on at every tick."""
@@ -233,7 +240,7 @@ class ControllerNode(ManagedNode[ControllerSettings]):
         if is_real(settings):
             self.way_check.require(first, q, 0.0, bounded=False)
         loop.set_reference(first)
-        allow_for_delay(loop, port.delay)
+        begin_with_delay(loop, settings, port.delay)
 
     def _say_active(self, loop: ControlLoop) -> None:
         names = loop.controller.model.coordinates
@@ -261,8 +268,8 @@ class ControllerNode(ManagedNode[ControllerSettings]):
                 runner.port.outlast()
             try:
                 runner.port.close()  # first of all the arm
-                self._last_word, self._ended_by = runner.port.last_word, self.stopped_by_itself
             finally:
+                self._last_word, self._ended_by = runner.port.last_word, self.stopped_by_itself
                 if self._recording is not None:
                     self._recording.stop()
 

@@ -49,7 +49,8 @@ def prepare_change(
         changes.append(lambda loop, time: loop.controller.set_delay(delay, running=running))
     if later or groups & {"gains", "disturbance"}:
         gains = build.build_gains(settings, model.k, arm_delay)
-        build.check_posture(settings, arm_delay)
+        for sampled, name in controller.posture_loops(gains, delay):
+            sampled.require_stable(name)
     if "gains" in groups:
         changes.append(lambda loop, time: loop.controller.set_gains(gains, seconds))
     if isinstance(controller, ImpedanceController) and (later or "impedance" in groups):
@@ -109,7 +110,7 @@ def prepare_change(
 def force_change(
     loop: ControlLoop, settings: ForceControllerSettings, desired: Array, time: float
 ) -> Change:
-    """λ_d goes to other values, at its rate; raises where they are too far away.
+    """λ_d goes to other values, at its rate; raises where they are too far away now.
 
     Args:
         loop: What runs.
@@ -117,10 +118,32 @@ def force_change(
         desired: λ_d of every row, m [N or N·m].
         time: Of the loop, about now [s].
     """
+    build.check_force_step(settings, loop, desired, time)
     loop.make_room(None, build.lead_force(settings, loop, desired, time))
-    return lambda running, now: running.set_force_reference(
-        build.lead_force(settings, running, desired, now)
-    )
+
+    def change(running: ControlLoop, now: float) -> None:
+        led = build.lead_force(settings, running, desired, now)
+        if led is not running.force_reference:
+            running.set_force_reference(led)
+
+    return change
+
+
+def begin_with_delay(loop: ControlLoop, settings: ControllerSettings, delay: int) -> None:
+    """At the start of a run: what the arm takes now counts, not what it took in the run before.
+
+    Args:
+        loop: What is about to run.
+        settings: Its settings.
+        delay: From an effort to its effect in the state, at least; zero where it is not known.
+    """
+    controller, force = loop.controller, loop.controller.force
+    as_set = build.delay_of(settings)
+    controller.arm_delay = 1
+    controller.set_delay(as_set)
+    if force is not None and force.gains.delay != as_set:
+        force.set_gains(replace(force.gains, delay=as_set), 0.0)
+    allow_for_delay(loop, delay)
 
 
 def allow_for_delay(
@@ -128,7 +151,7 @@ def allow_for_delay(
 ) -> None:
     """Take a longer delay of the arm into account in all loops; refuse gains it makes unstable.
 
-    It is remembered: no change of gains or of ``force.delay`` counts on less.
+    It is remembered for the run: no change of gains or of ``force.delay`` counts on less.
 
     Args:
         loop: What runs, or is about to.

@@ -24,7 +24,6 @@ from projected_control.control import (
     SelectionController,
 )
 from projected_control.control.compensation import FrictionCompensation
-from projected_control.control.controllers import POSTURE
 from projected_control.control.disturbance import Disturbance
 from projected_control.control.force import ForceLoopState
 from projected_control.control.law_kinds import LAWS
@@ -59,13 +58,14 @@ def build_controller(node: str, settings: ControllerSettings) -> Controller:
     controller = kind.make(settings, model, build_gains(settings, model.k))
     group = settings.posture
     if group.target:
-        check_posture(settings)
         if len(group.target) != model.n:
             raise InvalidValue(
                 f"posture.target must have {model.n} numbers, one per joint, got "
                 f"{len(group.target)}"
             )
         controller.set_posture(Posture(group.target, group.stiffness, group.damping))
+        for loop, name in controller.posture_loops(controller.gains, delay_of(settings)):
+            loop.require_stable(name)
     elif group.hold > 0.0 and controller.law is not Law.GRAVITY:
         controller.set_posture(Posture.held(group.hold, settings.gains.null_damping))
     controller.set_compensation(build_compensation(settings, model.n), 0.0)
@@ -168,21 +168,6 @@ def delay_of(settings: MovedArmSettings, arm_delay: int = 1) -> int:
     """From a state to the effect of its answer: as it is set, at least the arm's own [samples]."""
     asked = settings.force.delay if isinstance(settings, ForceControllerSettings) else 1
     return max(asked, arm_delay)
-
-
-def check_posture(settings: MovedArmSettings, arm_delay: int = 1) -> None:
-    """Raise where the motion towards the posture, if one is given, is not damped or diverges."""
-    if not settings.posture.target:
-        return
-    group, rate = settings.posture, settings.rate if isinstance(settings, TimedSettings) else 1000.0
-    damping = settings.gains.null_damping + group.damping
-    if damping == 0.0:
-        raise InvalidValue(
-            "posture.target is given, and nothing damps the motion towards it: set "
-            "gains.null_damping or posture.damping"
-        )
-    delay = delay_of(settings, arm_delay)
-    MotionLoop(group.stiffness, damping, 1.0 / rate, delay).require_stable(POSTURE)
 
 
 def build_gains(settings: MovedArmSettings, k: int, arm_delay: int = 1) -> MotionGains:

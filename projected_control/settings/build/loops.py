@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from projected_control.control.force_source import ForceSource
 from projected_control.control.loop import ControlLoop
 from projected_control.control.references import (
+    SHORTEST_PIECE,
     Constant,
     MotionLimits,
     Reference,
@@ -172,16 +173,11 @@ def check_reference(settings: ControllerSettings, k: int) -> None:
         build_reference(settings, ReferencePoint(*np.zeros((3, k))), 0.0)
 
 
-def lead_force(
+def check_force_step(
     settings: ForceControllerSettings, loop: ControlLoop, desired: Array, time: float
-) -> Reference:
-    """λ_d from where it is at a time to where it is wanted, no faster than ``force.max_rate``.
-
-    Raises:
-        InvalidValue: Where that is further away than ``force.max_step``.
-    """
-    now = loop.force_reference
-    here = np.zeros(desired.size) if now is None else now.at(time).value
+) -> None:
+    """Raise where λ_d is wanted further away than ``force.max_step`` from where it is at a time."""
+    here = _force_at(loop, desired.size, time)
     step, most = float(np.abs(desired - here).max(initial=0.0)), settings.force.max_step
     if step > most:
         raise InvalidValue(
@@ -189,10 +185,33 @@ def lead_force(
             f"{desired.tolist()}; force.max_step allows {most:g} N: go there in smaller steps, or "
             "raise force.max_step"
         )
-    if step == 0.0:
+
+
+def lead_force(
+    settings: ForceControllerSettings, loop: ControlLoop, desired: Array, time: float
+) -> Reference:
+    """λ_d from where it is at a time straight to where it is wanted, at ``force.max_rate``.
+
+    What leads there already is left as it is. So a reference that is sent again and again is
+    reached as soon as one that is sent once.
+    """
+    now = loop.force_reference
+    if now is not None and np.isfinite(now.end):
+        goal = now.at(max(now.end, time)).value
+        if (goal == desired).all():
+            return now
+    here = _force_at(loop, desired.size, time)
+    way = desired - here
+    seconds = float(np.abs(way).max(initial=0.0)) / settings.force.max_rate
+    if seconds <= SHORTEST_PIECE:
         return Constant(desired)
-    seconds = 1.5 * step / settings.force.max_rate  # a cubic is fastest in its middle
-    return Waypoints([time, time + seconds], [here, desired], np.zeros((2, here.size)), order=3)
+    slope = np.tile(way / seconds, (2, 1))
+    return Waypoints([time, time + seconds], [here, desired], slope, order=3)
+
+
+def _force_at(loop: ControlLoop, rows: int, time: float) -> Array:
+    now = loop.force_reference
+    return np.zeros(rows) if now is None else now.at(time).value
 
 
 def tare_source(source: ForceSource, force: groups.Force) -> None:
