@@ -34,7 +34,10 @@ PATIENCE = 240.0
 def generate_test_description(run: str) -> tuple[LaunchDescription, dict[str, Any]]:
     """Half a second of simulated time."""
     command = ["ros2", "launch", "projected_control", "simulation.launch.py", "seconds:=0.5"]
-    process = ExecuteProcess(cmd=[*command, *RUNS[run]], name="ros2_launch", output="screen")
+    patient = ["sigterm_timeout:=60", "sigkill_timeout:=60"]  # a busy computer takes its time
+    process = ExecuteProcess(
+        cmd=[*command, *RUNS[run], *patient], name="ros2_launch", output="screen"
+    )
     ready = launch_testing.actions.ReadyToTest()
     return LaunchDescription([process, ready]), {"process": process}
 

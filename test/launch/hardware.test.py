@@ -13,7 +13,7 @@ import launch_testing
 import launch_testing.actions
 import launch_testing.asserts
 import pytest
-from launch.actions import IncludeLaunchDescription
+from launch.actions import IncludeLaunchDescription, SetLaunchConfiguration
 from launch.launch_description import LaunchDescription
 from launch.launch_description_sources import PythonLaunchDescriptionSource
 from launch_testing_ros import WaitForTopics
@@ -25,6 +25,9 @@ CONTROLLER, WATCHDOG = "motion_controller", "effort_watchdog"
 PATIENCE = 240.0
 """For everything to come up, the first compilation of the kernels included [s]."""
 
+PATIENT = [SetLaunchConfiguration(f"{sig}_timeout", "60") for sig in ("sigterm", "sigkill")]
+"""A busy computer takes its time to end a node, which is not killed for that."""
+
 
 @pytest.mark.launch_test
 @launch_testing.ready_to_test_action_timeout(PATIENCE)
@@ -34,7 +37,7 @@ def generate_test_description() -> LaunchDescription:
     included = IncludeLaunchDescription(
         source, launch_arguments={"dry_run": "true", "loop": "topics"}.items()
     )
-    return LaunchDescription([included, launch_testing.actions.ReadyToTest()])
+    return LaunchDescription([*PATIENT, included, launch_testing.actions.ReadyToTest()])
 
 
 class TestRunning(unittest.TestCase):

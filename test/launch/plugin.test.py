@@ -17,7 +17,7 @@ import launch_testing.actions
 import launch_testing.asserts
 import pytest
 import rclpy
-from launch.actions import IncludeLaunchDescription
+from launch.actions import IncludeLaunchDescription, SetLaunchConfiguration
 from launch.launch_description import LaunchDescription
 from launch.launch_description_sources import PythonLaunchDescriptionSource
 from rclpy.context import Context
@@ -51,6 +51,9 @@ LAWS = {
 PATIENCE = 240.0
 """For everything to come up, the first compilation of the kernels included [s]."""
 
+PATIENT = [SetLaunchConfiguration(f"{sig}_timeout", "60") for sig in ("sigterm", "sigkill")]
+"""A busy computer takes its time to end a node, which is not killed for that."""
+
 CYCLES = 2000
 """That are seen to be answered."""
 
@@ -63,7 +66,7 @@ def generate_test_description(node: str) -> LaunchDescription:
     source = PythonLaunchDescriptionSource(str(FILE))
     arguments = {"hardware": "simulated", "loop": "plugin", **LAWS[node]}
     included = IncludeLaunchDescription(source, launch_arguments=arguments.items())
-    return LaunchDescription([included, launch_testing.actions.ReadyToTest()])
+    return LaunchDescription([*PATIENT, included, launch_testing.actions.ReadyToTest()])
 
 
 class TestRunning(unittest.TestCase):

@@ -13,7 +13,7 @@ import launch_testing
 import launch_testing.actions
 import launch_testing.asserts
 import pytest
-from launch.actions import IncludeLaunchDescription
+from launch.actions import IncludeLaunchDescription, SetLaunchConfiguration
 from launch.launch_description import LaunchDescription
 from launch.launch_description_sources import PythonLaunchDescriptionSource
 from launch_testing_ros import WaitForTopics
@@ -30,6 +30,9 @@ NODES = {
 PATIENCE = 240.0
 """For the nodes to come up, the first compilation of the kernels included [s]."""
 
+PATIENT = [SetLaunchConfiguration(f"{sig}_timeout", "60") for sig in ("sigterm", "sigkill")]
+"""A busy computer takes its time to end a node, which is not killed for that."""
+
 
 @pytest.mark.launch_test
 @launch_testing.parametrize("controller", list(NODES))
@@ -39,7 +42,7 @@ def generate_test_description(controller: str) -> tuple[LaunchDescription, dict[
     source = PythonLaunchDescriptionSource(str(FILE))
     arguments = {"controller": controller, "lockstep": "true"}
     included = IncludeLaunchDescription(source, launch_arguments=arguments.items())
-    return LaunchDescription([included, launch_testing.actions.ReadyToTest()]), {}
+    return LaunchDescription([*PATIENT, included, launch_testing.actions.ReadyToTest()]), {}
 
 
 class TestRunning(unittest.TestCase):
