@@ -46,6 +46,10 @@ class UnknownName(ProjectedControlError, KeyError):
         self.kind, self.name, self.known = kind, name, names
 
 
+class NotYet(ProjectedControlError):
+    """Something that comes by itself has not come yet; who starts by itself goes on waiting."""
+
+
 class Unreachable(ProjectedControlError, ValueError):
     """No configuration satisfies the constraint and the coordinates asked for."""
 

@@ -38,7 +38,11 @@ from projected_control.model.dynamics import (
 )
 from projected_control.model.function_kinds import JointPosition
 from projected_control.model.projection import Metric
+from projected_control.ports import SimulatedArm
 from projected_control.resources import share_file
+from projected_control.settings import build
+from projected_control.settings.files import read_parameter_file
+from projected_control.settings.nodes import ARM, SimulatedArmSettings, own_values
 from projected_control.simulation import (
     DORMAND_PRINCE,
     RK4,
@@ -599,3 +603,55 @@ def test_failures_are_said():
     plant.reset(start)
     with pytest.raises(SimulationFailed, match=r"left its constraint at t = .* off by"):
         run(plant, lambda t: np.zeros(3), 2.0)
+
+
+SLIDER = own_values(ARM, read_parameter_file(share_file("config", "three_link_slider.yaml")))
+
+
+def limp_arm(stops: bool, **more) -> SimulatedArm:
+    settings = SimulatedArmSettings.of({**SLIDER, "simulation.stops": stops, **more})
+    return build.build_plant(settings)
+
+
+@pytest.mark.parametrize("sticks", [False, True])
+@pytest.mark.parametrize("step", [0.001, 0.005])
+def test_a_limp_arm_ends_at_its_stops(step, sticks):
+    """A push that would turn a joint away for good; where it comes to rest is within its range."""
+    friction = {"friction.coulomb": [0.01], "friction.viscous": [0.1], "friction.sticks": sticks}
+    for stops in (True, False):
+        arm = limp_arm(stops, **friction, **{"simulation.step": step, "rate": 1.0 / step})
+        plant, limits = arm.plant, arm.plant.model.arm.limits
+        furthest = 0.0
+        for _ in range(round(6.0 / step)):
+            plant.step([0.0, 0.0, -0.5])
+            furthest = max(furthest, float((limits.lower - plant.q).max()))
+        if not stops:
+            assert furthest > 3.0
+            continue
+        assert furthest < 0.2
+        assert (plant.q > limits.lower - (0.0 if step == 0.001 else 0.05)).all()  # ω goes with it
+        assert abs(plant.v[2]) < 1e-2
+        assert plant.state.residual < 1e-9
+
+
+def test_stops_only_take_energy():
+    """Seven joints that fall against their stops: nothing is thrown back with more than it had."""
+    arm = Arm.from_urdf(random_urdf(3, 7))
+    plant = Plant(ConstrainedArm(arm), stops=np.outer([-1.0, 1.0], np.full(7, 0.2)))
+    plant.reset(np.zeros(7), np.full(7, 3.0))
+    energies = []
+    for _ in range(2000):
+        plant.step(np.zeros(7))
+        energies.append(plant.state.energy)
+    assert max(energies) <= energies[0]
+    assert energies[-1] < 0.5 * energies[0]
+    assert np.abs(plant.q).max() < 0.4
+
+
+def test_without_stops_nothing_changes_within_the_range():
+    """To the bit: what stops do is not computed before a joint is there."""
+    states = [limp_arm(stops).plant for stops in (True, False)]
+    for _ in range(100):
+        for plant in states:
+            plant.step([0.1, 0.0, 0.0])
+    assert (states[0].q == states[1].q).all()

@@ -91,7 +91,7 @@ def value_text(value: Value) -> str:
 
 def _range(parameter: Parameter) -> str:
     if parameter.choices:
-        return ", ".join(f"`{choice}`" for choice in parameter.choices)
+        return ", ".join(f"`{choice}`" if choice else '`""`' for choice in parameter.choices)
     low, high = parameter.minimum, parameter.maximum
     if low is not None and high is not None:
         return f"{low:g} to {high:g}"

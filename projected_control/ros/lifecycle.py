@@ -20,7 +20,7 @@ from rclpy.impl.implementation_singleton import rclpy_implementation as _rclpy
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.signals import SignalHandlerOptions
 
-from projected_control.errors import ProjectedControlError
+from projected_control.errors import NotYet, ProjectedControlError
 from projected_control.ros.description_topic import description_from_topic
 from projected_control.ros.leaving import ending
 from projected_control.ros.parameters import (
@@ -188,7 +188,10 @@ class ManagedNode(LifecycleNode, Generic[S]):
             known = isinstance(error, ProjectedControlError)
             reason = str(error) if known else f"{type(error).__name__}: {error}"
             if reason != self._reason:
-                self.get_logger().error(f"cannot {what}: {reason}")
+                if isinstance(error, NotYet) and self._starts_itself:
+                    self.get_logger().info(f"waiting to {what}: {reason}")
+                else:
+                    self.get_logger().error(f"cannot {what}: {reason}")
             self._reason = reason
             return TransitionCallbackReturn.FAILURE
         self._reason = ""

@@ -20,7 +20,7 @@ from sensor_msgs.msg import JointState
 from projected_control.control.force_source import WORLD
 from projected_control.control.loop import ControlLoop
 from projected_control.control.state import RawState
-from projected_control.errors import ProjectedControlError
+from projected_control.errors import NotYet, ProjectedControlError
 from projected_control.ports.delay import rate_from_stamps
 from projected_control.ports.port import Port
 from projected_control.ros.messages import StateReader, WrenchReader
@@ -135,10 +135,11 @@ class ListeningPort(Port):
         """A state (and a wrench, if one is needed) to start from; raises where none comes."""
         deadline = monotonic() + seconds
         got_state = False
-        problem = f"no joint state on {self._states.topic_name}"
+        problem, heard = f"no joint state on {self._states.topic_name}", False
         while monotonic() < deadline and not interrupted():
             self._inbox.wait(0.05)
             for message in self._inbox.unread(0):
+                heard = True
                 if wrong := self._reader.wrong_with(message):
                     problem = problem if got_state else wrong
                     continue
@@ -156,7 +157,7 @@ class ListeningPort(Port):
             elif got_state:
                 wrench = self._wrench.copy() if self._wrench_stamp is not None else None
                 return RawState(self.q.copy(), self._v.copy(), 0.0, wrench)
-        raise ProjectedControlError(problem)
+        raise ProjectedControlError(problem) if heard else NotYet(problem)
 
     def _nobody_takes_efforts(self) -> str:
         """Why efforts would not reach the arm, in words; empty where they would."""

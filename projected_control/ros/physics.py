@@ -52,7 +52,7 @@ class Physics(Worker):
 
     Attributes:
         settings: As given; those that may change live are looked up at every step.
-        disturbance: Added to the efforts [N·m or N].
+        push: Added to the efforts [N·m or N].
         ticks: Periods that have passed.
         refused: Commands that were not taken.
         braked: Whether the brakes hold the arm still.
@@ -88,7 +88,7 @@ class Physics(Worker):
         self._backwards = StateWriter(arm.joint_names[::-1])
         self._wrench_layout, self._clock_layout = wrench_layout(arm.root_link), clock_layout()
         self._effort, self._commanded = np.zeros(arm.n), np.zeros(arm.n)
-        self.disturbance = np.zeros(arm.n)
+        self.push = np.zeros(arm.n)
         self._numbers = np.zeros((3, arm.n))
         self._outgoing: list[tuple[Any, bytes]] = []
         self._reading = hardware.read()
@@ -234,7 +234,7 @@ class Physics(Worker):
     def _step(self) -> None:
         if not (self.failure or self.braked):
             try:
-                self.hardware.write(self._effort + self.disturbance)
+                self.hardware.write(self._effort + self.push)
                 self._reading = self.hardware.read()
             except ProjectedControlError as error:
                 self.failure = str(error)

@@ -57,7 +57,7 @@ class SimulatedArmNode(ManagedNode[SimulatedArmSettings]):
         arm.motors = build.build_motors(settings, arm.plant.model.n)
         arm.reset()  # noise begins with the first reading, as it does in process
         self._physics = Physics(self._physics_node, arm, settings)
-        self.accept(settings, ["disturbance.effort"])
+        self.accept(settings, ["push.effort"])
         self._physics.start()
 
     def deactivate(self) -> None:
@@ -81,9 +81,9 @@ class SimulatedArmNode(ManagedNode[SimulatedArmSettings]):
             return
         physics, n = self._physics, self._arm.plant.model.n
         friction = build.build_friction(settings, n)
-        disturbance = np.asarray(settings.disturbance.effort or np.zeros(n), dtype=np.float64)
-        if disturbance.shape != (n,):
-            raise InvalidValue(f"disturbance.effort must have {n} numbers, got {disturbance.size}")
+        push = np.asarray(self._push(settings, changed) or np.zeros(n), dtype=np.float64)
+        if push.shape != (n,):
+            raise InvalidValue(f"push.effort must have {n} numbers, one per joint, got {push.size}")
         build.check_payload(self._arm.plant.model.arm, settings.payload)
         sensor = ForceSensor(settings.sensor.noise, settings.sensor.delay)
         if physics is None:
@@ -93,7 +93,7 @@ class SimulatedArmNode(ManagedNode[SimulatedArmSettings]):
 
         def change() -> None:
             build.set_payload(running.hardware.plant.model.arm, settings.payload)
-            running.settings, running.disturbance = settings, disturbance
+            running.settings, running.push = settings, push
             running.hardware.plant.friction = friction
             running.hardware.plant.contact_friction = settings.friction.contact
             if "sensor" in groups:
@@ -104,6 +104,15 @@ class SimulatedArmNode(ManagedNode[SimulatedArmSettings]):
                 running.hardware.motors = motors
 
         physics.hand_over(change)
+
+    def _push(self, settings: SimulatedArmSettings, changed: Sequence[str]) -> Sequence[float]:
+        """The push in force; that of the former name is taken, with a word."""
+        new, former = settings.push.effort, settings.disturbance.effort
+        if former and new and "disturbance.effort" in changed:
+            raise InvalidValue("disturbance.effort is called push.effort now, which is set: set it")
+        if former and not new:
+            self.get_logger().warning("disturbance.effort is called push.effort now: taken as that")
+        return new or former
 
     def _on_reset(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         return self._do(response, lambda physics: physics.hand_over(physics.reset), "reset")

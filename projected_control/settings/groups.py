@@ -345,6 +345,7 @@ class Simulation(Group):
     interface: str = parameter("effort_controller", "Who commands it: an effort controller's topic, or a controller manager through JointStateTopicSystem, with joint states on joint_commands", choices=("effort_controller", "joint_commands"))
     command_timeout: float = parameter(0.0, "Time without a command after which the motors give no torque, as drivers of real arms do; 0 to hold the last effort for ever", "s", minimum=0.0, maximum=10.0)
     brake: bool = parameter(False, "Brakes hold the arm, while time goes on, until an effort that is not zero is commanded")
+    stops: bool = parameter(True, "Joints have stops, stiff and damped, a hundredth of their range (0.01 rad or m at most) inside of the description's limits. Without, they turn without end")
     clock: bool = parameter(False, "Publish /clock")
     duration: float = parameter(0.0, "Stop after this much simulated time; 0 for never", "s", minimum=0.0, maximum=1e6)
 
@@ -387,7 +388,14 @@ class Sensor(Group):
 
 
 @dataclass(frozen=True)
-class Disturbance(Group):
+class FormerPush(Group):
+    """What pushes a simulated arm, under its former name."""
+
+    effort: Numbers = parameter((), "Former name of push.effort, which counts before it: still taken, with a warning", "N·m or N", minimum=-LARGE, maximum=LARGE, live=True)
+
+
+@dataclass(frozen=True)
+class Push(Group):
     """What pushes a simulated arm."""
 
     effort: Numbers = parameter((), "Joint efforts added to the commanded ones; empty for none", "N·m or N", minimum=-LARGE, maximum=LARGE, live=True)

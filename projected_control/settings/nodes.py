@@ -164,7 +164,8 @@ class SimulatedArmSettings(NodeSettings, TimedSettings, PassiveJointsSettings, C
     encoder: groups.Encoder = group(groups.Encoder)
     motor: groups.Motor = group(groups.Motor)
     sensor: groups.Sensor = group(groups.Sensor)
-    disturbance: groups.Disturbance = group(groups.Disturbance)
+    push: groups.Push = group(groups.Push)
+    disturbance: groups.FormerPush = group(groups.FormerPush)
     fault: str = parameter("none", "A fault to provoke: nothing published, nothing but old contents with new stamps, NaN positions, stamps that go back, joints in another order, or no wrench", choices=("none", "silent", "frozen", "nan", "back", "reordered", "no_wrench"), live=True)
 
     @classmethod

@@ -30,12 +30,12 @@ from projected_control.model.linalg import (
     copy,
     dot,
     fill,
-    matmul,
     matvec,
     matvec_add,
     matvec_transposed,
     solve,
 )
+from projected_control.simulation.joint_stops import IMMOBILE, find_mobility, push_back
 from projected_control.simulation.plant_terms import PlantTerms
 
 Array = NDArray[np.float64]
@@ -49,9 +49,6 @@ SETTLED = 1e-15
 DAMPING = 1e-10
 """Added to K of the joints that stand, as a share of its trace: the constraint may leave it
 singular, friction in a stuck loop being shared in many ways."""
-
-IMMOBILE = 1e-9
-"""1/K below which the constraint does not let a joint move, and friction has nothing to hold."""
 
 
 @compiled
@@ -67,7 +64,7 @@ def apply_friction(v: Array, p: PlantTerms) -> None:
     """load = f, the effort of motors and friction, at a velocity."""
     coulomb, viscous, blend = p.friction[0], p.friction[1], p.friction[2]
     static, stribeck = p.friction[3], p.friction[4]
-    for i in range(v.size):
+    for i in range(p.effort.size):
         if p.sticks[0] == 0.0:
             dry = dry_level(v[i], coulomb[i], static[i], stribeck[i])
             p.load[i] = p.effort[i] - dry * np.tanh(v[i] / blend[i]) - viscous[i] * v[i]
@@ -89,16 +86,10 @@ def accelerate(p: PlantTerms, t: Terms, acceleration: Array) -> None:
 
 
 @compiled
-def find_mobility(p: PlantTerms, t: Terms) -> None:
-    """K = M_c⁻¹ P, symmetric; line j is what a unit impulse at joint j does."""
-    n = p.effort.size
-    matmul(t.P, t.M, p.PM)
-    for j in range(n):
-        for r in range(n):
-            for s in range(n):
-                p.M_c[r, s] = t.M[r, s] + p.PM[r, s] - p.PM[s, r]
-        copy(t.P[j], p.mobility[j])
-        solve(p.M_c, p.mobility[j])
+def find_load(q_v: Array, p: PlantTerms, t: Terms) -> None:
+    """load = f, the effort of motors, friction and stops, at an evaluated state."""
+    apply_friction(q_v[p.effort.size :], p)
+    push_back(q_v, p, t)
 
 
 @compiled
@@ -208,7 +199,7 @@ def find_dry_friction(
     most = find_contact(q_v, spatial_jacobian, placements, p)
     fill(p.rubbing, 0.0)
     fill(p.contact_force, 0.0)
-    apply_friction(v, p)
+    find_load(q_v, p, t)
     accelerate(p, t, p.next_rate)
     for i in range(n):
         p.next_rate[i] = v[i] + T * p.next_rate[i]

@@ -68,6 +68,8 @@ class Plant:
         step: Integration step [s].
         friction: Friction of the joints.
         contact_friction: µ at the constraint's frame, which rubs along what holds it.
+        stops: Where the joints meet their stops, lower above upper [rad or m], see `stops_within`;
+            None for joints that turn without end.
         tableau: Integration method.
         tolerance: ‖Φ‖ down to which the position is corrected.
         correct_position: Put q back on the constraint after each step.
@@ -81,6 +83,7 @@ class Plant:
         *,
         friction: JointFriction = FRICTIONLESS,
         contact_friction: float = 0.0,
+        stops: ArrayLike | None = None,
         tableau: Tableau = RK4,
         tolerance: float = 1e-12,
         correct_position: bool = True,
@@ -96,6 +99,8 @@ class Plant:
         self._lay_out(0, 0)
         self.friction = friction
         self.contact_friction = contact_friction
+        if stops is not None:
+            self.terms.stops[:] = np.asarray(stops, dtype=np.float64)
 
     def _lay_out(self, delay: int, wait: int) -> None:
         """Make the workspace, with room for so many samples of delay of force sensor and motors."""
@@ -105,6 +110,7 @@ class Plant:
         self.terms = terms = PLANT.view(self.work, **sizes)
         self.sizes = np.array([stages, delay, wait], dtype=np.int64)
         terms.step[0], terms.tolerance[0] = self.step_size, self.tolerance
+        terms.stops[0], terms.stops[1] = -np.inf, np.inf
         terms.corrects[:] = self.correct_position, self.correct_velocity
         terms.nodes[:], terms.weights[:] = self.tableau.nodes, self.tableau.following
         self._q, self._v = terms.y[:n], terms.y[n : 2 * n]

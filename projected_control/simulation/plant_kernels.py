@@ -23,8 +23,8 @@ from projected_control.model.constrained_arm import Terms, evaluate_model, unpac
 from projected_control.model.linalg import copy, dot, matvec, matvec_add, matvec_transposed
 from projected_control.simulation.dry_friction import (
     accelerate,
-    apply_friction,
     find_dry_friction,
+    find_load,
     find_pressing,
 )
 from projected_control.simulation.plant_terms import PlantTerms, unpack_plant
@@ -55,13 +55,13 @@ DONE, GOES_ON, _NOT_FINITE, _OFF_CONSTRAINT = (int(status) for status in Step)
 def _slope(y: Array, p: PlantTerms, t: Terms, slope: Array) -> None:
     """q̇, q̈ and the power that enters the arm, at an evaluated state.
 
-    The power is q̇ᵀf of motors and friction, and −(A⁺ẋ)ᵀF of a constraint that moves, where
+    The power is q̇ᵀf of motors, friction and stops, and −(A⁺ẋ)ᵀF of a constraint that moves, where
     F = (I − P)(f − h − M q̈).
     """
     n = p.effort.size
     v = y[n : 2 * n]
     acceleration = slope[n : 2 * n]
-    apply_friction(v, p)
+    find_load(y, p, t)
     accelerate(p, t, acceleration)
     copy(v, slope[:n])
     matvec_add(t.M, acceleration, p.net, -1.0)

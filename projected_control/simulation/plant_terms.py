@@ -39,6 +39,9 @@ class PlantTerms(NamedTuple):
     ]
     contact_support: Annotated[Array, Part("n", "1 for each joint that moves the contact.")]
     contact_rows: Annotated[Array, Part("m", "1 for each row whose λ presses on the contact.")]
+    stops: Annotated[
+        Array, Part("2, n", "Where joints meet their stops, lower and upper [rad or m].")
+    ]
     dry: Annotated[Array, Part("n", "Dry friction during the last step [N·m or N].")]
     pressing: Annotated[Array, Part("1", "Normal force at the contact in the last step [N].")]
     rubbing: Annotated[Array, Part("n", "Dry friction in force [N·m or N].")]

@@ -27,7 +27,7 @@ SETTINGS = {
     "friction.viscous": [1.0],  # an arm without torque comes to rest, not to its joint limits
     "watchdog": WATCHDOG,
     "limits.watchdog_time": 10.0,
-    "disturbance.effort": [0.02, 0.0, 0.0],  # nor does it ever stand so still as to look frozen
+    "push.effort": [0.02, 0.0, 0.0],  # nor does it ever stand so still as to look frozen
 }
 WATCHED = {
     "joints": SETTINGS["joints"],

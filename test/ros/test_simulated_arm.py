@@ -233,15 +233,21 @@ def test_changes_live(arm: Puppeteer, changes: dict[str, Any]) -> None:
             assert arm.force() == pytest.approx(expected.wrench[1], abs=1e-9)
 
 
-def test_disturbance(arm: Puppeteer) -> None:
-    """Added to what is commanded, until it is taken away."""
-    arm.fleet.put(ARM, {"disturbance.effort": list(EFFORT)})
+@pytest.mark.parametrize("name", ["disturbance.effort", "push.effort"])
+def test_push(arm: Puppeteer, name: str) -> None:
+    """Added to what is commanded, until it is taken away; its former name is taken, too."""
+    arm.fleet.put(ARM, {name: list(EFFORT)})
     arm.settle()
     state = arm.step([0.0, 0.0, 0.0], 10)
     same(state, follow(plant(), EFFORT, 10))
-    assert "3 numbers" in arm.fleet.refused(ARM, {"disturbance.effort": [1.0]})
+    assert "3 numbers" in arm.fleet.refused(ARM, {"push.effort": [1.0]})
+    if name == "push.effort":
+        reason = arm.fleet.refused(ARM, {"disturbance.effort": list(EFFORT)})
+        assert reason == "disturbance.effort is called push.effort now, which is set: set it"
+    else:
+        assert "disturbance.effort is called push.effort now" in arm.fleet.processes[-1].log
     assert "one per joint" in arm.fleet.refused(ARM, {"friction.coulomb": [1.0, 2.0]})
-    arm.fleet.put(ARM, {"disturbance.effort": [0.0, 0.0, 0.0]})
+    arm.fleet.put(ARM, {name: [0.0, 0.0, 0.0]})
 
 
 def test_speed_of_time(fleet: Fleet) -> None:

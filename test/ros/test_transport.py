@@ -153,6 +153,8 @@ def test_who_was_refused_ends_with_a_status(fleet: Fleet) -> None:
     """A node that did its work ends with 0, one that could not start or had to stop with 1."""
     waiting = fleet.start(MOTION, {**SETTINGS, "lockstep": False, "watchdog": ""})
     fleet.until_said(MOTION, "waiting: no joint state", level=1)
+    assert "[INFO]" in next(x for x in waiting.log.splitlines() if "waiting to activate" in x)
+    assert "[ERROR]" not in waiting.log  # to wait is none
     assert waiting.end() == 1
     assert "ends without having done its work: no joint state" in waiting.log
     wrong = fleet.start(FORCE, {**SETTINGS, "constraint.frame": "nowhere"})

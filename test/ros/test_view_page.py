@@ -170,7 +170,7 @@ def test_a_slider_changes_the_gain_and_the_response(browser: Browser, fleet: Fle
     100 Hz, the usual ones leave no room for the delays of a busy computer.
     """
     fleet.put(FORCE, {"reference.kind": "hold", "gains.stiffness": [16.0], "gains.damping": [10.0]})
-    fleet.put(ARM, {"disturbance.effort": [0.5, 0.0, 0.0]})
+    fleet.put(ARM, {"push.effort": [0.5, 0.0, 0.0]})
     field = f"document.querySelector('{STIFFNESS} input[type=number]')"
     browser.until(f"{field}.value === '16'")
     errors = ("tip.x/error", "tip.angle/error")
@@ -248,6 +248,20 @@ def test_stop_and_start(still: Browser, fleet: Fleet) -> None:
     still.until("document.getElementById('state').textContent === 'active'")
     still.key(Keys.ESCAPE)
     fleet.until_state(FORCE, "inactive")
+
+
+def test_a_reset_that_a_message_asks_for_is_a_button_in_it(still: Browser, fleet: Fleet) -> None:
+    """An arm out of its range is refused; the message that says so has the button that helps."""
+    before = fleet.get(FORCE, ["limits.lower", "limits.upper"])
+    assert fleet.change(FORCE, "deactivate")
+    fleet.put(FORCE, {"limits.lower": [3.0, 3.0, 3.0], "limits.upper": [4.0, 4.0, 4.0]})
+    still.until("document.querySelector('[data-transition=activate]')", "Activate")
+    still.run("document.querySelector('[data-transition=activate]').click()")
+    still.until("document.querySelector('#toasts .bad .remedy')", "the button")
+    still.run("document.querySelector('#toasts .bad .remedy').click()")
+    still.until("document.getElementById('toasts').innerText.includes('at its start again')")
+    fleet.put(FORCE, dict(zip(["limits.lower", "limits.upper"], before, strict=True)))
+    assert fleet.change(FORCE, "activate")
 
 
 def test_dragging_the_reference_and_the_force(browser: Browser, fleet: Fleet) -> None:
@@ -330,7 +344,7 @@ def test_controls_stay_where_they_are_while_things_change(still: Browser, fleet:
     )
     assert still.run("return kept.length") > 60
     fleet.put(FORCE, {"gains.stiffness": [123.0], "force.reference": [2.0]})
-    fleet.put(ARM, {"disturbance.effort": [0.1, 0.0, 0.0]})
+    fleet.put(ARM, {"push.effort": [0.1, 0.0, 0.0]})
     still.until(f"document.querySelector('{STIFFNESS} input[type=number]').value === '123'")
     driver = fleet.node.create_publisher(JointState, "joint_states", 1)
     try:

@@ -26,6 +26,7 @@ from projected_control.simulation import (
     Plant,
     assemble,
 )
+from projected_control.simulation.joint_stops import stops_within
 
 Array = NDArray[np.float64]
 
@@ -63,7 +64,11 @@ def build_plant(settings: SimulatedArmSettings) -> SimulatedArm:
         velocity = np.linalg.pinv(along) @ np.asarray(simulation.rates)
     friction = build_friction(settings, arm.n)
     plant = Plant(
-        model, simulation.step, friction=friction, contact_friction=settings.friction.contact
+        model,
+        simulation.step,
+        friction=friction,
+        contact_friction=settings.friction.contact,
+        stops=stops_within(arm.limits.lower, arm.limits.upper) if simulation.stops else None,
     )
     return SimulatedArm(
         plant,

@@ -16,8 +16,9 @@ const at = (id) => document.getElementById(id);
 const state = { connected: false, control: false, controllers: [], watched: sessionStorage.getItem("watched") ?? "" };
 const may = () => state.control && state.connected;
 
-function toast(text, bad = false) {
-  const line = element("p", { textContent: text, className: bad ? "bad" : "" });
+function toast(text, bad = false, button = null) {
+  const line = element("p", { className: bad ? "bad" : "" }, text, button);
+  button?.addEventListener("click", () => line.remove());
   at("toasts").append(line);
   while (at("toasts").childElementCount > 4) at("toasts").firstElementChild.remove();
   setTimeout(() => line.remove(), bad ? 12000 : 5000);

@@ -8,7 +8,9 @@ import { Targets } from "/targets.js";
 const NEXT = { unconfigured: ["configure"], inactive: ["activate", "cleanup"], active: ["deactivate"] };
 const GROUPS = { gains: "Gains", force: "Force", reference: "Reference", limits: "Limits", compensation: "Friction compensation", disturbance: "Disturbances", payload: "Payload" };
 const OPEN = ["gains", "force"];
-const PLANT_FIRST = ["fault", "disturbance.effort", "simulation.factor"];
+const PLANT_FIRST = ["fault", "push.effort", "simulation.factor"];
+const FORMER = ["disturbance.effort"]; // former names
+const RESET = "Reset on the live page"; // in a reason that a reset of the simulated arm mends
 
 export class Panel {
   constructor({ ask, may, toast, latest }) {
@@ -35,6 +37,17 @@ export class Panel {
     return answer;
   }
 
+  // The button that does what a reason says, where it says so and there is a simulated arm.
+  remedy(reason) {
+    if (!reason.includes(RESET) || !this.nodes?.plant) return null;
+    const button = element("button", { type: "button", textContent: "Reset the arm", className: "remedy" });
+    button.addEventListener("click", async () => {
+      const answer = await this.tell({ ask: "arm", action: "reset" });
+      if (answer.ok) this.toast("the simulated arm is at its start again; Activate starts the controller");
+    });
+    return button;
+  }
+
   // Lifecycle
 
   life(controller) {
@@ -57,7 +70,7 @@ export class Panel {
         const answer = await this.ask({ ask: "transition", controller: controller.id, label });
         delete button.dataset.busy;
         button.disabled = !this.may();
-        if (!answer.ok && !answer.cancelled) this.toast(answer.reason, true);
+        if (!answer.ok && !answer.cancelled) this.toast(answer.reason, true, this.remedy(answer.reason));
       });
       return button;
     }, (button) => { button.disabled = !may || "busy" in button.dataset; });
@@ -98,7 +111,7 @@ export class Panel {
     const made = new Map(), shown = new Map();
     this.controls.set(own.node, made);
     this.fixed.set(own.node, shown);
-    for (const spec of own.parameters.filter((each) => each.live)) {
+    for (const spec of own.parameters.filter((each) => each.live && !(own.node === this.nodes.plant && FORMER.includes(each.name)))) {
       made.set(spec.name, new Control(spec, values[spec.name], {
         labels: (name, long) => this.labels(name, long), may: this.may,
         send: (value) => this.set(own.node, { [spec.name]: value }) }));
@@ -152,7 +165,7 @@ export class Panel {
   labels(name, long) {
     const { joints = [], coordinates = [], rows = [], controlled = [] } = this.description;
     const words = coordinates.map((c) => c.name);
-    if (name === "disturbance.effort") return joints;
+    if (name === "push.effort") return joints;
     if (name === "force.reference") return long > 1 ? controlled.map((i) => rows[i].name) : [];
     if (long === words.length && /^(gains|reference|disturbance)\./.test(name)) return words;
     return long === joints.length ? joints : [];
