@@ -12,19 +12,11 @@ slider = pc.PointOnLine("tip", point=[0, -0.27, 0], direction=[1, 0, 0], plane_n
 tip = pc.Coordinates([pc.Coordinate.position("tip", "x"), pc.Coordinate.heading("tip", UP)])
 swing = pc.Sines([-0.075, 0.0], [[pc.Sine(0.225, frequency=0.5)], []])  # m, rad
 model = pc.ConstrainedArm(arm, slider, tip)
-start = pc.start_of(model, swing, guess=[-3, 2, 1])
-
-
-def run(law: pc.Law) -> tuple[float, float, float]:
-    """Four seconds; RMS torque [N·m], RMS force on the slider [N], largest error [m or rad]."""
-    controller = pc.MotionController(model, pc.MotionGains(stiffness=480, damping=45), law)
-    plant = pc.Plant(pc.ConstrainedArm(arm.twin(), slider))
-    loop = pc.ControlLoop(controller, swing)
-    numbers = pc.run(loop, pc.SimulatedArm(plant, *start), ticks=4000).summary()
-    return numbers["torque_rms"], numbers["lambda_rms"], numbers["tracking_peak"]
-
 
 for law in (pc.Law.IDC, pc.Law.PIDC):
-    torque, force, error = run(law)
+    controller = pc.MotionController(model, pc.MotionGains(stiffness=480, damping=45), law)
+    done = pc.simulate(model, controller, swing, seconds=4.0, guess=[-3, 2, 1])
+    n = done.statistics.summary()
+    torque, force, error = n["torque_rms"], n["lambda_rms"], n["tracking_peak"]
     print(f"{law.name}: RMS torque {torque:.3f} N·m, RMS force on the slider {force:.3f} N,")
     print(f"  largest error {1e6 * error:.0f} µm or µrad")

@@ -16,24 +16,22 @@ swing = pc.Sines([-0.075, 0.0], [[pc.Sine(0.225, frequency=0.5)], []])  # m, rad
 # Force gains that would make the sampled loop diverge are refused, with the bound.
 force_gains = pc.ForceGains(proportional=3.0, integral=20.0, cutoff=50.0)
 controller = pc.ForceController(model, pc.MotionGains(480, 45), force_gains)
-loop = pc.ControlLoop(controller, swing, force_reference=press)
 
 # The arm has friction that the controller does not know of, and a force sensor with noise.
-friction = pc.JointFriction(coulomb=0.05, viscous=0.02)
-plant = pc.Plant(pc.ConstrainedArm(arm.twin(), slider), friction=friction)
-start = pc.start_of(model, swing, guess=[-3, 2, 1])
-port = pc.SimulatedArm(plant, *start, sensor=pc.ForceSensor(noise=0.05))
-rows = []
-
-
-def watch(_, tick):
-    force, desired = port.truth.multipliers[0], press.at(tick.state.stamp).value[0]
-    rows.append([desired, force, abs(controller.error[0, 0])])
-
-
-pc.run(loop, port, ticks=6000, observe=watch)
-desired, force, error = np.array(rows).T
-miss = np.sqrt(np.mean((force - desired)[1000:] ** 2))  # after the first second
+done = pc.simulate(
+    model,
+    controller,
+    swing,
+    seconds=6.0,
+    force_reference=press,
+    guess=[-3, 2, 1],
+    friction=pc.JointFriction(coulomb=0.05, viscous=0.02),
+    sensor=pc.ForceSensor(noise=0.05),
+)
+desired = np.array([press.at(t).value[0] for t in done.time])
+force, error = done.force[:, 0], np.abs(done.error[:, 0])
+miss = np.sqrt(np.mean((force - desired) ** 2))
 print(f"gain margin of the force loop {force_gains.loop(controller.period).gain_margin:.2f}")
+print(f"force at the start {force[0]:.1f} N, desired {desired[0]:.1f} N")
 print(f"desired force {desired.min():.1f} to {desired.max():.1f} N, missed by {miss:.2f} N (RMS)")
 print(f"largest error of x {1e3 * error.max():.2f} mm")

@@ -30,8 +30,7 @@ tip = pc.Coordinates([pc.Coordinate.position("tip", "y"), pc.Coordinate.heading(
 swing = pc.Sines([-0.2, 0.3], [[pc.Sine(0.15, frequency=0.5)], []])  # m, rad
 
 model = pc.ConstrainedArm(arm, circle, tip)
-loop = pc.ControlLoop(pc.MotionController(model, pc.MotionGains(400, 40)), swing)
-start = pc.start_of(model, swing, guess=[-1, 1, 0.5])
+controller = pc.MotionController(model, pc.MotionGains(400, 40))
 radii = []
 
 
@@ -39,7 +38,7 @@ def watch(_, tick):
     radii.append(np.linalg.norm(arm.frame("tip").position))
 
 
-port = pc.SimulatedArm(pc.Plant(pc.ConstrainedArm(arm.twin(), circle)), *start)
-numbers = pc.run(loop, port, ticks=2000, observe=watch).summary()
+done = pc.simulate(model, controller, swing, seconds=2.0, guess=[-1, 1, 0.5], observe=watch)
+numbers = done.statistics.summary()
 print(f"distance of the tip from the base {min(radii):.9f} to {max(radii):.9f} m")
 print(f"largest error {1e6 * numbers['tracking_peak']:.0f} µm or µrad")

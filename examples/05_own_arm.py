@@ -31,8 +31,6 @@ wipe = pc.Sines(place[:2], [[pc.Sine(0.05, 0.5)], [pc.Sine(0.05, 0.25)]])  # m, 
 
 model = pc.ConstrainedArm(arm, table, hand)
 controller = pc.MotionController(model, pc.MotionGains.from_bandwidth(4.0))  # Hz
-plant = pc.Plant(pc.ConstrainedArm(arm.twin(), table))
-port = pc.SimulatedArm(plant, *pc.start_of(model, wipe, guess=q))
 height = []
 
 
@@ -40,7 +38,7 @@ def watch(_, tick):
     height.append(arm.frame(frame).position[2] - place[2])
 
 
-statistics = pc.run(pc.ControlLoop(controller, wipe), port, ticks=4000, observe=watch)
+statistics = pc.simulate(model, controller, wipe, guess=q, observe=watch).statistics
 print(f"{frame} stays within {np.abs(height).max():.1e} m of the table")
 print(f"largest error {1e6 * statistics.summary()['tracking_peak']:.0f} µm")
 noticed = ", ".join(f"{event.phrase} × {n}" for event, n in statistics.events.items())

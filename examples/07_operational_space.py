@@ -37,6 +37,7 @@ controller.set_posture(pc.Posture(q, stiffness=25.0, damping=10.0))
 start = pc.assemble(arm, table, q)
 plant = pc.Plant(pc.ConstrainedArm(arm.twin(), table))
 port = pc.SimulatedArm(plant, start)
+port.carry([10.0])  # its weight from the start on, and the force
 loop = pc.ControlLoop(controller, circle, force_reference=pc.Constant([10.0]))
 errors, force = [], []
 

@@ -39,6 +39,7 @@ def pushed(constraint, seconds=2.0):
     controller = pc.ImpedanceController(model, impedance, force)
     plant = pc.Plant(pc.ConstrainedArm(arm.twin(), constraint))
     port = PushedArm(plant, q)
+    port.carry([10.0] if constraint else None)  # its weight from the start on, and the force
     stay = pc.Constant(np.append(place, np.zeros(3)))
     wanted = pc.Constant([10.0]) if constraint else None
     loop = pc.ControlLoop(controller, stay, force_reference=wanted)

@@ -73,7 +73,16 @@ if TYPE_CHECKING:
     )
     from projected_control.model.mjcf import Loops, loops_from_mjcf
     from projected_control.model.projection import Metric
-    from projected_control.ports import Port, RawState, Runner, SimulatedArm, SteppedArm, run
+    from projected_control.ports import (
+        Port,
+        RawState,
+        Runner,
+        SimulatedArm,
+        Simulation,
+        SteppedArm,
+        run,
+        simulate,
+    )
     from projected_control.ports.recorder import Recorder
     from projected_control.ports.recording import RecordedArm, replay
     from projected_control.recordings.file import Recording, read_recording
@@ -150,6 +159,7 @@ __all__ = [
     "SelectionController",
     "SetPoint",
     "SimulatedArm",
+    "Simulation",
     "Sine",
     "Sines",
     "Stack",
@@ -167,6 +177,7 @@ __all__ = [
     "replay",
     "run",
     "share_file",
+    "simulate",
     "start_of",
     "with_mimics",
 ]
@@ -188,7 +199,7 @@ _HOMES = {
     "control.guard": "Guard",
     "control.limits": "Limits",
     "control.force_source": "ForceSource",
-    "ports": "Port RawState Runner SimulatedArm SteppedArm run",
+    "ports": "Port RawState Runner SimulatedArm Simulation SteppedArm run simulate",
     "ports.recorder": "Recorder",
     "ports.recording": "RecordedArm replay",
     "recordings.file": "Recording read_recording",

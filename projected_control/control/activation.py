@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from projected_control.control.independence import INDEPENDENT, explain_dependence
 from projected_control.control.limits import Limits
 from projected_control.control.loop import ControlLoop
 from projected_control.errors import (
@@ -21,10 +22,6 @@ from projected_control.model.description import UNLIMITED
 from projected_control.model.dynamics import massless_joints
 
 Array = NDArray[np.float64]
-
-INDEPENDENT = 1e-3
-"""Smallest singular value of J_θ P, in the metric's coordinates, from which coordinates count as
-independent of the constraint and of each other."""
 
 BY_ITS_OWN = "by hand, or with its own controller"
 HOW_BACK = (
@@ -170,8 +167,8 @@ def _dependent(loop: ControlLoop) -> list[str]:
             f"{model.k} coordinates cannot all move: the constraint leaves "
             f"{model.free_directions} of {model.n} directions free"
         ]
-    if controller.margins[0] < INDEPENDENT:
-        return ["the coordinates do not describe what the constraint leaves free here"]
+    if controller.margins[0] < INDEPENDENT or not np.isfinite(model.J_theta).all():
+        return [explain_dependence(model)]
     return []
 
 

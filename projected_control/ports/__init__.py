@@ -8,7 +8,18 @@ from projected_control.control.state import RawState
 from projected_control.ports.port import Port
 from projected_control.ports.runner import Runner, run
 from projected_control.ports.simulated import SimulatedArm
+from projected_control.ports.simulated_run import Simulation, simulate
 from projected_control.ports.statistics import Statistics
 from projected_control.ports.stepped import SteppedArm
 
-__all__ = ["Port", "RawState", "Runner", "SimulatedArm", "Statistics", "SteppedArm", "run"]
+__all__ = [
+    "Port",
+    "RawState",
+    "Runner",
+    "SimulatedArm",
+    "Simulation",
+    "Statistics",
+    "SteppedArm",
+    "run",
+    "simulate",
+]

@@ -60,6 +60,7 @@ class SimulatedArm(Port):
         self.by_hand = False
         self.tell_sensor()
         self._start = (q0, v0)
+        self._carried: Array | None = None
         steps = validate.positive("period", period or plant.step_size) / plant.step_size
         self.substeps = round(steps)
         if self.substeps < 1 or abs(steps - self.substeps) > 1e-9 * steps:
@@ -72,6 +73,20 @@ class SimulatedArm(Port):
         self.encoders = encoders or Encoders()
         self.truth: PlantState = plant.reset(*self._start)
         self.residual_max, self.effort_peaks = 0.0, np.zeros(plant.model.n)
+        self.reset()
+
+    def carry(self, force: ArrayLike | None = None) -> None:
+        """Start, now and after every reset, with the weight carried, as behind brakes that open.
+
+        f = h + M A⁺b + Aᵀλ is applied before the first reading, which then shows λ; an arm that
+        begins without effort leans on its constraint with its whole weight instead.
+
+        Args:
+            force: λ, m [N or N·m]; zero unless given.
+        """
+        model = self.plant.model
+        wanted = np.zeros(model.m) if force is None else force
+        self._carried = validate.finite_array("force at the start", wanted, (model.m,))
         self.reset()
 
     def tell_sensor(self) -> None:
@@ -125,6 +140,11 @@ class SimulatedArm(Port):
     def reset(self) -> None:
         """Back to the start."""
         self.truth = self.plant.reset(*self._start)
+        if self._carried is not None:
+            model = self.plant.model
+            effort = model.h + model.M @ model.A_pinv @ model.b + model.A.T @ self._carried
+            self.plant.apply(effort)
+            self.truth = self.plant.state
         self.residual_max = 0.0
         self.effort_peaks[:] = 0.0
         if self.sensor is not None:

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from projected_control.control.activation import INDEPENDENT
 from projected_control.control.following import SINGULAR, Follower
+from projected_control.control.independence import INDEPENDENT
 from projected_control.control.loop import ControlLoop
 from projected_control.control.passive import CONTROLLABILITY_TOLERANCE
 from projected_control.control.planned_friction import planned_friction

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from projected_control.apps.demo.fleet import Fleet
     from projected_control.apps.demo.monitor import Monitor, Recording
     from projected_control.apps.demo.task_run import TaskRun
+    from projected_control.apps.experiments.progress import Progress
     from projected_control.apps.view.process import PageProcess
 
 DEFAULT_FOLDER = Path("demo_output")
@@ -150,7 +151,11 @@ def run(args: argparse.Namespace) -> int:
         choice, args.seconds, args.preset, args.lockstep, overrides, args.files, args.arm
     )
     if args.in_process:
-        print(as_json(_in_process(settings, choice)))
+        from projected_control.apps.experiments.progress import terminal_progress
+
+        with terminal_progress(sys.stderr) as progress:
+            numbers = _in_process(settings, choice, progress)
+        print(as_json(numbers))
         return 0
     from projected_control.apps.demo.case import run_in_process
     from projected_control.apps.demo.node_samples import node_samples
@@ -203,22 +208,24 @@ def _wants_page(args: argparse.Namespace) -> bool:
     return find_spec("aiohttp") is not None and sys.stdin.isatty() and sys.stderr.isatty()
 
 
-def _in_process(settings: DemoSettings, choice: str) -> dict[str, Any]:
+def _in_process(settings: DemoSettings, choice: str, progress: Progress) -> dict[str, Any]:
     """The numbers of a run without ROS: those of a task, and what every run counts."""
     from projected_control.apps.demo.case import run_in_process
 
     if not settings.is_task:
-        return {"in_process": run_in_process(settings)}
-    done = _task_in_process(settings)
+        return {"in_process": run_in_process(settings, progress)}
+    done = _task_in_process(settings, progress)
     return {**done.numbers(choice), "in_process": _summary_of(settings, done)}
 
 
-def _task_in_process(settings: DemoSettings) -> TaskRun:
+def _task_in_process(settings: DemoSettings, progress: Progress | None = None) -> TaskRun:
     from projected_control.apps.demo.case import recorder
     from projected_control.apps.demo.task_run import run_task
+    from projected_control.apps.experiments.progress import silent
 
     node, controller, arm = settings.case.node, settings.controller, settings.arm
-    return run_task(node, controller, arm, settings.ticks, record=recorder(settings))
+    record, told = recorder(settings), progress or silent
+    return run_task(node, controller, arm, settings.ticks, record=record, progress=told)
 
 
 def _summary_of(settings: DemoSettings, done: TaskRun) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import Any
 
 import yaml
 
+from projected_control.apps.experiments.progress import BUILDING, Progress, each_percent, silent
 from projected_control.errors import UnknownName
 from projected_control.ports import run
 from projected_control.ports.recorder import Recorder
@@ -160,8 +161,9 @@ def _on_the_sine(controller: ControllerSettings) -> dict[str, Any]:
     }
 
 
-def run_in_process(settings: DemoSettings) -> dict[str, Any]:
+def run_in_process(settings: DemoSettings, progress: Progress = silent) -> dict[str, Any]:
     """The same run without ROS, in lockstep: what the numbers ought to be."""
+    progress(BUILDING, 0.0)
     arm = build.build_plant(settings.arm)
     loop = build.build_loop(settings.case.node, settings.controller)
     loop.warm_up()
@@ -170,7 +172,9 @@ def run_in_process(settings: DemoSettings) -> dict[str, Any]:
     controller.hold(state.q, state.v)
     here = build.starting_point(settings.controller, controller.model)
     loop.set_reference(build.first_reference(settings.controller, loop, here, state.q.copy()))
-    statistics = run(loop, arm, settings.ticks, record=recorder(settings))
+    progress(BUILDING, 1.0)
+    seen = each_percent(settings.ticks, progress)
+    statistics = run(loop, arm, settings.ticks, seen, recorder(settings))
     return {**statistics.totals.summary(), **judge_arm(settings, arm.summary())}
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projected_control.apps.demo.judging import Samples, is_sampled
+from projected_control.apps.experiments.progress import BUILDING, Progress, each_percent, silent
 from projected_control.control.loop import ControlLoop, Tick
 from projected_control.control.references import Reference
 from projected_control.model.coordinates import Coordinates
@@ -69,6 +70,7 @@ def run_task(
     ticks: int,
     prepare: Callable[[ControlLoop, SimulatedArm], None] | None = None,
     record: Recorder | None = None,
+    progress: Progress = silent,
 ) -> TaskRun:
     """Let a controller do its task on the simulated arm.
 
@@ -78,7 +80,10 @@ def run_task(
         ticks: How many.
         prepare: Changes what runs before it runs.
         record: Keeps every tick.
+        progress: Told how far it is.
     """
+    progress(BUILDING, 0.0)
+    told = each_percent(ticks, progress)
     plant = build.build_plant(arm)
     loop = build.build_loop(node, controller)
     loop.warm_up()
@@ -93,7 +98,10 @@ def run_task(
     rows: list[tuple[Any, ...]] = []
     limit = loop.guard.limits.effort
 
+    progress(BUILDING, 1.0)
+
     def look(number: int, tick: Tick) -> None:
+        told(number, tick)
         if not is_sampled(number):
             return
         truth, force = plant.truth, loop.controller.force

@@ -13,6 +13,20 @@ Progress = Callable[[str, float], None]
 """Called with what is being done and which fraction of it, 0 to 1, is finished."""
 
 
+BUILDING = "building the loop (its kernels are compiled the first time)"
+
+
+def each_percent(ticks: int, progress: Progress) -> Callable[[int, object], None]:
+    """For `run`: tells how far the simulation is, a hundred times."""
+    every = max(ticks // 100, 1)
+
+    def look(number: int, _: object) -> None:
+        if number % every == 0 or number == ticks - 1:
+            progress("simulating", (number + 1) / ticks)
+
+    return look
+
+
 def silent(what: str, fraction: float) -> None:
     """Tell nobody, but let Ctrl-C end the work."""
     interrupt.check()
