@@ -26,6 +26,7 @@ examples:
   projected-control view                     running controllers in a browser; --control tunes them
   projected-control reproduce all            the papers' tables and figures, on one page
   projected-control reproduce table2 --json  only the numbers, as one JSON object
+  projected-control example seven_joints     a parameter file and its arm, to begin from
   projected-control check my_arm.yaml        whether settings make sense, before anything moves
   projected-control ik my_arm.yaml           a start on the constraint; reach and manipulability
   projected-control record force_controller  every tick of a running controller, as MCAP

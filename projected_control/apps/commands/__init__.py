@@ -19,8 +19,19 @@ if TYPE_CHECKING:
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
 
 ORDER = (
-    *("demo", "view", "reproduce", "check", "ik", "record", "replay", "report", "compare", "tune"),
-    *("animate", "fit", "identify", "doctor", "bench", "export", "plugin"),
+    *(
+        "demo",
+        "view",
+        "reproduce",
+        "example",
+        "check",
+        "ik",
+        "record",
+        "replay",
+        "report",
+        "compare",
+    ),
+    *("tune", "animate", "fit", "identify", "doctor", "bench", "export", "plugin"),
 )
 """As they stand in the help; others follow by name."""
 

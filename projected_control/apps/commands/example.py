@@ -1,0 +1,73 @@
+"""``projected-control example``: a parameter file of ours and its description, to begin from."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from projected_control.apps.commands import Subparsers
+
+DESCRIPTION = """\
+Copies a parameter file of this package, and the description of the arm that it names with all that
+belongs to it, into a folder of yours, where they can be changed. Without a name, it lists those
+there are. Files that exist are never written over.
+"""
+
+EPILOG = """\
+examples:
+  projected-control example                      what there is
+  projected-control example seven_joints         seven_joints.yaml and seven_joints.urdf
+  projected-control example rough --out my_arm   my_arm/rough.yaml
+"""
+
+
+def add_parser(subparsers: Subparsers) -> argparse.ArgumentParser:
+    """Declare the subcommand."""
+    parser = subparsers.add_parser(
+        "example",
+        help="copy a parameter file of ours and its arm, to begin from",
+        description=DESCRIPTION,
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("name", nargs="?", metavar="NAME", help="without it: what there is")
+    parser.add_argument(
+        "--out", type=Path, default=Path(), metavar="DIR", help="into which folder (default: here)"
+    )
+    return parser
+
+
+def run(args: argparse.Namespace) -> int:
+    """List the examples, or copy one."""
+    import shutil
+
+    from projected_control.apps.examples import example_files, examples
+    from projected_control.errors import InvalidValue, UnknownName
+
+    known = examples()
+    if args.name is None:
+        width = max(map(len, known))
+        for name, title in known.items():
+            print(f"{name:{width}}  {title}")
+        return 0
+    name = args.name.removesuffix(".yaml")
+    if name not in known:
+        raise UnknownName("example", name, known)
+    files = example_files(name)
+    folder: Path = args.out
+    there = [str(folder / file.name) for file in files if (folder / file.name).exists()]
+    if there:
+        raise InvalidValue(
+            f"{', '.join(there)} exists already and is not written over; move it away, or name "
+            "another folder with --out"
+        )
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for file in files:
+            shutil.copyfile(file, folder / file.name)
+    except OSError as error:
+        raise InvalidValue(f"cannot write into {folder}: {error.strerror or error}") from None
+    print(f"copied to {folder.resolve()}: {', '.join(file.name for file in files)}")
+    return 0
