@@ -49,7 +49,9 @@ def test_slider(tmp_path):
 
 
 def test_force(tmp_path):
-    margin, force, error = run("02_force.py", tmp_path).splitlines()
+    margin, start, force, error = run("02_force.py", tmp_path).splitlines()
+    begun, wanted = numbers(start)
+    assert begun == pytest.approx(wanted, abs=1.0)  # the motion it begins with adds a little
     assert numbers(margin)[0] > 1.5
     low, high, miss = numbers(force)
     assert (low, high) == (2.0, 8.0)
