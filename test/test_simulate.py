@@ -20,6 +20,13 @@ def wiping_arm():
     return arm, place, pc.PointOnPlane("tool", point=place, normal=[0, 0, -1])
 
 
+def plain(value):
+    """All that is in nested dictionaries."""
+    if not isinstance(value, dict):
+        return [value]
+    return [each for item in value.values() for each in plain(item)]
+
+
 def test_a_new_script_holds_its_force_from_the_first_tick_on():
     """A limp arm leans on the table with all its weight, one that is carried with what it is to."""
     arm, place, table = wiping_arm()
@@ -36,6 +43,7 @@ def test_a_new_script_holds_its_force_from_the_first_tick_on():
     assert done.q.shape == done.effort.shape == (200, 7)
     assert np.abs(done.error).max() < 1e-4
     assert done.statistics.events == {}
+    assert {type(x) for x in plain(done.statistics.summary())} <= {int, float, str}
 
 
 @pytest.mark.parametrize(("force", "expected"), [(None, 0.0), ([10.0], 10.0), ([-3.0], -3.0)])

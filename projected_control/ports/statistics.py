@@ -49,8 +49,8 @@ class Durations:
         values = self.newest(samples)
         if not values.size:
             return {"p50": 0.0, "p99": 0.0, "max": 0.0}
-        middle, high = np.percentile(values, [50, 99])
-        return {"p50": middle / 1e3, "p99": high / 1e3, "max": float(values.max()) / 1e3}
+        middle, high, most = np.percentile(values, [50, 99, 100]).tolist()
+        return {"p50": middle / 1e3, "p99": high / 1e3, "max": most / 1e3}
 
 
 class Totals:

@@ -163,6 +163,32 @@ def test_the_charts_show_what_the_controller_says(browser: Browser, fleet: Fleet
     assert browser.run("return page.charts.latest('loop/period')") == pytest.approx(0.01, rel=2.0)
 
 
+def test_charts_have_labels_lanes_zoom_and_files(browser: Browser, fleet: Fleet) -> None:
+    """Three labels on every axis; what differs in unit or size is apart; the wheel zooms."""
+    browser.until("page.charts.rows.length > 300 && page.charts.charts.every((c) => c.labels)")
+    labels = browser.run("return page.charts.charts.map((chart) => chart.labels)")
+    assert min(min(each) for each in labels) >= 3
+    assert browser.run("return page.charts.charts[0].lanes.length") == 2  # mm and mrad
+    assert browser.run("return page.charts.charts[1].lanes") == [[0, 1]]  # λ and λ_d together
+    before = browser.run("return page.charts.span")
+    browser.run(
+        "const canvas = document.querySelector('.chart canvas');"
+        "const box = canvas.getBoundingClientRect();"
+        "canvas.dispatchEvent(new WheelEvent('wheel', { deltaY: -1, clientX: box.left + 80 }))"
+    )
+    assert browser.run("return page.charts.span") == pytest.approx(0.8 * before)
+    assert browser.run("return page.charts.end !== null")
+    header, *lines = browser.run("return page.charts.csv()").splitlines()
+    assert header.startswith('"time","')
+    assert len(lines) == browser.run("return page.charts.rowsInSight().length")
+    assert all(line.count(",") == header.count(",") for line in lines)
+    size = "const { width, height } = page.charts.png(); return [width, height]"
+    assert min(browser.run(size)) > 200
+    browser.run("page.charts.show(300, null)")
+    assert browser.run("return page.charts.inSight().reduce((a, b) => b - a)") == 300
+    browser.run("page.charts.show(15, null)")
+
+
 def test_a_slider_changes_the_gain_and_the_response(browser: Browser, fleet: Fleet) -> None:
     """Pushed with 0.5 N·m the arm is off by d/K: with four times the gain, by a quarter.
 

@@ -1,9 +1,14 @@
 // Strip charts of what ~/state holds, drawn on canvases.
 
+import { element } from "/elements.js";
+import { lanesOf, ticks, tidy } from "/lanes.js";
 import { colour, onTheme } from "/theme.js";
 
-const WINDOW = 15; // seconds in sight
-const KEPT = 3200; // states
+const WINDOWS = [5, 15, 60, 300]; // seconds in sight, to choose from
+const SHORTEST = 0.2;
+const KEPT = 32000; // states: five minutes, and a little
+const LEFT = 46, RIGHT = 6; // of a canvas, beside what is drawn [pixels]
+const FONT = "system-ui, 'DejaVu Sans', sans-serif";
 const COLOURS = ["blue", "orange", "green", "purple", "sky", "gold", "grey"];
 
 export class Charts {
@@ -14,6 +19,9 @@ export class Charts {
     this.rows = [];
     this.marks = [];
     this.pointer = null;
+    this.span = 15; // seconds in sight
+    this.end = null; // of what is in sight [s]; null for now
+    this.tools = this.buildTools();
     onTheme(() => this.draw());
     new ResizeObserver(() => this.draw()).observe(parent);
   }
@@ -26,11 +34,11 @@ export class Charts {
     const units = [...new Set(coordinates.map((c) => `m${c.unit}`))].join(", ");
     this.lay([
       { title: "Tracking error", unit: units, factor: 1e3, digits: 3,
-        lines: coordinates.map((c, i) => ({ name: `${c.name}/error`, label: c.name, colour: COLOURS[i % 7] })) },
+        lines: coordinates.map((c, i) => ({ name: `${c.name}/error`, label: c.name, unit: `m${c.unit}`, colour: COLOURS[i % 7] })) },
       { title: "Constraint force", unit: [...new Set(shown.map((i) => rows[i].unit))].join(", "), digits: 2,
         lines: shown.flatMap((i, k) => [
-          { name: `lambda_${i}`, label: rows.length > 1 ? `λ ${rows[i].name}` : "λ", colour: COLOURS[(k + 1) % 7] },
-          { name: `lambda_${i}/desired`, label: rows.length > 1 ? "" : "λ_d", colour: COLOURS[(k + 1) % 7], dashed: true }]) },
+          { name: `lambda_${i}`, label: rows.length > 1 ? `λ ${rows[i].name}` : "λ", unit: rows[i].unit, colour: COLOURS[(k + 1) % 7] },
+          { name: `lambda_${i}/desired`, label: rows.length > 1 ? "" : "λ_d", unit: rows[i].unit, colour: COLOURS[(k + 1) % 7], dashed: true }]) },
       { title: "Torque norm", unit: "N·m", digits: 2, zero: true,
         lines: [{ name: "torque_norm", label: "sent", colour: "green" },
           { name: "torque_norm/idc", label: "IDC would need", colour: "grey", dashed: true }] },
@@ -44,7 +52,7 @@ export class Charts {
     const key = JSON.stringify(specs);
     if (key === this.key) return;
     this.key = key;
-    this.parent.replaceChildren();
+    this.parent.replaceChildren(this.tools);
     this.charts = specs.filter((spec) => spec.lines.length).map((spec) => {
       const box = document.createElement("figure");
       box.className = "chart";
@@ -73,8 +81,111 @@ export class Charts {
         this.draw();
       });
       canvas.addEventListener("pointerleave", () => { this.pointer = null; this.draw(); });
-      return { spec, canvas, values, low: 0, high: 0 };
+      this.zoomBy(canvas);
+      return { spec, canvas, values, lanes: null };
     });
+  }
+
+  // Time in sight, and what is in sight as a file.
+  buildTools() {
+    this.choice = element("select", { "aria-label": "Time in sight", title: "Time in sight; the wheel on a chart zooms, dragging moves, a double click returns to now" },
+      ...WINDOWS.map((seconds) => element("option", { value: seconds, textContent: seconds < 60 ? `${seconds} s` : `${seconds / 60} min`, selected: seconds === this.span })),
+      element("option", { value: "", textContent: "zoomed", hidden: true }));
+    this.choice.addEventListener("change", () => this.show(Number(this.choice.value), null));
+    const button = (text, title, act) => {
+      const made = element("button", { type: "button", textContent: text, title });
+      made.addEventListener("click", act);
+      return made;
+    };
+    this.now = button("Now", "Back to what happens now", () => this.show(this.span, null));
+    this.now.hidden = true;
+    return element("div", { className: "tools" }, this.choice, this.now,
+      button("CSV", "What is in sight, as a table", () => save("charts.csv", new Blob([this.csv()], { type: "text/csv" }))),
+      button("PNG", "The charts as a picture", () => this.png().toBlob((blob) => save("charts.png", blob))));
+  }
+
+  // Have this many seconds in sight, up to a time; up to now where it is null.
+  show(span, end) {
+    const [first, last] = this.rows.length ? [this.rows[0][0], this.rows[this.rows.length - 1][0]] : [0, 0];
+    this.span = Math.min(Math.max(span, SHORTEST), WINDOWS[WINDOWS.length - 1]);
+    this.end = end === null || end >= last ? null : Math.max(end, Math.min(first + this.span, last));
+    this.now.hidden = this.end === null;
+    this.choice.value = WINDOWS.includes(this.span) ? this.span : "";
+    this.draw();
+  }
+
+  zoomBy(canvas) {
+    const time = (event) => {
+      const { left, width } = canvas.getBoundingClientRect(), [from, to] = this.inSight();
+      return from + ((event.clientX - left - LEFT) / (width - LEFT - RIGHT)) * (to - from);
+    };
+    canvas.addEventListener("wheel", (event) => {
+      event.preventDefault();
+      const factor = event.deltaY > 0 ? 1.25 : 0.8, [, to] = this.inSight(), at = time(event);
+      this.show(this.span * factor, this.end === null && event.deltaY > 0 ? null : at + (to - at) * factor);
+    }, { passive: false });
+    canvas.addEventListener("dblclick", () => this.show(15, null));
+    canvas.addEventListener("pointerdown", (event) => {
+      canvas.setPointerCapture(event.pointerId);
+      const began = event.clientX, [, to] = this.inSight(), scale = this.span / (canvas.clientWidth - LEFT - RIGHT);
+      const move = (next) => { if (Math.abs(next.clientX - began) > 3) this.show(this.span, to - (next.clientX - began) * scale); };
+      canvas.addEventListener("pointermove", move);
+      canvas.addEventListener("pointerup", () => canvas.removeEventListener("pointermove", move), { once: true });
+    });
+  }
+
+  inSight() {
+    const last = this.rows.length ? this.rows[this.rows.length - 1][0] : 0, to = this.end ?? last;
+    return [to - this.span, to];
+  }
+
+  rowsInSight() {
+    const [from, to] = this.inSight();
+    return this.rows.slice(this.firstAt(from), this.firstAt(to + 1e-9));
+  }
+
+  // Where the first row from a time on is.
+  firstAt(time) {
+    let low = 0, high = this.rows.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (this.rows[middle][0] < time) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  // What is in sight as a table, in SI units as ~/state has it.
+  csv() {
+    const lines = this.rowsInSight().map((row) => row.map((value) => value ?? "").join(","));
+    return ["time", ...this.names].map((name) => `"${name}"`).join(",") + `\n${lines.join("\n")}\n`;
+  }
+
+  // The charts with their titles as one picture.
+  png() {
+    const ratio = devicePixelRatio || 1, { left, top, width, height } = this.parent.getBoundingClientRect();
+    const sheet = element("canvas", { width: Math.round(width * ratio), height: Math.round(height * ratio) });
+    const pen = sheet.getContext("2d");
+    pen.scale(ratio, ratio);
+    pen.fillStyle = colour("card");
+    pen.fillRect(0, 0, width, height);
+    for (const { canvas, spec, values } of this.charts) {
+      const place = canvas.getBoundingClientRect(), box = canvas.closest(".chart").getBoundingClientRect();
+      pen.drawImage(canvas, place.left - left, place.top - top, place.width, place.height);
+      pen.textBaseline = "top";
+      pen.fillStyle = colour("ink");
+      pen.font = `600 12px ${FONT}`;
+      let x = box.left - left + 10;
+      const y = box.top - top + 8, write = (text) => { pen.fillText(text, x, y); x += pen.measureText(text).width + 12; };
+      write(spec.unit ? `${spec.title} (${spec.unit})` : spec.title);
+      pen.font = `12px ${FONT}`;
+      spec.lines.forEach((line, i) => {
+        if (!line.label || x > box.right - left - 60) return;
+        pen.fillStyle = colour(line.colour);
+        write(`${line.dashed ? "┄" : "—"} ${line.label} ${values[i].textContent}`);
+      });
+    }
+    return sheet;
   }
 
   clear() {
@@ -115,6 +226,33 @@ export class Charts {
     });
   }
 
+  // A line; where many states fall on one pixel, from the lowest of them to the highest.
+  drawLine(pen, line, rows, column, x, y) {
+    if (!column) return;
+    pen.setLineDash(line.dashed ? [6, 4] : []);
+    pen.strokeStyle = colour(line.colour);
+    pen.lineWidth = 1.7;
+    pen.beginPath();
+    let down = false, before = null, pixel = null, low = 0, high = 0;
+    const flush = () => {
+      if (pixel !== null && high !== low) { pen.lineTo(pixel, y(low)); pen.lineTo(pixel, y(high)); }
+      pixel = null;
+    };
+    for (const row of rows) {
+      const value = row[column], at = Math.round(2 * x(row[0])) / 2;
+      if (value === null || (before !== null && row[0] - before > 0.12)) { flush(); down = false; }
+      before = row[0];
+      if (value === null) continue;
+      if (down && at === pixel) { low = Math.min(low, value); high = Math.max(high, value); continue; }
+      flush();
+      if (down) pen.lineTo(at, y(value));
+      else pen.moveTo(at, y(value));
+      [down, pixel, low, high] = [true, at, value, value];
+    }
+    flush();
+    pen.stroke();
+  }
+
   drawOne(chart) {
     const { canvas, spec } = chart;
     const ratio = devicePixelRatio || 1;
@@ -127,77 +265,63 @@ export class Charts {
     const pen = canvas.getContext("2d");
     pen.setTransform(ratio, 0, 0, ratio, 0, 0);
     pen.clearRect(0, 0, width, height);
-    const left = 46, right = width - 6, top = 6, bottom = height - 17;
-    const now = this.rows.length ? this.rows[this.rows.length - 1][0] : 0;
-    const from = now - WINDOW;
-    const rows = this.rows.filter((row) => row[0] >= from);
+    const left = LEFT, right = width - RIGHT, top = 6, bottom = height - 17;
+    const rows = this.rowsInSight(), [from, to] = this.inSight();
     const factor = spec.factor ?? 1;
     const columns = spec.lines.map((line) => this.index?.get(line.name));
-    let low = Infinity, high = -Infinity;
-    for (const row of rows) {
-      for (const column of columns) {
-        const value = column ? row[column] : null;
-        if (value === null || value === undefined) continue;
-        low = Math.min(low, factor * value);
-        high = Math.max(high, factor * value);
-      }
-    }
-    if (!(low <= high)) [low, high] = [0, 1];
-    if (spec.zero) low = Math.min(low, 0);
-    const least = Math.max(1e-3, 0.02 * Math.max(Math.abs(low), Math.abs(high)));
-    if (high - low < least) [low, high] = [(low + high - least) / 2, (low + high + least) / 2];
-    const margin = 0.06 * (high - low);
-    [low, high] = [spec.zero && low === 0 ? 0 : low - margin, high + margin];
-    const x = (t) => left + ((t - from) / WINDOW) * (right - left);
-    const y = (v) => bottom - ((v - low) / (high - low)) * (bottom - top);
+    const ranges = columns.map((column) => range(rows, column, factor));
+    chart.lanes = lanesOf(spec.lines, ranges.map(([low, high]) => Math.max(Math.abs(low), Math.abs(high)) || 0), chart.lanes);
+    const x = (t) => left + ((t - from) / this.span) * (right - left);
 
-    pen.font = "11px system-ui, 'DejaVu Sans', sans-serif";
-    pen.fillStyle = colour("soft");
-    pen.strokeStyle = colour("line");
+    pen.font = `11px ${FONT}`;
     pen.lineWidth = 1;
-    const step = niceStep((high - low) / Math.max(2, (bottom - top) / 34));
-    pen.textAlign = "right";
-    pen.textBaseline = "middle";
-    for (let v = Math.ceil(low / step) * step; v <= high; v += step) {
-      pen.beginPath(); pen.moveTo(left, y(v)); pen.lineTo(right, y(v)); pen.stroke();
-      pen.fillText(tidy(v, step), left - 5, y(v));
-    }
+    pen.fillStyle = colour("soft");
     pen.textAlign = "center";
     pen.textBaseline = "top";
-    for (let back = 0; back <= WINDOW; back += 5) {
-      pen.fillText(back ? `−${back} s` : "now", Math.min(x(now - back), right - 12), bottom + 4);
+    const now = this.rows.length ? this.rows[this.rows.length - 1][0] : 0;
+    const times = ticks(from - now, to - now, (right - left) / 90);
+    for (const back of times.values) {
+      const text = Math.abs(back) < 1e-9 ? "now" : `${tidy(back, times.step)} s`;
+      const half = pen.measureText(text).width / 2;
+      pen.fillText(text, Math.min(Math.max(x(now + back), left + half), right - half), bottom + 4);
     }
-    pen.save();
-    pen.beginPath(); pen.rect(left, top - 2, right - left, bottom - top + 4); pen.clip();
-    pen.setLineDash([2, 3]);
-    pen.strokeStyle = colour("accent");
-    for (const mark of this.marks) {
-      if (mark < from) continue;
-      pen.beginPath(); pen.moveTo(x(mark), top); pen.lineTo(x(mark), bottom); pen.stroke();
-    }
-    spec.lines.forEach((line, i) => {
-      const column = columns[i];
-      if (!column) return;
-      pen.setLineDash(line.dashed ? [6, 4] : []);
-      pen.strokeStyle = colour(line.colour);
-      pen.lineWidth = 1.7;
-      pen.beginPath();
-      let pen_down = false, before = null;
-      for (const row of rows) {
-        const value = row[column];
-        if (value === null || (before !== null && row[0] - before > 0.12)) pen_down = false;
-        before = row[0];
-        if (value === null) continue;
-        if (pen_down) pen.lineTo(x(row[0]), y(factor * value));
-        else pen.moveTo(x(row[0]), y(factor * value));
-        pen_down = true;
+    const gap = 12, share = (bottom - top - gap * (chart.lanes.length - 1)) / chart.lanes.length;
+    chart.labels = [];
+    chart.lanes.forEach((lane, k) => {
+      const above = top + k * (share + gap), below = above + share;
+      let low = Math.min(...lane.map((i) => ranges[i][0])), high = Math.max(...lane.map((i) => ranges[i][1]));
+      if (!(low <= high)) [low, high] = [0, 1];
+      if (spec.zero) low = Math.min(low, 0);
+      const least = Math.max(1e-6, 0.02 * Math.max(Math.abs(low), Math.abs(high)));
+      if (high - low < least) [low, high] = [(low + high - least) / 2, (low + high + least) / 2];
+      const margin = 0.06 * (high - low);
+      [low, high] = [spec.zero && low === 0 ? 0 : low - margin, high + margin];
+      const y = (v) => below - ((v - low) / (high - low)) * (below - above);
+      const { step, values } = ticks(low, high, share / 34);
+      pen.fillStyle = colour("soft");
+      pen.strokeStyle = colour("line");
+      pen.textAlign = "right";
+      pen.textBaseline = "middle";
+      for (const v of values) {
+        pen.beginPath(); pen.moveTo(left, y(v)); pen.lineTo(right, y(v)); pen.stroke();
+        pen.fillText(tidy(v, step), left - 5, y(v));
       }
-      pen.stroke();
+      chart.labels.push(values.length);
+      pen.save();
+      pen.beginPath(); pen.rect(left, above - 2, right - left, below - above + 4); pen.clip();
+      pen.setLineDash([2, 3]);
+      pen.strokeStyle = colour("accent");
+      for (const mark of this.marks) {
+        if (mark < from || mark > to) continue;
+        pen.beginPath(); pen.moveTo(x(mark), above); pen.lineTo(x(mark), below); pen.stroke();
+      }
+      for (const i of lane) this.drawLine(pen, spec.lines[i], rows, columns[i], x, (v) => y(factor * v));
+      pen.restore();
+      if (chart.lanes.length > 1) label(pen, lane.map((i) => spec.lines[i]), spec.unit, left + 4, above);
     });
-    pen.restore();
     let shown = rows.length ? rows[rows.length - 1] : null;
     if (this.pointer !== null && rows.length) {
-      const t = from + ((this.pointer * width - left) / (right - left)) * WINDOW;
+      const t = from + ((this.pointer * width - left) / (right - left)) * this.span;
       shown = rows.reduce((best, row) => (Math.abs(row[0] - t) < Math.abs(best[0] - t) ? row : best));
       pen.strokeStyle = colour("soft");
       pen.setLineDash([]);
@@ -210,13 +334,36 @@ export class Charts {
   }
 }
 
-function niceStep(rough) {
-  const power = 10 ** Math.floor(Math.log10(rough));
-  return [1, 2, 5, 10].map((m) => m * power).find((candidate) => candidate >= rough);
+// Whose axis this is, over its lines.
+function label(pen, lines, unit, x, y) {
+  const own = lines.filter((line) => line.label), own_unit = own[0]?.unit ?? unit;
+  const text = `${own.map((line) => line.label).join(", ")}${own_unit ? ` (${own_unit})` : ""}`;
+  pen.globalAlpha = 0.8;
+  pen.fillStyle = colour("card");
+  pen.fillRect(x - 2, y - 1, pen.measureText(text).width + 4, 13);
+  pen.globalAlpha = 1;
+  pen.fillStyle = colour("soft");
+  pen.textAlign = "left";
+  pen.textBaseline = "top";
+  pen.fillText(text, x, y);
 }
 
-function tidy(value, step) {
-  const digits = Math.max(0, -Math.floor(Math.log10(step) + 1e-9));
-  const text = value.toFixed(Math.min(digits, 6));
-  return (Number(text) === 0 ? text.replace("-", "") : text).replace("-", "−");
+// Lowest and highest value of a column, times a factor.
+function range(rows, column, factor) {
+  let low = Infinity, high = -Infinity;
+  if (!column) return [low, high];
+  for (const row of rows) {
+    const value = row[column];
+    if (value === null || value === undefined) continue;
+    low = Math.min(low, factor * value);
+    high = Math.max(high, factor * value);
+  }
+  return [low, high];
+}
+
+// Hands a file to the user.
+function save(name, blob) {
+  const link = element("a", { href: URL.createObjectURL(blob), download: name });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10000);
 }
