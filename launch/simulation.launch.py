@@ -1,6 +1,7 @@
 """A controller on the simulated arm, with its watchdog: `projected-control demo` without an end.
 
 ros2 launch projected_control simulation.launch.py controller:=force preset:=gentle
+ros2 launch projected_control simulation.launch.py real_time:=true
 ros2 launch projected_control simulation.launch.py --show-args
 """
 
@@ -20,15 +21,14 @@ from launch.launch_context import LaunchContext
 from launch.launch_description import LaunchDescription
 from launch_ros.ros_adapters import get_ros_node
 
+from projected_control.apps.demo.case import PATIENT
 from projected_control.apps.launch import choices, parts
 from projected_control.apps.launch.choices import BOOLEANS
+from projected_control.errors import InvalidValue
 from projected_control.settings.nodes import ARM, WATCHDOG
 
 LONGEST_STEP = 1e-3
 """Longest integration step [s]."""
-
-PATIENT = 5.0
-"""Timeout of watchdog and controller in lockstep, where the arm waits for every answer [s]."""
 
 ARGUMENTS = [
     *parts.arguments("force", "paper"),
@@ -39,7 +39,15 @@ ARGUMENTS = [
         "lockstep",
         default_value="false",
         choices=list(BOOLEANS),
-        description="Each state waits for its answer: as fast as it goes, the same every time.",
+        description="As fast as it goes: each state waits for its answer, but not for the clock.",
+    ),
+    DeclareLaunchArgument(
+        "real_time",
+        default_value="false",
+        choices=list(BOOLEANS),
+        description="By the clock, as a real arm: states that are not answered in time are lost, "
+        "and the watchdog acts. Else each state waits for its answer, and time passes more slowly "
+        "where the computer does not keep up.",
     ),
     DeclareLaunchArgument(
         "rate", default_value="1000", description="Rate of the loop, 1 to 10000 Hz."
@@ -62,7 +70,12 @@ def start(context: LaunchContext) -> list[Action]:
     given = context.launch_configurations
     chosen = choices.choose(given)
     rate, seconds = choices.number(given, "rate"), choices.number(given, "seconds")
-    lockstep, controller = BOOLEANS[given["lockstep"]], chosen.case.node
+    unpaced, controller = BOOLEANS[given["lockstep"]], chosen.case.node
+    lockstep = not BOOLEANS[given["real_time"]]
+    if unpaced and not lockstep:
+        raise InvalidValue(
+            "lockstep:=true goes as fast as it can, real_time:=true by the clock; give one of them"
+        )
     shared = {"rate": rate, "lockstep": lockstep}
     own: dict[str, dict[str, Any]] = {
         controller: {
@@ -74,12 +87,12 @@ def start(context: LaunchContext) -> list[Action]:
             **shared,
             **chosen.friction,
             **chosen.all_motors,
+            **({"simulation.factor": 0.0} if unpaced else {}),
             "simulation.wait_for_command": True,
         },
         WATCHDOG: {
             "controller": controller,
             "joints": list(chosen.joints),
-            **({"timeout": PATIENT} if lockstep else {}),
         },
     }
     if rate > 0.0:

@@ -120,7 +120,7 @@ def test_every_argument_is_described_and_has_a_default(file):
         if isinstance(entity, DeclareLaunchArgument)
     }
     names = {"controller", "arm", "preset", "lockstep", "rate", "seconds", "friction", "show"}
-    names |= {"namespace", "joint_states", "wrench", "task", "priority"}
+    names |= {"namespace", "joint_states", "wrench", "task", "priority", "real_time"}
     assert set(declared) == names
     for argument in declared.values():
         assert argument.default_value is not None
@@ -152,6 +152,8 @@ def test_each_task_starts_the_controller_that_fits_it(file, task):
         ({"preset": "soft"}, "preset 'soft' is neither a path .* nor one of gentle"),
         ({"preset": "/nowhere/mine.yaml"}, "cannot read /nowhere/mine.yaml"),
         ({"lockstep": "maybe"}, "lockstep.*maybe.*true"),
+        ({"real_time": "sometimes"}, "real_time.*sometimes.*true"),
+        ({"lockstep": "true", "real_time": "true"}, "as fast as it can.*give one of them"),
         ({"friction": "0.3"}, "friction.*0.3.*true"),
         (
             {"arm": "octopus"},

@@ -496,7 +496,7 @@ def test_shapes_are_drawn_in_the_axes_of_what_they_move_with() -> None:
         ([], False, False),
         (["--headless"], True, False),
         (["--json"], True, False),
-        (["--lockstep"], True, False),
+        (["--lockstep"], True, True),
     ],
 )
 def test_the_demo_serves_the_page_to_people_only(

@@ -8,7 +8,8 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from projected_control.apps.demo.report import COMPARED, effort_figure, motion_figure
+from projected_control.apps.demo.report import effort_figure, motion_figure
+from projected_control.apps.demo.verdict import COMPARED
 from projected_control.apps.experiments.outcome import Outcome, Picture, Table
 from projected_control.apps.experiments.style import BLUE, VERMILION, canvas, legend_above
 from projected_control.apps.playback import differing_parameters

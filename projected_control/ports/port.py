@@ -69,6 +69,9 @@ class Port(ABC):
     def write(self, effort: Array) -> None:
         """Command joint efforts, n [N·m or N]."""
 
+    def let_go(self) -> None:
+        """What is written from now on answers no state: the run is over."""
+
     def outlast(self) -> None:
         """Another node has ended the run: keep zero the last word, also when the port is closed."""
 

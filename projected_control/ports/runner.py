@@ -174,6 +174,7 @@ class Runner:
     def send_zero(self) -> None:
         """The last thing that a run sends."""
         self.loop.guard.sent[:] = 0.0
+        self.port.let_go()
         self.port.write(self.loop.guard.sent)
 
     def _make_changes(self) -> None:

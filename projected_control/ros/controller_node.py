@@ -347,8 +347,11 @@ class ControllerNode(ManagedNode[ControllerSettings]):
     def _require_watchdog(self) -> None:
         """Raise where the watchdog is silent, unless the arm's side answers silence by itself."""
         if PORTS[self.settings.hardware].needs_watchdog:
+            running = self._runner if self.settings.lockstep else None
             self._neighbours.require_watchdog(
-                _watchdog(self.settings), self.settings.limits.watchdog_time
+                _watchdog(self.settings),
+                self.settings.limits.watchdog_time,
+                None if running is None else 1e-9 * running.port.stamp_ns,
             )
 
     def _check_neighbours(self, port: Port) -> None:

@@ -5,6 +5,9 @@ the controller's heartbeat; when it stops without a word of farewell, the watchd
 goes on sending them until the controller is heard again. Behind ros2_control it also looks at the
 joint states, and where the zeros have lasted it deactivates the effort controller.
 
+The heartbeat of a controller in lockstep has the arm's time: silence then counts by that, since a
+busy computer makes all of it slower, and by the clock only where it lasts.
+
 Its own heartbeat says whether it watches and whom, or what it waits for: a controller that needs it
 does not start before.
 """
@@ -28,7 +31,7 @@ from projected_control.ros.console import Notices
 from projected_control.ros.controller_manager import ControllerManager, Plan, plan
 from projected_control.ros.lifecycle import ERROR, OK, ManagedNode, Status, run
 from projected_control.ros.listening_port import QUEUE, Wiring
-from projected_control.ros.messages import EffortWriter, StateReader
+from projected_control.ros.messages import NANOSECONDS, EffortWriter, StateReader
 from projected_control.ros.neighbours import DEED, WATCHING
 from projected_control.ros.wait_set import Worker, side_node, unused
 from projected_control.settings.nodes import WATCHDOG, WatchdogSettings
@@ -44,6 +47,9 @@ LOOK_SECONDS = 0.02
 
 AT_REST = 1e-3
 """Joint velocity below which a state need not change [rad/s or m/s]."""
+
+GONE_SECONDS = 10.0
+"""Silence by the clock after which a controller in lockstep counts as gone [s]."""
 
 NEWEST = QoSProfile(depth=1)
 
@@ -99,6 +105,7 @@ class Watch(Worker):
         self._heard = self._said = self._moved = monotonic()
         self._seen = 0
         self._stamp: int | None = None
+        self._beat_ns = 0
         self.watching = False
         self.trouble = ""
         self.trips = self.beats = self.zeros = 0
@@ -115,8 +122,8 @@ class Watch(Worker):
             while not self._inbox.closed:
                 self._inbox.wait(self._patience())
                 now = monotonic()
+                self._look(now)  # before the heartbeat: in lockstep no state comes before its beat
                 self._hear(now)
-                self._look(now)
                 self._judge(now)
                 if now - self._said > BEAT_SECONDS:
                     words = self._whom + (DEED + self.deed if self.deed else "")
@@ -131,6 +138,8 @@ class Watch(Worker):
             self.longest = max(self.longest, now - self._heard)
         self.beats += len(messages)
         self._heard = now
+        stamp = messages[0].stamp
+        self._beat_ns = stamp.sec * NANOSECONDS + stamp.nanosec
         active = messages[0].frame_id == "active"
         if active and not self.watching:
             self._seen, self._moved = 0, now
@@ -138,8 +147,8 @@ class Watch(Worker):
         self.watching = active
 
     def _look(self, now: float) -> None:
-        """Note when joint states last said anything new."""
-        if self.state_time is None:
+        """Note when joint states last said anything new, and the arm's time."""
+        if self.state_time is None and not self._beat_ns:
             return
         for message in self._inbox.unread(1)[:1]:
             stamp = self._reader.read(message, self._q, self._v)
@@ -162,7 +171,10 @@ class Watch(Worker):
             self.zeros += 1
 
     def _wrong(self, now: float) -> str:
-        if (silence := now - self._heard) >= self.timeout:
+        silence = now - self._heard
+        if self._beat_ns and silence < GONE_SECONDS:
+            silence = min(silence, 1e-9 * ((self._stamp or 0) - self._beat_ns))
+        if silence >= self.timeout:
             return f"no heartbeat for {silence:.3f} s"
         if self.state_time is None or not self._seen:
             return ""
@@ -174,7 +186,8 @@ class Watch(Worker):
         if self.trouble:
             return self._zero_period
         if self.watching:
-            return max(self._heard + self.timeout - monotonic(), 1e-4)
+            shortest = self.timeout if self._beat_ns else 1e-4
+            return max(self._heard + self.timeout - monotonic(), shortest)
         return BEAT_SECONDS
 
 

@@ -46,8 +46,14 @@ LISTEN_PERIODS = 200
 RATE_TOLERANCE = 0.1
 """By which the rate of states may differ from the parameter rate."""
 
-LOCKSTEP_PATIENCE = 2.0
-"""For which a wrench is awaited in lockstep, and without a state the controller gives up [s]."""
+LOCKSTEP_PATIENCE = 10.0
+"""How long an arm in lockstep, which repeats its state, may be silent before it is lost [s]."""
+
+WRENCH_PATIENCE = 2.0
+"""How long a wrench that belongs to a state is awaited in lockstep [s]."""
+
+MISSED_PATIENCE = 0.02
+"""The same once one was missed, until the next one comes [s]."""
 
 
 class Wiring(NamedTuple):
@@ -102,7 +108,9 @@ class ListeningPort(Port):
             self._subscriptions.append(
                 node.create_subscription(WrenchStamped, wiring.wrench, unused, QUEUE, raw=True)
             )
-        self._inbox = Inbox(node, self._subscriptions)
+        # In lockstep the wrench of a state comes before it: to wake up once for both is enough.
+        once = 1 if settings.lockstep else len(self._subscriptions)
+        self._inbox = Inbox(node, self._subscriptions[:once], self._subscriptions[once:])
         self.q, self._v = np.full(model.n, np.nan), np.zeros(model.n)
         self._waiting: deque[bytes] = deque()
         self._received, self._behind, self._entered = 0, False, False
@@ -111,7 +119,8 @@ class ListeningPort(Port):
         self._wrench = np.zeros(6)
         self._wrench_stamp: int | None = None
         self._wrench_heard = 0
-        self._wrench_is_coming = False
+        self._named: str | None = None
+        self._wrench_is_coming = self._wrench_missed = False
         self.ages: list[float] = []
         self.skipped = self.malformed = 0
 
@@ -241,7 +250,7 @@ class ListeningPort(Port):
                 del unread[BACKLOG:]
             self._behind = behind
             self._waiting.extend(reversed(unread))
-        self._take_wrenches()  # else an unread wrench would wake us again and again
+            self._take_wrenches()  # else an unread wrench would wake us again and again
         self._heard_something()
 
     def _heard_something(self) -> None:
@@ -268,11 +277,12 @@ class ListeningPort(Port):
 
     def _await_wrench(self, now: int) -> None:
         """In lockstep a state and its wrench belong together."""
-        give_up = monotonic() + LOCKSTEP_PATIENCE
+        give_up = monotonic() + (MISSED_PATIENCE if self._wrench_missed else WRENCH_PATIENCE)
         while self._wrench_stamp != now and monotonic() < give_up and not self._inbox.closed:
-            self._inbox.wait(0.01)
+            self._inbox.wait(0.01, besides=True)
             self._take_wrenches()
-        self._wrench_is_coming = self._needs_wrench or self._wrench_stamp == now
+        self._wrench_missed = self._wrench_stamp != now
+        self._wrench_is_coming = self._needs_wrench or not self._wrench_missed
 
     def _take_wrenches(self) -> None:
         if len(self._subscriptions) < 2:
@@ -289,6 +299,9 @@ class ListeningPort(Port):
     def _name_axes(self) -> None:
         """In whose axes the wrench is: what the settings say, else what the messages say."""
         frame = self.settings.constraint.wrench_frame or self._wrench_reader.frame
+        if frame == self._named:  # to look through the arm's frames takes longer than a tick
+            return
+        self._named = frame
         world = frame in (self._model.arm.root_link, self._model.arm.root_frame, "world")
         self.wrench_frame = WORLD if world else frame or "(none)"
 

@@ -154,7 +154,7 @@ class StateWriter:
 
     def __init__(self, joints: Sequence[str]) -> None:
         n = len(joints)
-        self._layout = _header("").texts(joints).array(n).array(n).array(n)
+        self._layout = header_layout("").texts(joints).array(n).array(n).array(n)
 
     def fill(self, stamp: int, q: Array, v: Array, effort: Array) -> bytes:
         """The message: time [ns], positions, velocities and efforts."""
@@ -290,7 +290,7 @@ class WrenchReader:
 
 
 def _layout_of(state: JointState) -> CdrFormat:
-    layout = _header(state.header.frame_id).texts(list(state.name))
+    layout = header_layout(state.header.frame_id).texts(list(state.name))
     for numbers in (state.position, state.velocity, state.effort):
         layout.array(len(numbers))
     return layout
@@ -298,7 +298,7 @@ def _layout_of(state: JointState) -> CdrFormat:
 
 def wrench_layout(frame: str) -> CdrFormat:
     """CdrFormat of wrenches in a frame: time in seconds and nanoseconds, force, torque."""
-    return _header(frame).numbers("d", 6)
+    return header_layout(frame).numbers("d", 6)
 
 
 def clock_layout() -> CdrFormat:
@@ -306,7 +306,13 @@ def clock_layout() -> CdrFormat:
     return CdrFormat().number("i").number("I")
 
 
-def _header(frame: str) -> CdrFormat:
+def state_layout(names: Sequence[str]) -> CdrFormat:
+    """CdrFormat of joint states with positions alone: seconds, nanoseconds, one number per name."""
+    return header_layout("").texts(names).array(len(names)).array(0).array(0)
+
+
+def header_layout(frame: str) -> CdrFormat:
+    """CdrFormat of a header: seconds and nanoseconds."""
     return clock_layout().text(frame)
 
 

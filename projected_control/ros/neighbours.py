@@ -65,6 +65,7 @@ class Neighbours:
             self._side.destroy_subscription(self._beats)
             self._beats = None
         self._watchdog, self._beat, self._said = watchdog, 0.0, ""
+        self._beat_time: float | None = None
         self._welcome = {self._side.get_fully_qualified_name()}
         if watchdog:
             topic = f"{watchdog}/heartbeat"
@@ -134,8 +135,14 @@ class Neighbours:
         finally:
             self._side.destroy_subscription(beats)
 
-    def require_watchdog(self, name: str, patience: float) -> None:
-        """Raise where the watchdog, if one is named, is silent [s] or does not watch us."""
+    def require_watchdog(self, name: str, patience: float, time: float | None = None) -> None:
+        """Raise where the watchdog, if one is named, is silent [s] or does not watch us.
+
+        Args:
+            name: Of the watchdog; empty for none.
+            patience: How long it may be silent [s].
+            time: Of the arm, by which silence counts in lockstep [s]; None for the clock.
+        """
         if name != self._watchdog:
             self._listen_to(name)
             self._await_beat()
@@ -143,13 +150,17 @@ class Neighbours:
             return
         if beats := drain(self._beats):
             self._beat, self._said = monotonic(), beats[-1].frame_id
+            self._beat_time = time
         if not self._beat:
             raise ProjectedControlError(
                 f"there is no watchdog {name}; start it, with ros2 run projected_control "
                 "effort_watchdog or a launch file, or set watchdog to the name of the one that runs"
             )
         state, _, details = self._said.partition(DEED)[0].partition(" ")
-        if (silent := monotonic() - self._beat) > patience:
+        silent = monotonic() - self._beat
+        if time is not None and self._beat_time is not None:
+            silent = min(silent, time - self._beat_time)
+        if silent > patience:
             last = f"; it said last that it is {self._said}" if state != WATCHING else ""
             raise ProjectedControlError(
                 f"the watchdog {name} has been silent for {silent:.2f} s{last}"

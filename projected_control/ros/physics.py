@@ -26,6 +26,7 @@ from projected_control.ros.messages import (
     tag_of,
     wrench_layout,
 )
+from projected_control.ros.pace import NAP_SECONDS, Pace
 from projected_control.ros.realtime import quiet_interpreter
 from projected_control.ros.truth_topic import TruthTopic
 from projected_control.ros.wait_set import Worker, unused
@@ -33,10 +34,6 @@ from projected_control.settings.nodes import SimulatedArmSettings
 
 REPEAT_SECONDS = 0.1
 """Time after which a state without an answer is published again, or one while paused [s]."""
-
-NAP_SECONDS = 0.05
-"""How long the arm sleeps at most before it looks whether it is to stop or to change [s]."""
-
 
 HANDOVER = 10
 """Commands after which an arm that was held until its controller has it is let go."""
@@ -56,7 +53,8 @@ class Physics(Worker):
         ticks: Periods that have passed.
         refused: Commands that were not taken.
         braked: Whether the brakes hold the arm still.
-        late: How often the computer was hopelessly late.
+        pace: How fast time passes.
+        waits: Since when an answer is awaited in lockstep, by `time.monotonic` [s]; 0 for none.
         failure: Why there is no simulation any more; empty while there is one.
     """
 
@@ -92,11 +90,13 @@ class Physics(Worker):
         self._numbers = np.zeros((3, arm.n))
         self._outgoing: list[tuple[Any, bytes]] = []
         self._reading = hardware.read()
-        self.ticks = self.refused = self.late = 0
+        self.ticks = self.refused = 0
         self.paused, self._steps, self.braked = False, 0, False
         self.failure = ""
-        self._origin: tuple[float, int] = (0.0, 0)
-        self._factor = 0.0
+        self.pace = Pace(self.period_ns * 1e-9)
+        self.waits = 0.0
+        self._said_ns = 0
+        self._let_go = False
         self._changes: deque[Callable[[], None]] = deque()
 
     @property
@@ -156,14 +156,29 @@ class Physics(Worker):
         return False
 
     def _run_in_lockstep(self) -> None:
-        while not self._inbox.closed and not self.finished:
+        while not self._inbox.closed:
+            self._rest_while(lambda: self.finished)
             self._make_changes()
             self._publish()
-            self._repeat_until(self._answered)
-            self._repeat_until(self._may_step)
+            self._await_answer()
+            self._rest_while(lambda: not self._may_step())
             if not self._inbox.closed:
                 self._step()
-        self._repeat_until(lambda: False)
+                self._keep_pace()
+
+    def _await_answer(self) -> None:
+        """Until the state has its answer, or nobody answers any more."""
+        if self._answered():
+            return
+        self.waits = monotonic()
+        self._repeat_until(self._answered)
+        self.waits = 0.0
+
+    def _rest_while(self, resting: Callable[[], bool]) -> None:
+        """Time stands still on purpose."""
+        if resting():
+            self._repeat_until(lambda: not resting())
+            self.pace.rest()
 
     def _repeat_until(self, done: Callable[[], bool]) -> None:
         """Publish the last state again and again, so that listeners know that the arm is there."""
@@ -176,21 +191,32 @@ class Physics(Worker):
                 said = monotonic()
 
     def _answered(self) -> bool:
-        tag = tag_of(self.ticks * self.period_ns)
+        """Whether the last state has its answer; or need not have one.
+
+        Who commands without a tag answers no state: a controller's last zero, a watchdog, a hand.
+        At a pace, time then goes on by the clock until somebody answers again.
+        """
+        tag = tag_of(self._said_ns)
         while (message := self._inbox.take(0)) is not None:
-            if self._accept(message) == tag:
+            answer = self._accept(message)
+            if answer is not None:
+                self._let_go = not answer
+            if answer == tag:
                 return True
-        return False
+        return self._let_go and self.settings.simulation.factor > 0.0
 
     def _run_by_the_clock(self) -> None:
         held = HANDOVER if self.settings.simulation.wait_for_command else 0
         self.braked = self.settings.simulation.brake
         patience = self.settings.simulation.command_timeout or float("inf")
         heard = monotonic()
-        while not self._inbox.closed and not self.finished:
+        while not self._inbox.closed:
+            while self.finished and not self._inbox.closed:
+                self._inbox.wait(NAP_SECONDS)
+                self._make_changes()
             self._make_changes()
             self._publish()
-            self._sleep_until_next()
+            self._keep_pace()
             while (message := self._inbox.take(0)) is not None:
                 if self._accept(message) is not None:
                     held, heard = max(held - 1, 0), monotonic()
@@ -201,26 +227,21 @@ class Physics(Worker):
                 self._hold()
             elif self._may_step():
                 self._step()
+            else:
+                self.pace.rest()
 
-    def _sleep_until_next(self) -> None:
+    def _keep_pace(self) -> None:
+        """Sleep until the next period begins by the clock, where time passes at a pace."""
         factor = self.settings.simulation.factor
-        if factor != self._factor:
-            self._factor, self._origin = factor, (monotonic(), 0)
-        if factor <= 0.0:
-            if self.paused:
-                sleep(self.period_ns * 1e-9)
-            return
-        began, ticks = self._origin
-        due = began + (ticks + 1) * self.period_ns * 1e-9 / factor
-        self._origin = (began, ticks + 1)
-        if due - monotonic() < -0.1:  # hopelessly late: do not try to catch up all at once
-            self.late += 1
-            self._origin = (monotonic(), 0)
-        while (ahead := due - monotonic()) > 0.0 and not self._inbox.closed:
-            sleep(min(ahead, NAP_SECONDS))
-            self._make_changes()
-            if self.settings.simulation.factor != factor:
-                return
+        if factor > 0.0:
+            self.pace.wait(factor, lambda: self._interrupted(factor))
+        elif self.paused and not self.settings.lockstep:
+            sleep(self.period_ns * 1e-9)
+
+    def _interrupted(self, factor: float) -> bool:
+        """Make changes; whether the arm is not to sleep on."""
+        self._make_changes()
+        return self._inbox.closed or self.settings.simulation.factor != factor
 
     def _accept(self, message: bytes) -> int | None:
         """Take an effort of the right size, finite, for joints that have a motor; its tag."""
@@ -239,6 +260,7 @@ class Physics(Worker):
             except ProjectedControlError as error:
                 self.failure = str(error)
         self.ticks += 1
+        self.pace.stepped()
 
     def _hold(self) -> None:
         """The arm is held until its controller has it: forces answer, time stands still."""
@@ -250,6 +272,7 @@ class Physics(Worker):
         now = self.ticks * self.period_ns
         if fault == "back":
             now = max(now - 5 * self.period_ns * (self.ticks % 2), 0)
+        self._said_ns = now
         self._outgoing.clear()
         if self.settings.simulation.clock:
             clock = self._clock_layout.write(*divmod(now, NANOSECONDS))

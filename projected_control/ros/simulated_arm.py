@@ -2,7 +2,8 @@
 
 It runs in real time (or a multiple of it), holding the last effort as ros2_control does, or in
 lockstep: then it waits for the answer to each state, recognised by its tag, before it goes on, and
-says the state again if none comes. In lockstep nothing depends on how fast the computer is.
+says the state again if none comes. In lockstep nothing depends on how fast the computer is: where
+it does not keep up with the pace asked for, time passes more slowly.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Sequence
+from time import monotonic
 from typing import Any
 
 import numpy as np
@@ -24,6 +26,9 @@ from projected_control.ros.wait_set import side_node
 from projected_control.settings import build
 from projected_control.settings.nodes import ARM, SimulatedArmSettings
 from projected_control.simulation import ForceSensor
+
+WAIT_SECONDS = 1.0
+"""Time without an answer in lockstep from which on the diagnostics say so [s]."""
 
 
 class SimulatedArmNode(ManagedNode[SimulatedArmSettings]):
@@ -133,9 +138,13 @@ class SimulatedArmNode(ManagedNode[SimulatedArmSettings]):
 
     def _on_summary(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         """What the arm itself has seen since it started, as JSON."""
-        arm = self._arm
+        arm, physics = self._arm, self._physics
         response.success = arm is not None
-        response.message = "it is not configured" if arm is None else json.dumps(arm.summary())
+        if arm is None:
+            response.message = "it is not configured"
+            return response
+        pace = {} if physics is None else {"real_time_factor": physics.pace.overall}
+        response.message = json.dumps({**arm.summary(), **pace})
         return response
 
     def _do(self, response: Any, action: Callable[[Physics], None], done: str) -> Any:
@@ -156,7 +165,8 @@ class SimulatedArmNode(ManagedNode[SimulatedArmSettings]):
             "time (s)": physics.time,
             "ticks": physics.ticks,
             "commands refused": physics.refused,
-            "times too late": physics.late,
+            "real-time factor": round(physics.pace.now or physics.pace.overall, 3),
+            "times too late": physics.pace.late,
             "paused": physics.paused,
             "fault": self.settings.fault,
         }
@@ -164,6 +174,9 @@ class SimulatedArmNode(ManagedNode[SimulatedArmSettings]):
             return WARN, physics.failure, values
         if physics.finished:
             return OK, "finished", values
+        if physics.waits and monotonic() - physics.waits > WAIT_SECONDS:
+            stands = f"time stands still at {physics.time:.3f} s until a state is answered"
+            return OK, f"running; {stands}", values
         return OK, "running", values
 
 

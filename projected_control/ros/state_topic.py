@@ -6,15 +6,13 @@ from time import monotonic
 from typing import Any
 
 import numpy as np
-from builtin_interfaces.msg import Time
-from sensor_msgs.msg import JointState
 from std_msgs.msg import Header
 
 from projected_control.control.loop import ControlLoop, Tick
 from projected_control.ports.port import Port
 from projected_control.ports.statistics import Statistics
 from projected_control.recordings.messages import plotted_names
-from projected_control.ros.messages import NANOSECONDS
+from projected_control.ros.messages import NANOSECONDS, header_layout, state_layout
 from projected_control.ros.transport import let_arrive
 from projected_control.settings.nodes import ControllerSettings
 
@@ -32,10 +30,10 @@ class PlottableState:
         coordinates = model.coordinates.names if model.coordinates is not None else ()
         names = plotted_names(coordinates, model.m, model.arm.joint_names)
         names += ["loop/period", "loop/latency"]
-        self._message = JointState(name=names)
+        self._layout = state_layout(names)
 
-    def fill(self, stamp_ns: int, period: float = 0.0, latency: float = 0.0) -> JointState:
-        """The message for the last tick.
+    def fill(self, stamp_ns: int, period: float = 0.0, latency: float = 0.0) -> bytes:
+        """The message for the last tick, a sensor_msgs/JointState.
 
         Args:
             stamp_ns: Time of its state [ns].
@@ -56,10 +54,7 @@ class PlottableState:
         ]
         timing = [period, latency]
         values = [*coordinates.ravel(), *multipliers.ravel(), *joints.ravel(), *norms, *timing]
-        seconds, nanoseconds = divmod(stamp_ns, NANOSECONDS)
-        self._message.header.stamp = Time(sec=seconds, nanosec=nanoseconds)
-        self._message.position = [float(value) for value in values]
-        return self._message
+        return self._layout.write(*divmod(stamp_ns, NANOSECONDS), *values)
 
 
 class StateReporter:
@@ -81,6 +76,8 @@ class StateReporter:
     ) -> None:
         self._beats, self._states, self._port = beats, states, port
         self._beat_period, self._beaten = 1.0 / settings.heartbeat_rate, 0.0
+        self._lockstep, self._beaten_ns = settings.lockstep, -1
+        self._alive = header_layout("active")
         rate = settings.state_rate
         ticked = port.report_rate or settings.rate
         self._every = max(round(ticked / rate), 1) if rate else 0
@@ -89,7 +86,10 @@ class StateReporter:
         self.statistics: Statistics | None = None
 
     def ticked(self, tick: Tick) -> None:
-        self._beat()
+        if self._lockstep:
+            self._beat_in_lockstep()
+        else:
+            self._beat()
         self._ticks += 1
         due = self._every and self._ticks % self._every == 0
         if due and self._states.get_subscription_count():  # it takes a while to put together
@@ -119,5 +119,19 @@ class StateReporter:
         """The loop lives, whether or not the arm does."""
         now = monotonic()
         if now - self._beaten >= self._beat_period:
-            self._beats.publish(Header(frame_id="active"))
-            self._beaten = now
+            self._say_alive(now)
+
+    def _beat_in_lockstep(self) -> None:
+        """The same in simulated time."""
+        passed = 1e-9 * (self._port.stamp_ns - self._beaten_ns)
+        if not 0.0 <= passed < self._beat_period - 1e-9 or self._beaten_ns < 0:
+            self._say_alive(monotonic())
+
+    def _say_alive(self, now: float) -> None:
+        """In lockstep with the arm's time, by which silence counts there (never zero)."""
+        stamp = 0
+        if self._lockstep:
+            self._beaten_ns = self._port.stamp_ns
+            stamp = max(self._beaten_ns, 1)
+        self._beats.publish(self._alive.write(*divmod(stamp, NANOSECONDS)))
+        self._beaten = now

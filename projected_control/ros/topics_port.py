@@ -62,6 +62,10 @@ class TopicsPort(ListeningPort):
         self._answer: LastWord | None = None
         self.last_word: LastWord | None = None
         self.echo = EchoDelay()
+        self._over = False
+
+    def let_go(self) -> None:
+        self._over = True
 
     def _nobody_takes_efforts(self) -> str:
         if self._commands.get_subscription_count():
@@ -119,7 +123,8 @@ class TopicsPort(ListeningPort):
     @property
     def _tag(self) -> int:
         """What tells a simulated arm in lockstep to which state this is the answer."""
-        return tag_of(self.stamp_ns) if self.settings.lockstep and self.stamp_ns >= 0 else 0
+        answers = self.settings.lockstep and self.stamp_ns >= 0 and not self._over
+        return tag_of(self.stamp_ns) if answers else 0
 
     def write(self, effort: Array) -> None:
         message = self._writer.fill(effort, self._tag)

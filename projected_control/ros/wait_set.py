@@ -48,7 +48,7 @@ class Inbox:
         for handle in handles:
             handle.__enter__()
             self._entered.append(handle)
-        count = len(self._waited)
+        count = len(self._subscriptions)
         self._wait_set = _rclpy.WaitSet(count, 1, 0, 0, 0, 0, self._context.handle)
         return self
 
@@ -63,11 +63,16 @@ class Inbox:
             handle.__exit__(None, None, None)
         self._entered.clear()
 
-    def wait(self, seconds: float) -> bool:
-        """Sleep until a message is there, `close` is called, or the time has passed."""
+    def wait(self, seconds: float, besides: bool = False) -> bool:
+        """Sleep until a message is there, `close` is called, or the time has passed.
+
+        Args:
+            seconds: How long at most [s].
+            besides: Wake up for the subscriptions that are not waited for otherwise, too.
+        """
         wait_set = self._wait_set
         wait_set.clear_entities()
-        for subscription in self._waited:
+        for subscription in self._subscriptions if besides else self._waited:
             wait_set.add_subscription(subscription.handle)
         wait_set.add_guard_condition(self._wake.handle)
         wait_set.wait(int(seconds * 1e9))

@@ -339,7 +339,7 @@ class Simulation(Group):
     values: Numbers = parameter((), "Values of these coordinates", "m or rad", minimum=-LARGE, maximum=LARGE)
     rates: Numbers = parameter((), "Rates of these coordinates; empty for rest", "m/s or rad/s", minimum=-LARGE, maximum=LARGE)
     mass_factor: float = parameter(1.0, "Masses and inertias of the simulated links over those of the description: not one for an arm that its controller does not quite know", minimum=0.01, maximum=100.0)
-    factor: float = parameter(1.0, "Speed of time against the wall clock; 0 for as fast as it goes", minimum=0.0, maximum=1000.0, live=True)
+    factor: float = parameter(1.0, "Speed of time against the wall clock; 0 for as fast as it goes. In lockstep time is slower where the computer does not keep up", minimum=0.0, maximum=1000.0, live=True)
     step: float = parameter(0.001, "Step of the integration; divides the period of the loop", "s", minimum=1e-6, maximum=0.1)
     wait_for_command: bool = parameter(False, "Time stands still until the first effort is commanded, so that the arm does not fall before")
     interface: str = parameter("effort_controller", "Who commands it: an effort controller's topic, or a controller manager through JointStateTopicSystem, with joint states on joint_commands", choices=("effort_controller", "joint_commands"))
@@ -347,7 +347,7 @@ class Simulation(Group):
     brake: bool = parameter(False, "Brakes hold the arm, while time goes on, until an effort that is not zero is commanded")
     stops: bool = parameter(True, "Joints have stops, stiff and damped, a hundredth of their range (0.01 rad or m at most) inside of the description's limits. Without, they turn without end")
     clock: bool = parameter(False, "Publish /clock")
-    duration: float = parameter(0.0, "Stop after this much simulated time; 0 for never", "s", minimum=0.0, maximum=1e6)
+    duration: float = parameter(0.0, "Stop after this much simulated time; 0 for never. Time goes on where it is made longer", "s", minimum=0.0, maximum=1e6, live=True)
 
 
 @dataclass(frozen=True)

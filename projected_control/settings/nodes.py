@@ -299,7 +299,14 @@ def _real(name: str, title: str) -> DemoCase:
 TASKS: dict[str, DemoCase] = {
     case.name: case
     for case in (
-        DemoCase("slider", FORCE, "three_link_slider", "A tip on a slider, its force held"),
+        DemoCase(
+            "slider",
+            FORCE,
+            "three_link_slider",
+            "A tip on a slider, 10 N held across it",
+            {"force.reference": [10.0]},
+        ),
+        DemoCase("seven_joints", FORCE, "seven_joints", "Seven joints wipe a table with 10 N"),
         DemoCase("crank", PASSIVE, "slider_crank", "A crank with one motor"),
         DemoCase("five_bar", PASSIVE, "five_bar", "A five-bar with two motors"),
         DemoCase("four_bar_3d", PASSIVE, "four_bar_3d", "A four-bar in space, rows that repeat"),

@@ -179,9 +179,12 @@ class Fleet:
     ) -> Process:
         """Start a node with those of the settings that it has; underscores in `more` are dots.
 
-        `topics` gives topics other names. What is None has its default.
+        `topics` gives topics other names. What is None has its default. In lockstep time passes as
+        fast as it goes unless `simulation.factor` is given.
         """
         values = {**PRIORITY, **settings, **{k.replace("__", "."): v for k, v in more.items()}}
+        if values.get("lockstep"):
+            values.setdefault("simulation.factor", 0.0)
         own = {k: v for k, v in own_values(kind, values).items() if v is not None}
         number = len(self.processes)
         file = self._folder / f"{number}_{kind}.yaml"

@@ -12,7 +12,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-MEASUREMENTS = ("tick", "simulation", "realtime", "peers", "faults", "view", "gazebo")
+MEASUREMENTS = ("tick", "simulation", "realtime", "peers", "faults", "view", "node", "gazebo")
 """Modules of this package that are measurements, as they stand in the help."""
 
 EXIT_MISSED = 1

@@ -23,6 +23,8 @@ examples:
       kills processes of the demonstration and times what follows
   projected-control bench view
       what the live page and its browsers cost a loop
+  projected-control bench node
+      the processor time of a controller, and that of a node that only echoes
   projected-control bench gazebo
       how many times real time Gazebo runs with our controllers in its physics step
 

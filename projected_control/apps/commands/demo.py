@@ -10,7 +10,7 @@ from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from projected_control.apps import extras
 from projected_control.resources import PRESETS
@@ -44,9 +44,16 @@ page (projected-control view --control), opens it where there is a display, and 
   passive   a crank with one motor and one passive joint
   idc       inverse dynamics, the baseline
 
-Or a mechanism, with --task: slider, crank, five_bar (two motors, passive elbows), four_bar_3d (a
-planar loop in space, rows that repeat), hitch (prismatic cylinders), two_arms (fourteen joints
-carry one bar, the internal force is held).
+The run is compared with the same one in process. Where states are missing or a number is off, the
+report says so, and the exit status is 1.
+
+Without --controller and --task a tip follows its motion on a slider and holds 10 N across it: what
+the motion takes (f∥) stands beside what inverse dynamics sends for it, the force held beside the
+force wanted.
+
+Or a mechanism, with --task: slider, seven_joints (a tool wipes a table with 10 N), crank, five_bar
+(two motors, passive elbows), four_bar_3d (a planar loop in space, rows that repeat), hitch
+(prismatic cylinders), two_arms (fourteen joints carry one bar, the internal force is held).
 
 Or a task on a real arm (the extra arms), also with --task: wipe (a Panda on a table, 10 N), drawer
 (an xArm7), wipe_sphere (a UR5 on a dome), valve (a Panda). The simulated arm is made of real parts,
@@ -65,14 +72,17 @@ def add_parser(subparsers: Subparsers) -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
-        "--controller", metavar="NAME", default="force", help="default: %(default)s"
+        "--controller",
+        metavar="NAME",
+        default="",
+        help="one of the above, on its arm of the papers (default: the task slider)",
     )
     parser.add_argument(
         "--task",
         metavar="NAME",
         default="",
-        help="a mechanism or a task, with the controller that fits it: slider, crank, five_bar, "
-        "four_bar_3d, hitch, two_arms; wipe, wipe_sphere, drawer, valve",
+        help="a mechanism or a task, with the controller that fits it: slider, seven_joints, "
+        "crank, five_bar, four_bar_3d, hitch, two_arms; wipe, wipe_sphere, drawer, valve",
     )
     parser.add_argument(
         "--arm", type=Path, metavar="FILE", help="your own arm's parameter file, with --controller"
@@ -103,8 +113,15 @@ def add_parser(subparsers: Subparsers) -> argparse.ArgumentParser:
         "--seconds", type=float, default=10.0, help="of simulated time (default: %(default)g)"
     )
     parser.add_argument("--preset", choices=PRESETS, default="paper", help="default: %(default)s")
-    parser.add_argument(
+    pace = parser.add_mutually_exclusive_group()
+    pace.add_argument(
         "--lockstep", action="store_true", help="as fast as it goes, the same numbers every time"
+    )
+    pace.add_argument(
+        "--real-time",
+        action="store_true",
+        help="by the clock, as a real arm: on a busy computer states are lost and the watchdog "
+        "acts; without it, time then passes more slowly",
     )
     parser.add_argument(
         "--friction", action="store_true", help="give the joints Coulomb and viscous friction"
@@ -143,12 +160,24 @@ def run(args: argparse.Namespace) -> int:
         from projected_control.apps.launch.choices import FRICTION
 
         overrides = dict(FRICTION)
+    if not (args.task or args.controller):
+        if args.arm is None:
+            args.task = "slider"
+        else:
+            args.controller = "force"
     choice = args.task or args.controller
     if args.task:
         validate.one_of("task", args.task, list(TASKS))
     overrides |= {name: g.value for name, g in from_command_line(args.set, "--set").items()}
     settings = settings_for(
-        choice, args.seconds, args.preset, args.lockstep, overrides, args.files, args.arm
+        choice,
+        args.seconds,
+        args.preset,
+        not args.real_time,
+        overrides,
+        args.files,
+        args.arm,
+        paced=not args.lockstep,
     )
     if args.in_process:
         from projected_control.apps.experiments.progress import terminal_progress
@@ -160,6 +189,8 @@ def run(args: argparse.Namespace) -> int:
     from projected_control.apps.demo.case import run_in_process
     from projected_control.apps.demo.node_samples import node_samples
     from projected_control.apps.demo.report import make_report
+    from projected_control.apps.demo.torque import motion_and_force
+    from projected_control.apps.demo.verdict import judge
     from projected_control.apps.experiments.output import output_folder, publish, write_files
 
     say = (lambda text: None) if args.json else (lambda text: print(text, file=sys.stderr))
@@ -174,23 +205,26 @@ def run(args: argparse.Namespace) -> int:
         else:
             expected = run_in_process(settings.unrecorded)
         page = _wants_page(args)
-        state, truth, summary, interrupted = _run_nodes(
-            settings, folder, path, args.json, page, say
-        )
+        run = _run_nodes(settings, folder, path, args.json, page, say)
+        state, truth, summary, interrupted = run.state, run.truth, run.summary, run.interrupted
         judged: dict[str, Any] = {}
         if twin is not None and not interrupted:
             judged = node_samples(state, truth, twin).numbers(choice, twin.loop.controller)
-        if not args.lockstep and interrupted:
+        if interrupted:
             expected = None
+        verdict = judge(settings, summary, expected, run.changed, run.ended)
         numbers = {
             "controller": settings.case.node if args.task else args.controller,
             "task": args.task,
             "lockstep": args.lockstep,
+            "real_time": args.real_time,
             **summary,
+            **motion_and_force(state[1]).numbers(),
             **judged,
+            **verdict.numbers(),
             "in_process": expected,
         }
-        outcome = make_report(settings, *state, summary, expected)
+        outcome = make_report(settings, *state, summary, verdict)
         files = publish(folder, [outcome], "index.html")
         files += write_files(folder, {"demo.json": as_json(numbers).encode()})
     if args.json:
@@ -198,12 +232,18 @@ def run(args: argparse.Namespace) -> int:
     else:
         print(outcome.summary)
         print(f"Report: {folder / 'index.html'}")
-    return 130 if interrupted else 0
+    if verdict.warning and not interrupted:
+        print(_red(f"projected-control: {verdict.warning}"), file=sys.stderr)
+    return 130 if interrupted else int(bool(verdict.problems))
+
+
+def _red(text: str) -> str:
+    return f"\x1b[31m{text}\x1b[0m" if sys.stderr.isatty() else text
 
 
 def _wants_page(args: argparse.Namespace) -> bool:
-    """Whether somebody is there to look at the page; not in a script, and not in lockstep."""
-    if args.headless or args.json or args.lockstep:
+    """Whether somebody is there to look at the page; not in a script."""
+    if args.headless or args.json:
         return False
     return find_spec("aiohttp") is not None and sys.stdin.isatty() and sys.stderr.isatty()
 
@@ -234,9 +274,28 @@ def _summary_of(settings: DemoSettings, done: TaskRun) -> dict[str, Any]:
     return {**done.statistics.totals.summary(), **judge_arm(settings, done.arm.summary())}
 
 
+class NodesRun(NamedTuple):
+    """What was seen of a run of nodes.
+
+    Attributes:
+        state, truth: What the controller and the simulated arm told over the time.
+        summary: What they counted.
+        changed: What was changed meanwhile.
+        ended: Why it ended early, in words; empty where it did not.
+        interrupted: Whether it was ended by Ctrl-C.
+    """
+
+    state: Recording
+    truth: Recording
+    summary: dict[str, Any]
+    changed: list[str]
+    ended: str
+    interrupted: bool
+
+
 def _run_nodes(
     settings: DemoSettings, folder: Path, parameters: Path, quiet: bool, with_page: bool, say: Any
-) -> tuple[Recording, Recording, dict[str, Any], bool]:
+) -> NodesRun:
     """Start the nodes, watch them to the end or to Ctrl-C, and stop them, whatever happens.
 
     With the page they go on after the time is over, until Enter: the report is of that time.
@@ -256,7 +315,7 @@ def _run_nodes(
     os.environ.update(environment)
     if "HOME" not in os.environ:
         os.environ.setdefault("ROS_LOG_DIR", str(folder))
-    fleet, interrupted = Fleet(folder, environment), False
+    fleet, interrupted, ended = Fleet(folder, environment), False, ""
     monitor = Monitor(settings.case.node)
     page = _open_page(folder) if with_page else None
     try:
@@ -273,16 +332,18 @@ def _run_nodes(
             _tell_address(page, say)
         with live_display(sys.stderr, settings.case.title, quiet) as show:
             try:
-                _watch(settings, fleet, monitor, show, forgiving=page is not None)
+                ended = _watch(settings, fleet, monitor, show, forgiving=page is not None)
             except KeyboardInterrupt:
                 interrupted = True
             summary = {**monitor.summary(), **judge_arm(settings, monitor.arm_summary())}
-        state, truth = monitor.recording(), monitor.truth()
+        state, truth, changed = monitor.recording(), monitor.truth(), list(monitor.changed)
         if page is not None and not interrupted:
             say(
                 f"The {settings.seconds:g} s of the report are over; the page stays. Enter ends it."
             )
             with suppress(KeyboardInterrupt):
+                if settings.controller.lockstep:
+                    monitor.go_on()
                 _stay(fleet, say)
     finally:
         with suppress(KeyboardInterrupt):
@@ -290,7 +351,7 @@ def _run_nodes(
                 page.close()
             fleet.stop()
         monitor.close()
-    return state, truth, summary, interrupted
+    return NodesRun(state, truth, summary, changed, ended, interrupted)
 
 
 def _stay(fleet: Fleet, say: Any) -> None:
@@ -326,10 +387,12 @@ def _tell_address(page: PageProcess, say: Any) -> None:
         say(hint)
 
 
-def _watch(
-    settings: DemoSettings, fleet: Any, monitor: Monitor, show: Any, forgiving: bool
-) -> None:
-    """Until the simulated time is over; or until the user has stopped it, where that may be."""
+def _watch(settings: DemoSettings, fleet: Any, monitor: Monitor, show: Any, forgiving: bool) -> str:
+    """Until the simulated time is over; or until the user has stopped it, where that may be.
+
+    Returns:
+        Why it ended early, in words; nothing where it did not.
+    """
     from projected_control.errors import ProjectedControlError
 
     began = monotonic()
@@ -340,7 +403,7 @@ def _watch(
         level, message, values = monitor.diagnostics.get(settings.case.node, (0, "", {}))
         stopped = values.get("state") == "inactive" and start is not None
         if forgiving and (stopped or (level == 2 and start is not None)):
-            return
+            return f"{settings.case.node} went inactive: {message or 'it was told to'}"
         if level == 2:
             raise ProjectedControlError(f"{settings.case.node}: {message}")
         if start is None:
@@ -355,9 +418,9 @@ def _watch(
         if settings.controller.lockstep:
             if done > 0.9 and monitor.summary()["ticks"] >= settings.ticks:
                 _let_arrive(settings, monitor)
-                return
+                return ""
         elif done >= 1.0:
-            return
+            return ""
 
 
 def _let_arrive(settings: DemoSettings, monitor: Monitor) -> None:

@@ -34,6 +34,10 @@ from projected_control.settings.nodes import (
 from projected_control.settings.recorded import files_of
 from projected_control.settings.references import REFERENCES
 
+PATIENT = 5.0
+"""Silence of the watchdog in lockstep that the controller bears: it falls silent where it gets no
+processor time, and the arm waits for every answer [simulated s]."""
+
 
 @dataclass(frozen=True)
 class DemoSettings:
@@ -50,6 +54,11 @@ class DemoSettings:
     controller: ControllerSettings
     arm: SimulatedArmSettings
     watchdog: WatchdogSettings
+
+    @property
+    def paced(self) -> bool:
+        """Whether time is held back to a pace: real time, where the computer keeps up."""
+        return self.arm.simulation.factor > 0.0
 
     @property
     def ticks(self) -> int:
@@ -70,7 +79,7 @@ class DemoSettings:
         """One ROS parameter file for all three nodes, in which the controller has a watchdog."""
         watched: dict[str, Any] = {"watchdog": WATCHDOG}
         if self.controller.lockstep:
-            watched["limits.watchdog_time"] = self.watchdog.timeout
+            watched["limits.watchdog_time"] = PATIENT
         controller = self.controller.changed(watched)
         nodes: dict[str, NodeSettings] = {
             self.case.node: controller,
@@ -91,12 +100,16 @@ def settings_for(
     overrides: Mapping[str, Any],
     files: Sequence[Path | str] = (),
     arm_file: Path | str | None = None,
+    paced: bool = False,
 ) -> DemoSettings:
     """Settings of a demonstration: the preset, the arm's file, then what is overridden.
 
     More files come between, first the one with the parts of a real arm where the case has them, and
     may say different things to the controller and to the arm. Another arm's file may take the place
     of the case's own.
+
+    In lockstep time passes as fast as it goes, or at the pace of ``simulation.factor`` where it is
+    paced: then in real time if the computer keeps up.
 
     On a sine the arm starts moving, so that the run has no approach; a path begins with one, from
     where the arm's file puts it.
@@ -110,6 +123,8 @@ def settings_for(
     own_files = [preset_file(preset), Path(arm_file or share_file("config", f"{case.arm}.yaml"))]
     values = _read(own_files, "")
     more = {node: _read(files, node) for node in (case.node, ARM)}
+    if lockstep and not paced:
+        values["simulation.factor"] = 0.0
     values |= {"lockstep": lockstep, **case.own, **_read(files, ""), **overrides}
     start: dict[str, Any] = {}
     if values.get("reference.kind") == "sine":
@@ -130,8 +145,6 @@ def settings_for(
     watchdog: dict[str, Any] = {"joints": arm.joints, "controller": case.node}
     everybody = {**values, **_read(files, WATCHDOG), **overrides}
     watchdog |= {name: v for name, v in everybody.items() if name.startswith("realtime.")}
-    if lockstep:
-        watchdog["timeout"] = 5.0  # the arm waits for every answer, so nothing is urgent
     return DemoSettings(case, seconds, controller, arm, WatchdogSettings.of(watchdog))
 
 
@@ -187,10 +200,11 @@ def judge_arm(settings: DemoSettings, seen: Mapping[str, Any]) -> dict[str, Any]
     """
     passive = build.build_arm(settings.controller).passive
     reached = [peak for name, peak in seen["effort_peaks"].items() if name in passive]
-    return {
+    judged = {
         "residual_max": seen["residual_max"],
         "passive_effort_peak": max(reached, default=0.0),
     }
+    return judged | {k: seen[k] for k in ("real_time_factor",) if k in seen}
 
 
 def recorder(settings: DemoSettings) -> Recorder | None:

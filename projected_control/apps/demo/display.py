@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
+from math import hypot
 from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
@@ -50,17 +51,21 @@ def quantities(monitor: Monitor) -> list[tuple[str, str]]:
     state = monitor.latest
     _, message, values = monitor.diagnostics.get(monitor.controller, (0, "starting", {}))
     rows = [("controller", message)]
+    if factor := monitor.real_time_factor:
+        rows.append(("real-time factor", f"{factor:.2f}"))
     for key, unit in (("rate (Hz)", "Hz"), ("jitter (us)", "µs"), ("latency p50 (us)", "µs")):
         if key in values:
             rows.append((key.split(" (")[0], f"{float(values[key]):.0f} {unit}"))
     for name in [n.removesuffix("/error") for n in state if n.endswith("/error")]:
         rows.append((f"{name} error", f"{1e3 * state[f'{name}/error']:+.3f} ×10⁻³"))
     for name in [n for n in state if n.startswith("lambda") and "/" not in n]:
-        rows.append((name.replace("lambda_", "λ"), f"{state[name]:+.2f} N"))
-    if "torque_norm" in state:
-        rows.append(
-            ("torque", f"{state['torque_norm']:.2f} N·m (IDC {state['torque_norm/idc']:.2f})")
-        )
+        held, wanted = state[name], state[f"{name}/desired"]
+        rows.append((name.replace("lambda_", "λ"), f"{held:+.2f} N of {wanted:+.2f} N wanted"))
+    if "torque_norm/idc" in state:
+        parts = [value for name, value in state.items() if name.endswith("/tangent")]
+        motion, idc = hypot(*parts), state["torque_norm/idc"]
+        rows.append(("motion f∥", f"{motion:.2f} N·m (inverse dynamics {idc:.2f})"))
+        rows.append(("sent", f"{state['torque_norm']:.2f} N·m"))
     return rows
 
 

@@ -73,6 +73,10 @@ class Fleet:
         """Whether a node was started and has not been killed."""
         return node in self._running
 
+    def pid(self, node: str) -> int:
+        """Its process."""
+        return self._running[node].pid
+
     def kill(self, node: str) -> None:
         """kill -9, for those who want to see the watchdog at work; nothing where it is dead."""
         process = self._running.pop(node, None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from time import monotonic
 from typing import Any
 
@@ -10,15 +11,20 @@ import numpy as np
 import rclpy
 from diagnostic_msgs.msg import DiagnosticArray
 from numpy.typing import NDArray
+from rcl_interfaces.msg import ParameterEvent
+from rcl_interfaces.srv import SetParameters
 from rclpy.executors import SingleThreadedExecutor
+from rclpy.parameter import Parameter
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from rclpy.signals import SignalHandlerOptions
 from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import Trigger
+from trajectory_msgs.msg import JointTrajectory
 
 from projected_control.errors import ProjectedControlError
 from projected_control.ros.leaving import leave
-from projected_control.settings.nodes import ARM
+from projected_control.settings.nodes import ARM, WATCHDOG
 
 Recording = tuple[NDArray[np.float64], dict[str, NDArray[np.float64]]]
 """Times, N [s], and every quantity over them, N each, by name."""
@@ -35,6 +41,12 @@ class Monitor:
 
     Args:
         controller: Its node name.
+
+    Attributes:
+        controller: As given.
+        names: Quantities of its state.
+        diagnostics: Level, message and values that each node told last.
+        changed: Parameters and references that were changed since the first state, by name.
     """
 
     def __init__(self, controller: str) -> None:
@@ -49,6 +61,14 @@ class Monitor:
         self._summaries = {
             node: self._node.create_client(Trigger, f"{node}/summary") for node in (controller, ARM)
         }
+        self._node.create_subscription(ParameterEvent, "/parameter_events", self._on_event, 100)
+        for kind, topic in (
+            (JointTrajectory, "reference"),
+            (Float64MultiArray, "force_reference"),
+        ):
+            note = partial(self._note, topic)
+            self._node.create_subscription(kind, f"{controller}/{topic}", note, 10)
+        self.changed: list[str] = []
         self.controller = controller
         self.names: list[str] = []
         self._rows: list[list[float]] = []
@@ -69,6 +89,16 @@ class Monitor:
             values = {pair.key: pair.value for pair in status.values}
             self.diagnostics[status.name] = (status.level[0], status.message, values)
 
+    def _on_event(self, event: ParameterEvent) -> None:
+        if event.node.rpartition("/")[2] in (self.controller, ARM, WATCHDOG):
+            for parameter in event.changed_parameters:
+                self._note(parameter.name)
+
+    def _note(self, what: str, message: object = None) -> None:
+        """Something was changed: of interest once the run has begun."""
+        if self._rows and what not in self.changed:
+            self.changed.append(what)
+
     def forget(self) -> None:
         """Keep nothing but the newest state."""
         del self._rows[:-1]
@@ -86,6 +116,12 @@ class Monitor:
     def true_time(self) -> float:
         """Time of the newest that the simulated arm told [s]; zero before the first."""
         return self._true_rows[-1][0] if self._true_rows else 0.0
+
+    @property
+    def real_time_factor(self) -> float:
+        """Of the last second, as the simulated arm says; zero before it does."""
+        _, _, values = self.diagnostics.get(ARM, (0, "", {}))
+        return float(values.get("real-time factor", 0.0))
 
     @property
     def latest(self) -> dict[str, float]:
@@ -126,6 +162,15 @@ class Monitor:
             raise ProjectedControlError(f"no summary of {node}: {reason}")
         numbers: dict[str, Any] = json.loads(response.message)
         return numbers
+
+    def go_on(self, seconds: float = 5.0) -> None:
+        """Let simulated time pass on after the duration that was asked for."""
+        client = self._node.create_client(SetParameters, f"{ARM}/set_parameters")
+        if not client.wait_for_service(timeout_sec=seconds):
+            raise ProjectedControlError(f"{ARM} does not answer")
+        never = Parameter("simulation.duration", value=0.0).to_parameter_msg()
+        future = client.call_async(SetParameters.Request(parameters=[never]))
+        self._executor.spin_until_future_complete(future, timeout_sec=seconds)
 
     def close(self) -> None:
         """Leave."""

@@ -10,6 +10,8 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from projected_control.apps.demo.case import DemoSettings
+from projected_control.apps.demo.torque import in_words, motion_and_force, motion_torque
+from projected_control.apps.demo.verdict import Comparison, Verdict
 from projected_control.apps.experiments.outcome import Outcome, Picture, Table
 from projected_control.apps.experiments.style import (
     BLUE,
@@ -22,40 +24,29 @@ from projected_control.apps.experiments.style import (
 
 Array = NDArray[np.float64]
 
-COMPARED = {
-    "tracking_rms": "tracking error RMS (m, rad)",
-    "lambda_rms": "λ RMS (N)",
-    "torque_rms": "torque RMS (N·m)",
-    "torque_peak": "torque peak (N·m)",
-    "torque_rms_idc": "torque RMS that IDC would need (N·m)",
-}
-
-OF_THE_ARM = {
-    "residual_max": "‖Φ‖ of the arm, largest (m, rad)",
-    "passive_effort_peak": "effort on joints without a motor, largest (N·m, N)",
-}
-
 
 def make_report(
     settings: DemoSettings,
     times: Array,
     state: Mapping[str, Array],
     summary: Mapping[str, Any],
-    expected: Mapping[str, Any] | None,
+    verdict: Verdict,
 ) -> Outcome:
-    """Numbers, tables and figures of a run."""
+    """Numbers, tables and figures of a run, and whether it did what it should have."""
     latency = summary["latency_us"]
-    mode = "in lockstep" if settings.controller.lockstep else "in real time"
+    mode = "in real time"
+    if settings.controller.lockstep:
+        mode = "in lockstep, at a pace" if settings.paced else "in lockstep"
+    factor = summary["real_time_factor"]
+    compared = verdict.comparisons
     rows = [
-        [
-            label,
-            f"{summary[key]:.6g}",
-            f"{expected[key]:.6g}" if expected is not None else "not run",
-        ]
-        for key, label in {**COMPARED, **OF_THE_ARM}.items()
+        [each.label, f"{each.found:.6g}", f"{each.expected:.6g}", _ratio(each)] for each in compared
     ]
+    off = () if verdict.changed else [i for i, each in enumerate(compared) if each.off]
+    held = motion_and_force(state)
     steadiness = [
-        ["states answered", f"{summary['ticks']}"],
+        ["states answered", f"{verdict.answered:,} of {verdict.of:,}"],
+        ["real-time factor: simulated time over the clock's", f"{factor:.3f}"],
         ["rate of the states (Hz)", f"{summary['rate_hz']:.2f}"],
         ["their jitter (µs)", f"{summary['jitter_us']:.1f}"],
         ["state received to effort sent, median (µs)", f"{latency['p50']:.0f}"],
@@ -71,17 +62,16 @@ def make_report(
         f"{settings.case.node} on {settings.case.arm}, {settings.seconds:g} s {mode}",
         "The simulated arm, the watchdog and the controller ran as processes of their own and "
         "talked over DDS, on the topics an arm behind ros2_control has.",
-        f"{summary['ticks']} states answered; tracking error {summary['tracking_rms']:.3g} RMS, "
-        f"torque {summary['torque_rms']:.3f} N·m RMS where inverse dynamics, with a motor in "
-        f"every joint, would need {summary['torque_rms_idc']:.3f}.",
+        f"{verdict.counted}, real-time factor {factor:.2f}; tracking error "
+        f"{summary['tracking_rms']:.3g} m, rad RMS. {in_words(held)}",
         {"demo": dict(summary)},
         [
             Table(
                 "Through ROS, and the same run without it",
-                ["", "this run", "in process"],
-                rows,
-                "In lockstep the two agree to nine digits; in real time they differ by what the "
-                "computer's timing does to the loop.",
+                ["", "this run", "in process", "ratio"],
+                rows or [["not compared: the run was ended", "", "", ""]],
+                _note(verdict),
+                off,
             ),
             Table("Steadiness", ["", "value"], steadiness),
         ],
@@ -95,12 +85,29 @@ def make_report(
             Picture(
                 "demo_effort",
                 "Force and effort",
-                "The constraint force λ; the norm of the torque that was sent beside what inverse "
-                "dynamics would have sent for the same motion; and the torque of each joint.",
+                "The constraint force λ, held and wanted; the norm of f∥, the torque that the "
+                "motion takes, beside what inverse dynamics sends for it; and the torque of each "
+                "joint, which holds the force, too.",
                 lambda: effort_figure(times, state),
             ),
         ],
         [],
+        verdict.warning,
+    )
+
+
+def _ratio(each: Comparison) -> str:
+    if each.ratio is None or abs(each.expected) < 1e-9:
+        return "–"
+    return f"{each.ratio:.4f}"
+
+
+def _note(verdict: Verdict) -> str:
+    if verdict.changed:
+        return f"Changed while it ran, by which the two differ: {', '.join(verdict.changed)}."
+    return (
+        "In lockstep the two agree to nine digits; by the clock they differ by what the "
+        "computer's timing does to the loop."
     )
 
 
@@ -129,9 +136,14 @@ def effort_figure(times: Array, state: Mapping[str, Array]) -> Figure:
         desired, colour = state[f"{name}/desired"], line.get_color()
         label = f"{which} desired"
         axes[0].plot(times, desired, color=colour, linestyle="--", alpha=0.5, label=label)
+    if any(np.abs(state[f"{name}/desired"]).max(initial=0.0) > 0.0 for name in rows):
+        low, high = axes[0].get_ylim()  # a force that is held shows its size, not its last digits
+        axes[0].set_ylim(min(1.2 * low, 0.0), max(1.2 * high, 0.0))
     axes[0].set_ylabel("λ (N)")
-    axes[1].plot(times, state["torque_norm/idc"], color=GREY, linestyle="--", label="IDC")
-    axes[1].plot(times, state["torque_norm"], color=GREEN, label="sent")
+    motion, idc = motion_torque(state), state["torque_norm/idc"]
+    axes[1].plot(times, idc, color=GREY, linestyle="--", label="inverse dynamics, for the motion")
+    axes[1].plot(times, motion, color=GREEN, label="f∥, what the motion takes")
+    axes[1].fill_between(times, motion, idc, where=motion <= idc, color=GREEN, alpha=0.15)
     axes[1].set_ylabel("‖f‖ (N·m)")
     for name in [n for n in state if n.endswith("/effort")]:
         axes[2].plot(times, state[name], label=name.removesuffix("/effort"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -40,12 +40,14 @@ class Table:
         header: Names of the columns.
         rows: Cells; the first of a row names it.
         note: Below it.
+        off: Numbers of the rows whose last cell is not what it should be.
     """
 
     title: str
     header: Sequence[str]
     rows: Sequence[Sequence[str]]
     note: str = ""
+    off: Collection[int] = ()
 
     def lines(self) -> list[str]:
         """The table for a terminal, its columns below each other."""
@@ -71,6 +73,7 @@ class Outcome:
         tables: Printed value beside ours.
         pictures: Figures.
         differences: Every place where print and result differ, and why.
+        warning: What is wrong with it, above everything else; empty for nothing.
     """
 
     name: str
@@ -82,6 +85,7 @@ class Outcome:
     tables: Sequence[Table]
     pictures: Sequence[Picture]
     differences: Sequence[str]
+    warning: str = ""
 
 
 def as_json(numbers: Mapping[str, Any]) -> str:

@@ -12,9 +12,9 @@ from projected_control.apps.experiments.outcome import Outcome, Picture, Table
 
 STYLE = """\
 :root { color-scheme: light dark; --ink: #1c1e21; --soft: #5c6166; --paper: #fcfcfb;
-  --line: #d9dadc; --band: #f1f2f3; --accent: #0072b2; }
+  --line: #d9dadc; --band: #f1f2f3; --accent: #0072b2; --wrong: #c0392b; }
 @media (prefers-color-scheme: dark) { :root { --ink: #e6e6e3; --soft: #a3a7ab; --paper: #17181a;
-  --line: #3a3d41; --band: #212326; --accent: #56b4e9; } }
+  --line: #3a3d41; --band: #212326; --accent: #56b4e9; --wrong: #ff7b6b; } }
 * { box-sizing: border-box; }
 body { margin: 0 auto; padding: 1.5rem 1rem 4rem; max-width: 54rem; background: var(--paper);
   color: var(--ink); font: 1rem/1.55 system-ui, -apple-system, "Segoe UI", sans-serif;
@@ -28,6 +28,9 @@ a { color: var(--accent); }
 .source, figcaption, .note, footer { color: var(--soft); font-size: .92rem; }
 .result { border-left: 4px solid var(--accent); background: var(--band); padding: .6rem .9rem;
   margin: 1rem 0; }
+.warning { border: 2px solid var(--wrong); border-left-width: 8px; padding: .6rem .9rem;
+  margin: 1rem 0; font-weight: 600; }
+td.off { color: var(--wrong); font-weight: 700; }
 figure { margin: .5rem 0 1.5rem; }
 figure img { display: block; width: 100%; height: auto; background: #fff; padding: .5rem;
   border: 1px solid var(--line); border-radius: 6px; }
@@ -89,8 +92,10 @@ def _text(plain: str) -> str:
 
 def _section(outcome: Outcome, images: Mapping[str, bytes], alone: bool) -> str:
     heading = "" if alone else f'<h2 id="{outcome.name}">{escape(outcome.title)}</h2>\n'
+    warning = outcome.warning
     parts = [
-        f'{heading}<p class="source">{escape(outcome.source)}</p>',
+        heading + (f'<p class="warning" role="alert">{_text(warning)}</p>\n' if warning else ""),
+        f'<p class="source">{escape(outcome.source)}</p>',
         f"<p>{_text(outcome.introduction)}</p>",
         f'<p class="result">{_text(outcome.summary)}</p>',
         *(_table(table) for table in outcome.tables),
@@ -104,14 +109,17 @@ def _section(outcome: Outcome, images: Mapping[str, bytes], alone: bool) -> str:
 
 def _table(table: Table) -> str:
     head = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in table.header)
-    rows = "\n".join(
-        "<tr>" + "".join(f"<td>{_text(cell)}</td>" for cell in row) + "</tr>" for row in table.rows
-    )
+    rows = "\n".join(f"<tr>{_cells(row, i in table.off)}</tr>" for i, row in enumerate(table.rows))
     note = f'\n<p class="note">{_text(table.note)}</p>' if table.note else ""
     return (
         f'<h3>{escape(table.title)}</h3>\n<div class="scroll"><table>\n'
         f"<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}\n</tbody></table></div>{note}"
     )
+
+
+def _cells(row: Sequence[str], off: bool) -> str:
+    kinds = [""] * (len(row) - 1) + [' class="off"' if off else ""]
+    return "".join(f"<td{kind}>{_text(cell)}</td>" for kind, cell in zip(kinds, row, strict=True))
 
 
 def _figure(picture: Picture, svg: bytes) -> str:

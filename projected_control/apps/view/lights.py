@@ -24,7 +24,7 @@ MEASURES = (
     "ticks", "rate (Hz)", "jitter (us)", "latency p50 (us)", "latency p99 (us)",
     "latency max (us)", "residual (m)", "rank", "condition number of M_c",
     "coordinate independence", "delay (samples)", "controllability", "force loop gain margin",
-    "time (s)", "times too late", "heartbeats", "cycles", "updates accepted",
+    "time (s)", "times too late", "real-time factor", "heartbeats", "cycles", "updates accepted",
 )  # fmt: skip
 """Values that may rise without anything being wrong."""
 

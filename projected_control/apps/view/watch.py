@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
+from collections.abc import Sequence
+from math import hypot
 from time import monotonic
 from typing import Any
 
@@ -48,6 +50,16 @@ WARNING = 30
 """Severity in rcl_interfaces/Log from which on a message is shown."""
 
 logger = logging.getLogger(__name__)
+
+
+MOTION = "torque_norm/motion"
+"""Norm of f∥, what the motion takes, which no controller tells by itself."""
+
+
+def with_motion(names: Sequence[str], values: Sequence[float]) -> tuple[list[str], list[float]]:
+    """A controller's state, and the norm of its f∥ beside it."""
+    tangent = [v for name, v in zip(names, values, strict=True) if name.endswith("/tangent")]
+    return [*names, MOTION], [*values, hypot(*tangent)]
 
 
 class Watch:
@@ -217,7 +229,8 @@ class Watch:
             for message in ear.take():
                 stamp = message.header.stamp
                 time = stamp.sec + 1e-9 * stamp.nanosec
-                mirror.history.add(message.name, time, list(message.position))
+                names, numbers = with_motion(message.name, message.position)
+                mirror.history.add(names, time, numbers)
                 mirror.heard = now
             self._hear_joints(mirror, now)
         for array in self._diagnostics.take():
@@ -267,6 +280,17 @@ class Watch:
 
     # What is shown
 
+    def _factor(self, mirror: Mirror, now: float) -> float | None:
+        """Simulated time over that of the clock, as the simulated arm says; None for no word."""
+        plant = mirror.plant.node.lstrip("/") if mirror.plant else ""
+        light = self.lights.by_name.get(plant)
+        if light is None or light.shown_level(now) == SILENT:
+            return None
+        try:
+            return float(light.values.get("real-time factor", "")) or None
+        except ValueError:
+            return None
+
     def overview(self, now: float) -> dict[str, Any]:
         """Controllers and lights, for the browser."""
         controllers = []
@@ -285,6 +309,7 @@ class Watch:
                 "level": level,
                 "simulated": mirror.arm.simulated,
                 "arm": mirror.plant.node if mirror.plant else "",
+                "factor": self._factor(mirror, now),
                 "trouble": mirror.trouble,
                 "running": mirror.running(now),
             })  # fmt: skip

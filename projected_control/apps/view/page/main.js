@@ -154,7 +154,7 @@ function header() {
   });
   const mode = at("mode");
   mode.className = `badge ${shown ? (shown.simulated ? "simulated" : "real") : ""}`;
-  write(mode, [state.control ? "control" : "read-only", shown ? (shown.simulated ? "simulated" : "may be a real arm") : ""].filter(Boolean).join(" · "));
+  write(mode, [state.control ? "control" : "read-only", shown ? (shown.simulated ? "simulated" : "may be a real arm") : "", shown?.factor ? `${shown.factor.toFixed(2)} × real time` : ""].filter(Boolean).join(" · "));
   const last = state.changes?.[state.changes.length - 1];
   at("undo").disabled = !may() || !last;
   at("undo").title = last ? `Undo ${last.text} (Ctrl+Z)` : "Nothing to undo";

@@ -1,0 +1,101 @@
+"""``projected-control bench node``: the processor time of a controller node, beside an echo's."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from projected_control import validate
+from projected_control.apps import bench, extras
+from projected_control.errors import InvalidValue
+
+if TYPE_CHECKING:
+    from projected_control.apps.commands import Subparsers
+
+BOUND = 2.0
+"""Processor time of a controller per state against that of an echo node with the same messages."""
+
+DESCRIPTION = f"""\
+Runs the simulated arm and its watchdog at 1 kHz, in lockstep at the pace of the clock, by turns
+with the hybrid controller and with a node that only echoes: the same messages come and go, and
+nothing is computed. Compares their processor time per state, which a busy computer hardly changes.
+The controller's may be {BOUND:g} times the echo's.
+"""
+
+
+def add_parser(subparsers: Subparsers) -> argparse.ArgumentParser:
+    """Declare the measurement."""
+    parser = subparsers.add_parser(
+        "node", help="a controller's processor time beside an echo's", description=DESCRIPTION
+    )
+    parser.add_argument(
+        "--seconds", type=float, default=8.0, metavar="S", help="of a turn (default: %(default)g)"
+    )
+    parser.add_argument(
+        "--rounds", type=int, default=2, metavar="N", help="of two turns (default: %(default)s)"
+    )
+    bench.add_bound(parser, BOUND, "the controller's processor time against the echo's")
+    bench.add_json(parser)
+    return parser
+
+
+def run(args: argparse.Namespace) -> int:
+    """Measure and report. The exit status is 1 where the bound is missed."""
+    bound = validate.positive("bound", args.bound)
+    if not 1.0 <= args.seconds <= 3600.0:
+        raise InvalidValue(f"seconds must be 1 to 3600, got {args.seconds:g}")
+    if not 1 <= args.rounds <= 100:
+        raise InvalidValue(f"rounds must be 1 to 100, got {args.rounds}")
+    extras.require("rclpy", "projected-control bench node")
+    from projected_control.apps.bench.node_scene import measure
+
+    turns: dict[str, list[dict[str, float]]] = {"controller": [], "echo": []}
+    with tempfile.TemporaryDirectory() as folder:
+        for number in range(args.rounds):
+            for who, found in turns.items():
+                print(f"round {number + 1} of {args.rounds}: {who} …", file=sys.stderr, flush=True)
+                found.append(measure(who, Path(folder), args.seconds))
+    numbers = summary(turns)
+    late = missed(numbers, bound)
+    if args.json:
+        print(json.dumps({**numbers, "bound": bound, "within_bound": not late}, indent=2))
+    else:
+        print(table(numbers))
+    return bench.exit_status(late)
+
+
+def summary(turns: dict[str, list[dict[str, float]]]) -> dict[str, Any]:
+    """The least of all turns: what disturbs them adds to the time, and nothing takes from it."""
+    least = {
+        who: {key: min(turn[key] for turn in found) for key in ("self", "arm", "watchdog")}
+        for who, found in turns.items()
+    }
+    return {
+        "us_per_state": least,
+        "ratio": least["controller"]["self"] / least["echo"]["self"],
+        "turns": turns,
+    }
+
+
+def missed(numbers: dict[str, Any], bound: float) -> list[str]:
+    """The bound, in words, where it was missed."""
+    if numbers["ratio"] <= bound:
+        return []
+    own, echo = (numbers["us_per_state"][who]["self"] for who in ("controller", "echo"))
+    return [
+        f"the controller took {own:.0f} µs of processor time per state, an echo of the same "
+        f"messages {echo:.0f} µs; it may be {bound:g} times that"
+    ]
+
+
+def table(numbers: dict[str, Any]) -> str:
+    """For people."""
+    lines = [f"{'µs of processor time per state':32}{'itself':>9}{'arm':>9}{'watchdog':>10}"]
+    for who, least in numbers["us_per_state"].items():
+        row = f"{least['self']:9.0f}{least['arm']:9.0f}{least['watchdog']:10.0f}"
+        lines.append(f"{who:32}{row}")
+    return "\n".join([*lines, f"controller over echo: {numbers['ratio']:.2f}"])

@@ -1,0 +1,70 @@
+"""What a motion takes, what inverse dynamics sends for it, and which force was held: in figures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+class MotionAndForce(NamedTuple):
+    """Of a whole run.
+
+    Attributes:
+        motion: RMS of ‖f∥‖, the torque that the motion takes [N·m or N].
+        idc: RMS of what inverse dynamics sends for the same motion [N·m or N].
+        wanted, held: Mean of the constraint forces that were wanted, and of the measured ones [N].
+    """
+
+    motion: float
+    idc: float
+    wanted: list[float]
+    held: list[float]
+
+    def numbers(self) -> dict[str, object]:
+        """For demo.json."""
+        return {
+            "motion_torque_rms": self.motion,
+            "motion_torque_rms_idc": self.idc,
+            "force_wanted_mean": self.wanted,
+            "force_held_mean": self.held,
+        }
+
+
+def motion_torque(state: Mapping[str, Array]) -> Array:
+    """‖f∥‖ over the time, from the topic ~/state."""
+    parts = [values for name, values in state.items() if name.endswith("/tangent")]
+    return np.asarray(np.sqrt(sum(values**2 for values in parts)))
+
+
+def motion_and_force(state: Mapping[str, Array]) -> MotionAndForce:
+    """What a controller told of its run on ~/state."""
+    rows = [name for name in state if name.startswith("lambda_") and "/" not in name]
+    motion, idc = motion_torque(state), state["torque_norm/idc"]
+    if not idc.size:
+        return MotionAndForce(0.0, 0.0, [], [])
+    return MotionAndForce(
+        float(np.sqrt(np.mean(motion**2))),
+        float(np.sqrt(np.mean(idc**2))),
+        [float(np.mean(state[f"{row}/desired"])) for row in rows],
+        [float(np.mean(state[row])) for row in rows],
+    )
+
+
+def in_words(found: MotionAndForce) -> str:
+    """For the terminal and the top of a report."""
+    words = (
+        f"The motion took {found.motion:.3f} N·m RMS (f∥) where inverse dynamics, with a motor in "
+        f"every joint, sends {found.idc:.3f}"
+    )
+    if found.idc > 0.0 and found.motion < 0.995 * found.idc:
+        words += f", {100.0 * (1.0 - found.motion / found.idc):.0f} % less"
+    if any(abs(wanted) > 1e-9 for wanted in found.wanted):
+        pairs = zip(found.wanted, found.held, strict=True)
+        forces = ", ".join(f"{held:.2f} N of {wanted:g} N wanted" for wanted, held in pairs)
+        words += f"; held {forces}"
+    return words + "."

@@ -1,0 +1,192 @@
+"""What the demonstration runs, and how it judges it, without its nodes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import yaml
+
+from projected_control.apps import cli
+from projected_control.apps.bench import node
+from projected_control.apps.demo.case import PATIENT, settings_for
+from projected_control.apps.demo.torque import in_words, motion_and_force
+from projected_control.apps.demo.verdict import judge
+from projected_control.settings.nodes import FORCE
+
+
+@pytest.mark.parametrize(
+    ("lockstep", "paced", "factor"), [(True, True, 1.0), (True, False, 0.0), (False, True, 1.0)]
+)
+def test_time_waits_for_the_controller_and_for_the_clock(lockstep, paced, factor):
+    """At a pace by default, as fast as it goes, or by the clock; what is set counts before it."""
+    settings = settings_for("force", 2.0, "paper", lockstep, {}, paced=paced)
+    assert settings.arm.lockstep == settings.controller.lockstep == lockstep
+    assert settings.arm.simulation.factor == factor
+    assert settings.arm.simulation.duration == (2.0 if lockstep else 0.0)
+    said = yaml.safe_load(settings.parameter_file())
+    patience = said[f"/{FORCE}"]["ros__parameters"]["limits.watchdog_time"]
+    assert patience == (PATIENT if lockstep else 0.5)
+    slow = settings_for("force", 2.0, "paper", lockstep, {"simulation.factor": 0.2}, paced=paced)
+    assert slow.arm.simulation.factor == 0.2
+
+
+def test_as_fast_as_it_goes_and_by_the_clock_at_once_is_refused(capsys):
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["demo", "--lockstep", "--real-time"])
+    assert ended.value.code == 2
+    assert "--real-time: not allowed with argument --lockstep" in capsys.readouterr().err
+
+
+def turns(own: float, echo: float) -> dict[str, list[dict[str, float]]]:
+    return {
+        who: [{"self": time, "arm": 200.0, "watchdog": 50.0} for time in (time, time + 20.0)]
+        for who, time in (("controller", own), ("echo", echo))
+    }
+
+
+def test_bench_node_judges_the_least_disturbed_turns():
+    numbers = node.summary(turns(180.0, 100.0))
+    assert numbers["ratio"] == pytest.approx(1.8)
+    assert node.missed(numbers, node.BOUND) == []
+    assert "1.80" in node.table(numbers)
+    (sentence,) = node.missed(node.summary(turns(210.0, 100.0)), node.BOUND)
+    assert "210 µs" in sentence
+    assert "100 µs" in sentence
+
+
+@pytest.mark.parametrize("wrong", [["--seconds", "0"], ["--rounds", "0"], ["--bound", "0"]])
+def test_bench_node_refuses_what_cannot_be_measured(wrong, capsys):
+    assert cli.main(["bench", "node", *wrong]) == 2
+    assert wrong[0].strip("-") in capsys.readouterr().err
+
+
+# How a run is judged
+
+
+def found(**changes: float) -> dict[str, float]:
+    numbers = {
+        "ticks": 2000,
+        "tracking_rms": 3.3e-5,
+        "lambda_rms": 10.0,
+        "torque_rms": 2.5,
+        "torque_peak": 4.0,
+        "torque_rms_idc": 2.4,
+        "residual_max": 5e-14,
+        "passive_effort_peak": 0.0,
+    }
+    return {**numbers, **changes}
+
+
+def judged(lockstep: bool = True, changed: tuple[str, ...] = (), ended: str = "", **off: float):
+    settings = settings_for("slider", 2.0, "paper", lockstep, {}, paced=True)
+    return judge(settings, found(**off), found(), changed, ended)
+
+
+def test_a_run_as_expected_has_nothing_to_say():
+    verdict = judged(tracking_rms=3.31e-5, residual_max=7e-14)
+    assert not verdict.warning
+    assert verdict.counted == "2,000 of 2,000 states answered"
+    assert verdict.numbers()["off"] == verdict.numbers()["problems"] == []
+    assert verdict.numbers()["ratios"]["torque_rms"] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("off", "words"),
+    [
+        ({"ticks": 196}, "196 of 2,000 states were answered"),
+        ({"ticks": 2001}, "2,001 of 2,000 states were answered"),
+        ({"torque_rms": 2.55}, "torque RMS (N·m) is 2.55 where 2.5 is expected"),
+        ({"tracking_rms": 0.0874}, "tracking error RMS (m, rad) is 0.0874 where 3.3e-05"),
+        ({"lambda_rms": 9.8}, "λ RMS (N) is 9.8 where 10 is expected"),
+    ],
+)
+def test_a_run_that_is_off_says_what_is_and_what_to_do(off, words):
+    verdict = judged(**off)
+    assert verdict.warning.startswith("This run is not what it should be: ")
+    assert words in verdict.warning
+    assert "run it once more" in verdict.warning or "let it run to its end" in verdict.warning
+    assert verdict.numbers()["problems"]
+
+
+def test_by_the_clock_a_busy_computer_is_named():
+    """What timing does to a loop is allowed for, lost states are not."""
+    assert not judged(lockstep=False, tracking_rms=4e-4, torque_rms=2.6, ticks=2090).warning
+    verdict = judged(lockstep=False, ticks=1900)
+    assert "1,900 of 2,000 states were answered" in verdict.warning
+    assert "run it without --real-time" in verdict.warning
+
+
+def test_what_somebody_changed_is_said_and_no_fault():
+    verdict = judged(changed=("gains.stiffness",), tracking_rms=0.01)
+    assert not verdict.warning
+    assert verdict.numbers()["off"] == ["tracking_rms"]
+    assert verdict.numbers()["changed"] == ["gains.stiffness"]
+
+
+def test_a_run_that_was_stopped_says_why():
+    verdict = judged(ended="force_controller went inactive: it was told to", ticks=700)
+    assert "force_controller went inactive: it was told to" in verdict.warning
+    assert "It was ended" in verdict.warning
+
+
+def state(wanted: float) -> dict[str, np.ndarray]:
+    ones = np.ones(100)
+    return {
+        "x/desired": ones,
+        "x": ones,
+        "x/error": 0.0 * ones,
+        "lambda_0": 9.99 * ones,
+        "lambda_0/desired": wanted * ones,
+        "a/tangent": 3.0 * ones,
+        "b/tangent": 4.0 * ones,
+        "a/effort": 5.0 * ones,
+        "torque_norm": 7.0 * ones,
+        "torque_norm/idc": 6.0 * ones,
+    }
+
+
+def test_a_saving_is_claimed_for_the_motion_alone():
+    held = motion_and_force(state(10.0))
+    assert held.motion == pytest.approx(5.0)
+    assert held.idc == pytest.approx(6.0)
+    words = in_words(held)
+    assert "took 5.000 N·m RMS (f∥)" in words
+    assert "sends 6.000, 17 % less" in words
+    assert "held 9.99 N of 10 N wanted" in words
+    assert "held" not in in_words(motion_and_force(state(0.0)))
+
+
+def test_the_report_has_a_banner_and_red_where_it_is_off():
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed: extra apps")
+    from projected_control.apps.demo.report import make_report
+    from projected_control.apps.experiments.report import page
+
+    settings = settings_for("slider", 2.0, "paper", True, {}, paced=True)
+    times = np.linspace(0.0, 1.0, 100)
+    counted = {
+        "latency_us": {"p50": 1.0, "p99": 2.0, "max": 3.0},
+        "rate_hz": 1000.0,
+        "jitter_us": 0.0,
+        "deadline_misses": 0,
+        "states_skipped": 0,
+        "events": {},
+        "real_time_factor": 0.62,
+    }
+    pages = []
+    for verdict in (judged(), judged(ticks=196, torque_rms=3.0)):
+        outcome = make_report(settings, times, state(10.0), {**found(), **counted}, verdict)
+        pages.append(page([outcome], {"demo_motion": b"", "demo_effort": b""}))
+    good, bad = pages
+    assert 'class="warning"' not in good
+    assert 'class="off"' not in good
+    assert "2,000 of 2,000 states answered, real-time factor 0.62" in good
+    assert '<p class="warning" role="alert">This run is not what it should be' in bad
+    assert '<td class="off">1.2000</td>' in bad
+    assert "196 of 2,000" in bad
+
+
+def test_the_demonstration_holds_ten_newtons_unless_told_otherwise():
+    assert settings_for("slider", 1.0, "paper", True, {}).controller.force.reference == (10.0,)
+    wipe = settings_for("seven_joints", 1.0, "paper", True, {})
+    assert wipe.is_task
+    assert not wipe.case.needs_arms
