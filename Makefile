@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/installed
+DEMO := $(VENV)/installed_demo
+comma := ,
 PEERS := $(VENV)-peers
 REPORTS := build/test_results
 
@@ -29,7 +31,7 @@ help:
 	@echo "make clean    remove the environment and everything built"
 	@echo "Each makes $(VENV) first if it is missing. Another Python: make PYTHON=python3.12 ..."
 
-demo: $(INSTALLED)
+demo: $(if $(wildcard $(INSTALLED)),$(INSTALLED),$(DEMO))
 	@$(BIN)/projected-control demo --out demo_output
 
 # Warnings are errors (`strict` in mkdocs.yml); nothing is fetched.
@@ -82,7 +84,8 @@ clean:
 	rm -rf $(VENV) $(PEERS) build dist demo_output *.egg-info .hypothesis .import_linter_cache .mypy_cache \
 	  .pytest_cache .ruff_cache
 
-$(INSTALLED): setup.py setup.cfg pyproject.toml
+# The demonstration needs 1.1 GB of it; tools for tests and documentation come on top.
+define ENVIRONMENT
 	@command -v "$(PYTHON)" >/dev/null || \
 	  { echo "$(PYTHON) not found: install Python 3.10 or newer, or say make PYTHON=..."; exit 1; }
 	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 10))' || \
@@ -90,12 +93,19 @@ $(INSTALLED): setup.py setup.cfg pyproject.toml
 	@echo "==> environment in $(VENV) ($$("$(PYTHON)" --version))"
 	@"$(PYTHON)" -m venv $(VENV) || \
 	  { echo "Python's venv module is missing or broken (Debian, Ubuntu: apt install python3-venv)"; exit 1; }
-	@echo "==> dependencies: ROS 2, Pinocchio and tools; some minutes the first time"
+	@echo "==> dependencies: $(1); some minutes the first time"
 	@$(BIN)/python -m pip install --quiet --upgrade pip  # older ones fail to resolve on Python 3.10
-	@$(BIN)/python -m pip install --editable '.[apps,docs,ros,test,view]'
+	@$(BIN)/python -m pip install --editable '.[$(2)]'
 	@mkdir -p "$$ROS_LOG_DIR"
 	@touch $@
 	@echo "==> installed"
+endef
+
+$(DEMO): setup.py setup.cfg pyproject.toml
+	$(call ENVIRONMENT,ROS 2 and Pinocchio (1.1 GB),apps$(comma)ros$(comma)view)
+
+$(INSTALLED): setup.py setup.cfg pyproject.toml
+	$(call ENVIRONMENT,ROS 2$(comma) Pinocchio and tools,apps$(comma)docs$(comma)ros$(comma)test$(comma)view)
 
 # On top of $(VENV): what it has is not installed again. placo and TSID need another Pinocchio, so each has an
 # environment of its own (apps/bench/peer_environment.py), the one that `bench peers` asks.

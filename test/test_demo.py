@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import re
+import subprocess
+import sys
+from typing import ClassVar
+
 import numpy as np
 import pytest
 import yaml
@@ -11,6 +18,8 @@ from projected_control.apps.bench import node
 from projected_control.apps.demo.case import PATIENT, settings_for
 from projected_control.apps.demo.torque import in_words, motion_and_force
 from projected_control.apps.demo.verdict import judge
+from projected_control.apps.experiments.output import CannotWrite, output_folder
+from projected_control.errors import ProjectedControlError
 from projected_control.settings.nodes import FORCE
 
 
@@ -190,3 +199,127 @@ def test_the_demonstration_holds_ten_newtons_unless_told_otherwise():
     wipe = settings_for("seven_joints", 1.0, "paper", True, {})
     assert wipe.is_task
     assert not wipe.case.needs_arms
+
+
+# Before it runs
+
+
+def test_a_full_disk_is_noticed_before_the_run(tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "posix_fallocate", full)
+    words = "No space left on device; 16 MB are needed: free some"
+    with pytest.raises(CannotWrite, match=words), output_folder(tmp_path / "out", 16):
+        raise AssertionError("the work began")
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_disk_is_left_as_it_was(tmp_path):
+    with output_folder(tmp_path / "out", 16):
+        assert list((tmp_path / "out").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--seconds", "-1"], "--seconds must be between 0 and a day, got -1"),
+        (["--arm", "nowhere.yaml"], "there is no file nowhere.yaml"),
+        (["--with", "nowhere.yaml"], "there is no file nowhere.yaml"),
+    ],
+)
+def test_errors_of_the_command_line_load_nothing_that_takes_time(arguments, words):
+    """No numerics, no kernels, no ROS, no figures."""
+    script = (
+        "import sys; from projected_control.apps import cli; status = cli.main(sys.argv[1:]); "
+        "heavy = {'numba', 'pinocchio', 'scipy', 'rclpy', 'matplotlib'} & set(sys.modules); "
+        "print(sorted(heavy)); sys.exit(status)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, "demo", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert words in done.stderr
+    assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--task", "octopus"], "there are: .*seven_joints, slider"),
+        (["--controller", "octopus"], "there are: .*force"),
+    ],
+)
+def test_an_unknown_choice_lists_those_there_are(arguments, words, capsys):
+    assert cli.main(["demo", *arguments]) == 2
+    assert re.search(words, capsys.readouterr().err)
+
+
+class Listener:
+    """Stands in for a monitor: nodes that are there, by domain."""
+
+    present: ClassVar[dict[str, set[str]]] = {}
+
+    def __init__(self, controller: str) -> None:
+        self.domain = os.environ["ROS_DOMAIN_ID"]
+
+    def spin(self, seconds: float) -> None: ...
+
+    def close(self) -> None: ...
+
+    def nodes(self) -> set[str]:
+        return self.present.get(self.domain, set())
+
+
+@pytest.fixture
+def domains(monkeypatch) -> dict[str, set[str]]:
+    pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
+    from projected_control.apps.demo import domain
+
+    monkeypatch.setattr(domain, "Monitor", Listener)
+    monkeypatch.setattr(Listener, "present", {})
+    monkeypatch.setenv("ROS_DOMAIN_ID", "7")
+    return Listener.present
+
+
+def test_a_second_demonstration_in_the_domain_asked_for_says_who_is_there(domains):
+    from projected_control.apps.demo.domain import join
+
+    domains["7"] = {"simulated_arm", "force_controller", "rviz"}
+    words = r"force_controller and simulated_arm run in ROS domain 7 .*\(ROS_DOMAIN_ID=8\)"
+    with pytest.raises(ProjectedControlError, match=words):
+        join("force_controller", print)
+    domains["7"] = {"rviz"}
+    assert join("force_controller", print).domain == "7"
+
+
+def test_without_a_domain_asked_for_a_free_one_is_taken(domains, monkeypatch):
+    from projected_control.apps.demo.domain import join
+
+    monkeypatch.delenv("ROS_DOMAIN_ID")
+    first = str(1 + os.getpid() % 100)
+    domains[first] = {"effort_watchdog"}
+    said: list[str] = []
+    monitor = join("force_controller", said.append)
+    assert monitor.domain not in ("0", first)
+    assert os.environ["ROS_DOMAIN_ID"] == monitor.domain
+    assert "another domain is taken" in said[0]
+    monkeypatch.delenv("ROS_DOMAIN_ID")
+    for number in range(1, 101):
+        domains[str(number)] = {"effort_watchdog"}
+    with pytest.raises(ProjectedControlError, match="set ROS_DOMAIN_ID to one that is free"):
+        join("force_controller", said.append)
+    monkeypatch.setenv("ROS_DOMAIN_ID", "7")  # as it was, for those who come after
+
+
+def test_nodes_started_from_here_are_no_others(domains):
+    from projected_control.apps.demo.domain import refuse_others
+
+    domains["7"] = {"force_controller", "effort_watchdog"}
+    refuse_others(Listener("force_controller"), ("force_controller", "effort_watchdog"))
+    domains["7"].add("simulated_arm")
+    with pytest.raises(ProjectedControlError, match="simulated_arm run in ROS domain 7"):
+        refuse_others(Listener("force_controller"), ("force_controller", "effort_watchdog"))

@@ -49,7 +49,7 @@ def measure(who: str, folder: Path, seconds: float) -> dict[str, float]:
         else:
             joints = ",".join(settings.arm.joints)
             efforts = ",".join([EFFORT] * len(settings.arm.joints))
-            module = "projected_control.apps.bench.echo_node"
+            module = "projected_control.ros.echo"
             echo = subprocess.Popen([sys.executable, "-m", module, joints, efforts])
         for node in (WATCHDOG, ARM):
             fleet.start(node, arguments)

@@ -28,6 +28,9 @@ DEFAULT_FOLDER = Path("demo_output")
 START_SECONDS = 1200.0
 """How long the nodes may take to come up; the first time they compile their kernels [s]."""
 
+REPORT_MEGABYTES = 16
+"""What report, figures and logs may take [MB]."""
+
 LOOK_SECONDS = 0.5
 """Between two looks at the nodes while the page stays [s]."""
 
@@ -142,13 +145,21 @@ def add_parser(subparsers: Subparsers) -> argparse.ArgumentParser:
 
 def run(args: argparse.Namespace) -> int:
     """Run the nodes, watch them, report."""
-    from projected_control import validate
     from projected_control.errors import InvalidValue
-    from projected_control.settings.files import from_command_line
-    from projected_control.settings.nodes import TASKS
 
-    if not 0.0 < args.seconds <= 86400.0:
+    if not 0.0 < args.seconds <= 86400.0:  # before anything is loaded that takes time
         raise InvalidValue(f"--seconds must be between 0 and a day, got {args.seconds:g}")
+    for file in (*args.files, *([args.arm] if args.arm is not None else [])):
+        if not file.is_file():
+            raise InvalidValue(f"there is no file {file}")
+    from projected_control import validate
+    from projected_control.settings.files import from_command_line
+    from projected_control.settings.nodes import TASKS, demo_cases
+
+    if args.task:
+        validate.one_of("task", args.task, list(TASKS))
+    elif args.controller:
+        validate.one_of("controller", args.controller, list(demo_cases()))
     if not args.in_process:
         extras.require("rclpy", "projected-control demo")
         extras.require("matplotlib", "projected-control demo")
@@ -166,8 +177,6 @@ def run(args: argparse.Namespace) -> int:
         else:
             args.controller = "force"
     choice = args.task or args.controller
-    if args.task:
-        validate.one_of("task", args.task, list(TASKS))
     overrides |= {name: g.value for name, g in from_command_line(args.set, "--set").items()}
     settings = settings_for(
         choice,
@@ -186,7 +195,6 @@ def run(args: argparse.Namespace) -> int:
             numbers = _in_process(settings, choice, progress)
         print(as_json(numbers))
         return 0
-    from projected_control.apps.demo.case import run_in_process
     from projected_control.apps.demo.node_samples import node_samples
     from projected_control.apps.demo.report import make_report
     from projected_control.apps.demo.torque import motion_and_force
@@ -194,19 +202,14 @@ def run(args: argparse.Namespace) -> int:
     from projected_control.apps.experiments.output import output_folder, publish, write_files
 
     say = (lambda text: None) if args.json else (lambda text: print(text, file=sys.stderr))
-    with output_folder(args.out) as folder:
+    with output_folder(args.out, REPORT_MEGABYTES) as folder:
         parameters = settings.parameter_file().encode()
         (path,) = write_files(folder, {"parameters.yaml": parameters})
-        say("Working out in process what to expect (compiles its kernels the first time) …")
-        twin = _task_in_process(settings.unrecorded) if settings.is_task else None
-        expected: dict[str, Any] | None
-        if twin is not None:
-            expected = _summary_of(settings, twin)
-        else:
-            expected = run_in_process(settings.unrecorded)
         page = _wants_page(args)
         run = _run_nodes(settings, folder, path, args.json, page, say)
         state, truth, summary, interrupted = run.state, run.truth, run.summary, run.interrupted
+        twin = run.twin
+        expected: dict[str, Any] | None = run.expected
         judged: dict[str, Any] = {}
         if twin is not None and not interrupted:
             judged = node_samples(state, truth, twin).numbers(choice, twin.loop.controller)
@@ -250,22 +253,24 @@ def _wants_page(args: argparse.Namespace) -> bool:
 
 def _in_process(settings: DemoSettings, choice: str, progress: Progress) -> dict[str, Any]:
     """The numbers of a run without ROS: those of a task, and what every run counts."""
-    from projected_control.apps.demo.case import run_in_process
+    done, summary = _run_in_process(settings, progress)
+    return {**(done.numbers(choice) if done is not None else {}), "in_process": summary}
+
+
+def _run_in_process(
+    settings: DemoSettings, progress: Progress
+) -> tuple[TaskRun | None, dict[str, Any]]:
+    """The run without ROS, of a task with all that it is judged by; and what it counted."""
+    from projected_control.apps.demo.case import recorder, run_in_process
+    from projected_control.apps.demo.task_run import run_task
 
     if not settings.is_task:
-        return {"in_process": run_in_process(settings, progress)}
-    done = _task_in_process(settings, progress)
-    return {**done.numbers(choice), "in_process": _summary_of(settings, done)}
-
-
-def _task_in_process(settings: DemoSettings, progress: Progress | None = None) -> TaskRun:
-    from projected_control.apps.demo.case import recorder
-    from projected_control.apps.demo.task_run import run_task
-    from projected_control.apps.experiments.progress import silent
-
+        return None, run_in_process(settings, progress)
     node, controller, arm = settings.case.node, settings.controller, settings.arm
-    record, told = recorder(settings), progress or silent
-    return run_task(node, controller, arm, settings.ticks, record=record, progress=told)
+    done = run_task(
+        node, controller, arm, settings.ticks, record=recorder(settings), progress=progress
+    )
+    return done, _summary_of(settings, done)
 
 
 def _summary_of(settings: DemoSettings, done: TaskRun) -> dict[str, Any]:
@@ -280,6 +285,8 @@ class NodesRun(NamedTuple):
     Attributes:
         state, truth: What the controller and the simulated arm told over the time.
         summary: What they counted.
+        twin: The same run in process, of a task; else None.
+        expected: What that one counted.
         changed: What was changed meanwhile.
         ended: Why it ended early, in words; empty where it did not.
         interrupted: Whether it was ended by Ctrl-C.
@@ -288,6 +295,8 @@ class NodesRun(NamedTuple):
     state: Recording
     truth: Recording
     summary: dict[str, Any]
+    twin: TaskRun | None
+    expected: dict[str, Any]
     changed: list[str]
     ended: str
     interrupted: bool
@@ -300,33 +309,34 @@ def _run_nodes(
 
     With the page they go on after the time is over, until Enter: the report is of that time.
     """
-    from projected_control.apps.demo.case import judge_arm
+    from projected_control.apps.demo.case import judge_arm, warm_up
     from projected_control.apps.demo.display import live_display
+    from projected_control.apps.demo.domain import join, refuse_others
     from projected_control.apps.demo.fleet import Fleet
-    from projected_control.apps.demo.monitor import Monitor
+    from projected_control.apps.experiments.progress import terminal_progress
     from projected_control.settings.nodes import ARM, WATCHDOG
 
-    environment = {
-        "ROS_AUTOMATIC_DISCOVERY_RANGE": os.environ.get(
-            "ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST"
-        ),
-        "ROS_DOMAIN_ID": os.environ.get("ROS_DOMAIN_ID", str(1 + os.getpid() % 100)),
-    }
-    os.environ.update(environment)
     if "HOME" not in os.environ:
         os.environ.setdefault("ROS_LOG_DIR", str(folder))
-    fleet, interrupted, ended = Fleet(folder, environment), False, ""
-    monitor = Monitor(settings.case.node)
-    page = _open_page(folder) if with_page else None
+    os.environ.setdefault("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
+    monitor = join(settings.case.node, say)
+    fleet, interrupted, ended, page = Fleet(folder, {}), False, "", None
     try:
-        say("Waiting for the nodes to come up …")
+        say("Preparing the control law (compiles its kernels the first time) …")
+        warm_up(settings)
+        refuse_others(monitor)
+        page = _open_page(folder) if with_page else None
         arguments = ["--params-file", str(parameters.resolve())]
         for node in (settings.case.node, WATCHDOG):
             fleet.start(node, arguments)
+        say("Working out in process what to expect, while the nodes come up …")
+        with terminal_progress(sys.stderr) as progress:
+            twin, expected = _run_in_process(settings.unrecorded, progress)
         began = monotonic()
         while not monitor.connected() and monotonic() - began < START_SECONDS:
             monitor.spin(0.05)
             fleet.check()
+        refuse_others(monitor, (settings.case.node, WATCHDOG))
         fleet.start(ARM, arguments)
         if page is not None:
             _tell_address(page, say)
@@ -351,7 +361,7 @@ def _run_nodes(
                 page.close()
             fleet.stop()
         monitor.close()
-    return NodesRun(state, truth, summary, changed, ended, interrupted)
+    return NodesRun(state, truth, summary, twin, expected, changed, ended, interrupted)
 
 
 def _stay(fleet: Fleet, say: Any) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import yaml
 
 from projected_control.apps.experiments.progress import BUILDING, Progress, each_percent, silent
@@ -172,6 +173,13 @@ def _on_the_sine(controller: ControllerSettings) -> dict[str, Any]:
         "simulation.values": start.value.tolist(),
         "simulation.rates": start.rate.tolist(),
     }
+
+
+def warm_up(settings: DemoSettings) -> None:
+    """Compile what a run needs, where that was not done before: once, not in every node."""
+    build.build_loop(settings.case.node, settings.controller).warm_up()
+    arm = build.build_plant(settings.arm)
+    arm.plant.step(np.zeros(arm.plant.model.n))
 
 
 def run_in_process(settings: DemoSettings, progress: Progress = silent) -> dict[str, Any]:

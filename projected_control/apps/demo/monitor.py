@@ -103,6 +103,10 @@ class Monitor:
         """Keep nothing but the newest state."""
         del self._rows[:-1]
 
+    def nodes(self) -> set[str]:
+        """Names of the nodes that are there, but ourselves."""
+        return set(self._node.get_node_names()) - {self._node.get_name()}
+
     def connected(self) -> bool:
         """Whether the controller's state would reach us."""
         return self._node.count_publishers(f"{self.controller}/state") > 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,25 +21,47 @@ class CannotWrite(ProjectedControlError, OSError):
 
 
 @contextmanager
-def output_folder(path: Path) -> Iterator[Path]:
-    """Make a folder before the work starts; take it away again if the work leaves it empty."""
+def output_folder(path: Path, megabytes: int = 0) -> Iterator[Path]:
+    """Make a folder before the work starts; take it away again if the work leaves it empty.
+
+    Args:
+        path: Where.
+        megabytes: What the work will write at most: refused where the disk has less [MB].
+    """
     missing = [p for p in (path, *path.parents) if not p.exists()]
     try:
+        _require_room(path, megabytes)
+    except CannotWrite:
+        _remove_empty(missing)
+        raise
+    try:
+        yield path
+    finally:
+        _remove_empty(missing)
+
+
+def _require_room(path: Path, megabytes: int) -> None:
+    """Make the folder, and see whether so much may be written to it."""
+    try:
         path.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=path):
-            pass
+        with tempfile.TemporaryFile(dir=path) as file:
+            if megabytes:
+                os.posix_fallocate(file.fileno(), 0, megabytes * 1_000_000)
     except FileExistsError:
         raise CannotWrite(f"cannot write to {path}: it is a file, not a folder") from None
     except NotADirectoryError:
         raise CannotWrite(f"cannot create {path}: a part of the path is a file") from None
     except OSError as error:
-        raise CannotWrite(f"cannot write to {path}: {error.strerror or error}") from None
-    try:
-        yield path
-    finally:
-        for folder in missing:
-            with suppress(OSError):  # not empty, as it should be
-                folder.rmdir()
+        reason = error.strerror or str(error)
+        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            reason += f"; {megabytes} MB are needed: free some, or choose another folder (--out)"
+        raise CannotWrite(f"cannot write to {path}: {reason}") from None
+
+
+def _remove_empty(folders: Sequence[Path]) -> None:
+    for folder in folders:
+        with suppress(OSError):  # not empty, as it should be
+            folder.rmdir()
 
 
 def write_files(folder: Path, contents: Mapping[str, bytes]) -> list[Path]:
