@@ -41,7 +41,7 @@ export class Charts {
           { name: `lambda_${i}/desired`, label: rows.length > 1 ? "" : "λ_d", unit: rows[i].unit, colour: COLOURS[(k + 1) % 7], dashed: true }]) },
       { title: "Torque norm", unit: "N·m", digits: 2, zero: true,
         lines: [{ name: "torque_norm/motion", label: "motion f∥", colour: "green" },
-          { name: "torque_norm/idc", label: "inverse dynamics, for it", colour: "grey", dashed: true },
+          { name: "torque_norm/idc", label: "IDC sends for it", colour: "grey", dashed: true },
           { name: "torque_norm", label: "sent", colour: "blue" }] },
       { title: "Loop", unit: "ms", factor: 1e3, digits: 3, zero: true,
         lines: [{ name: "loop/period", label: "longest period", colour: "blue" },
