@@ -221,6 +221,16 @@ def test_a_frozen_arm_is_tried_once_more_and_never_again():
     assert loop.guard.arm_is_dead
 
 
+def test_a_frozen_arm_is_not_tried_again_after_the_latch_time():
+    """Ten frozen times of 0.2 s are longer than that second: zero for good, without a try."""
+    loop = make_loop(reference=moving_reference(), frozen_time=0.2, latch_time=1.0)
+    seen = [tick(loop, k) for k in range(2600)]
+    first = next(k for k, (_, events, _) in enumerate(seen) if events & Event.STATE_FROZEN)
+    assert not np.array([effort for *_, effort in seen[first:]]).any()
+    assert loop.guard.latched is Action.ZERO
+    assert not loop.guard.arm_is_dead
+
+
 def test_a_frozen_arm_that_moves_again_is_forgiven():
     loop = make_loop(reference=moving_reference())
     for k in range(100):

@@ -37,6 +37,7 @@ from projected_control.settings.nodes import (
     PassiveJointControllerSettings,
     settings_class,
 )
+from projected_control.settings.way_check import WayCheck
 
 CONFIG = Path(__file__).parents[1] / "config"
 
@@ -198,6 +199,48 @@ def test_live_null_damping_is_checked_with_the_posture_that_is_held(changes):
     for number in (300.0, 600.0, 1500.0, 5000.0):
         with pytest.raises(UnstableMotionLoop, match="loop of posture"):
             damped(number)
+
+
+SLOW_SINE = {"reference.kind": "sine", "reference.amplitude": [0.01], "reference.frequency": [0.1]}
+
+
+@pytest.mark.parametrize(
+    ("changes", "away", "taken"),
+    [
+        ({"hardware": "plugin"}, 0.15, False),
+        ({"hardware": "plugin"}, 0.04, True),
+        ({"hardware": "plugin", "reference__max_distance": [0.2]}, 0.15, True),
+        ({}, 0.15, True),
+        ({"reference__max_distance": [0.1]}, 0.15, False),
+    ],
+    ids=["real", "near", "asked for", "simulated", "bounded"],
+)
+def test_a_live_reference_begins_near_the_arm(changes, away, taken):
+    """An offset counts from the coordinate's own zero, and a slip of it may be half a metre."""
+    values = on_plane(6, **changes)
+    loop, _ = made(MOTION, values)
+    here = loop.controller.model.theta
+    sine = {**SLOW_SINE, "reference.offset": [here[0] - away, here[1]]}
+    settings = controller(MOTION, values).changed(sine)
+
+    def change():
+        check = WayCheck(MOTION, settings)
+        prepare_change(loop, settings, list(sine), running=True, check=check)(loop, 0.0)
+
+    if taken:
+        change()
+        assert loop.reference.beginning[0] == pytest.approx(here[0] - away)
+        return
+    before = loop.reference
+    with pytest.raises(InvalidValue, match=r"leads flange.x 0.15 away.*set reference.max_distance"):
+        change()
+    assert loop.reference is before
+
+
+@pytest.mark.parametrize(("reported", "stops"), [(10.0, 50.0), (25.0, 50.0), (60.0, 120.0)])
+def test_the_difference_that_stops_follows_the_one_that_is_reported(reported, stops):
+    loop, _ = controller_of(FORCE, ForceControllerSettings, **{"limits.force_difference": reported})
+    assert loop.guard.limits.force_stop == stops
 
 
 def pressing_loop(**changes):

@@ -13,6 +13,9 @@ from projected_control.model.arm import Arm
 
 Array = NDArray[np.float64]
 
+FORCE_STOP = 50.0
+"""Difference between the measured λ and the model's that stops an arm unless told otherwise [N]."""
+
 
 @dataclass(frozen=True)
 class Limits:
@@ -52,7 +55,7 @@ class Limits:
     residual: float = 0.02
     force_time: float = 0.05
     force_difference: float = 10.0
-    force_stop: float = 50.0
+    force_stop: float = FORCE_STOP
     latch_time: float = 1.0
     return_margin: float = 0.0
 
@@ -73,12 +76,17 @@ class Limits:
         residual: float = 0.02,
         force_time: float = 0.05,
         force_difference: float = 10.0,
-        force_stop: float = 50.0,
+        force_stop: float | None = None,
         latch_time: float = 1.0,
         return_margin: float = 0.0,
     ) -> Limits:
-        """The description's limits, each replaced by what is given here if anything is."""
+        """The description's limits, each replaced by what is given here if anything is.
+
+        ``force_stop`` is `FORCE_STOP` or twice ``force_difference`` unless given, what is more.
+        """
         described = arm.limits
+        if force_stop is None:
+            force_stop = max(FORCE_STOP, 2.0 * force_difference)
 
         def each(name: str, value: ArrayLike | None, default: Array) -> Array:
             chosen = default if value is None else np.asarray(value, dtype=np.float64)

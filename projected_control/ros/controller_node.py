@@ -41,13 +41,13 @@ from projected_control.ros.signs_of_life import SignsOfLife
 from projected_control.ros.starting import pause
 from projected_control.ros.state_topic import StateReporter
 from projected_control.ros.tare_service import TareService
-from projected_control.ros.trajectories import reviewed
+from projected_control.ros.trajectories import Led, reviewed
 from projected_control.ros.trajectory_action import follow_trajectories
 from projected_control.ros.wait_set import side_node
 from projected_control.settings import build
 from projected_control.settings.nodes import ControllerSettings, ForceControllerSettings
-from projected_control.settings.real_arms import NO_WATCHDOG, require_said
-from projected_control.settings.way_check import WayCheck, is_real
+from projected_control.settings.real_arms import NO_WATCHDOG, is_real, require_said
+from projected_control.settings.way_check import WayCheck
 
 DISCOVERY_SECONDS = 3.5
 """How old a node must be to know who else is there; before, it does not activate [s].
@@ -68,6 +68,7 @@ class ControllerNode(ManagedNode[ControllerSettings]):
     def __init__(self, kind: str) -> None:
         self._loop: ControlLoop | None = None
         self._way_check: WayCheck | None = None
+        self._led: Led | None = None
         self._runner: Runner | None = None
         self._thread: LoopThread | None = None
         self._last_run: dict[str, Any] | None = None
@@ -103,7 +104,7 @@ class ControllerNode(ManagedNode[ControllerSettings]):
         self._taring = TareService(self)
 
     def _new_console(self) -> GuardConsole:
-        return GuardConsole(PORTS[self.settings.hardware].needs_limits)
+        return GuardConsole(is_real(self.settings))
 
     @property
     def runner(self) -> Runner | None:
@@ -111,8 +112,8 @@ class ControllerNode(ManagedNode[ControllerSettings]):
         return self._runner
 
     def _hear(self, kind: Any, topic: str, callback: Callable[[Any], None]) -> None:
-        """Listen to one of the node's own topics."""
-        self.create_subscription(kind, f"~/{topic}", callback, 10)
+        """Listen to one of the node's own topics; of what waits there only the newest counts."""
+        self.create_subscription(kind, f"~/{topic}", callback, 1)
 
     # Lifecycle
 
@@ -149,7 +150,7 @@ class ControllerNode(ManagedNode[ControllerSettings]):
         loop = self.require_loop()
         self._accusation = None
         require_said(self.settings)
-        if PORTS[self.settings.hardware].needs_limits:
+        if is_real(self.settings):
             require_limits(loop)
         if PORTS[self.settings.hardware].lets_fall and not self.settings.ros2_control.may_fall:
             require_held(loop)
@@ -185,6 +186,7 @@ class ControllerNode(ManagedNode[ControllerSettings]):
             self._beside_another = False
             reporter.statistics = runner.statistics
             self._runner, self._console, self._refused = runner, self._new_console(), ""
+            self._led = None
             if runner.port.waits:
                 self._thread = LoopThread(runner, reporter, self._console, self.look_now)
                 self._thread.start()
@@ -234,10 +236,10 @@ class ControllerNode(ManagedNode[ControllerSettings]):
         model, settings = loop.controller.model, self.settings
         q = model.arm.q.copy()
         here = build.starting_point(settings, model)
-        real = PORTS[settings.hardware].needs_limits
+        real = is_real(settings)
         require_start(loop, q, settings.constraint.residual_tolerance, real=real)
         first = build.first_reference(settings, loop, here, q)
-        if is_real(settings):
+        if real:
             self.way_check.require(first, q, 0.0, bounded=False)
         loop.set_reference(first)
         begin_with_delay(loop, settings, port.delay)
@@ -421,14 +423,23 @@ class ControllerNode(ManagedNode[ControllerSettings]):
         if loop is None or runner is None:
             self.refuse("reference refused: it came while inactive")
             return
+        if self._led is not None and self._led.repeated(message, loop):
+            self._refused = ""
+            return
+        led = Led(message)
         try:
             with self.deciding():
                 plan = reviewed(message, runner, self.way_check)
         except ProjectedControlError as error:
             self.refuse(f"reference refused: {error}")
             return
-        self._refused = ""
-        runner.hand_over(lambda running, time: running.set_reference(plan(running, time)))
+        self._refused, self._led = "", led
+
+        def follow(running: ControlLoop, time: float) -> None:
+            led.reference = plan(running, time)
+            running.set_reference(led.reference)
+
+        runner.hand_over(follow)
 
     def _on_force_reference(self, message: Float64MultiArray) -> None:
         loop, runner = self._loop, self._runner

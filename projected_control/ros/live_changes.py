@@ -95,6 +95,7 @@ def prepare_change(
             plan = build.plan_reference(smooth, here, q)
             wanted = plan(loop.beginning(model.time), model.time)
             if check is not None:
+                check.require_beginning(wanted, q, model.time)
                 check.require(wanted, q, model.time, bounded=False)
             loop.make_room(wanted)
             changes.append(lambda loop, time: loop.set_reference(plan(loop.beginning(time), time)))

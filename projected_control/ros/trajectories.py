@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
+from projected_control.control.events import Action
 from projected_control.control.loop import ControlLoop
 from projected_control.control.references import (
     MotionLimits,
@@ -102,6 +103,37 @@ def reference_from_trajectory(
         return Waypoints(clock, values, slopes, order=3)
 
     return curve
+
+
+class Led:
+    """A message that was taken, and what became of it.
+
+    Attributes:
+        reference: What is followed for it, from the tick that took it up on.
+    """
+
+    def __init__(self, message: JointTrajectory) -> None:
+        self._message = message
+        self.reference: Reference | None = None
+
+    def repeated(self, message: JointTrajectory, loop: ControlLoop) -> bool:
+        """Whether another message asks for what is being done already, so that nothing changes.
+
+        A set-point that counts from the coordinates' own zeros does, sent again while it is
+        followed. A relative one is another step, and points with times begin anew.
+        """
+        points = message.points
+        timeless = len(points) == 1 and _seconds(points[0]) == 0.0
+        return (
+            timeless
+            and message.header.frame_id != RELATIVE
+            and message.header.frame_id == self._message.header.frame_id
+            and list(message.joint_names) == list(self._message.joint_names)
+            and list(points) == list(self._message.points)
+            and self.reference is not None
+            and self.reference is loop.reference
+            and loop.guard.latched is Action.FOLLOW
+        )
 
 
 def reviewed(

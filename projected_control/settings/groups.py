@@ -250,7 +250,7 @@ class ForceLimits(Limits):
     """What the guard allows where the force counts."""
 
     force_time: float = parameter(0.05, "Time without a new wrench after which the arm is braked", "s", minimum=1e-3, maximum=10.0, live=True)
-    force_stop: float = parameter(50.0, "The same difference, at which the arm is stopped, until it is told to go on; above limits.force_difference", "N", minimum=SMALL, maximum=1e9, live=True)
+    force_stop: float = parameter(0.0, "The same difference, at which the arm is stopped, until it is told to go on; above limits.force_difference. 0 for 50 N, or twice limits.force_difference where that is more", "N", minimum=0.0, maximum=1e9, live=True)
     force_difference: float = parameter(10.0, "Largest difference between the measured λ and the model's, under an effort, that /diagnostics does not report", "N", minimum=SMALL, maximum=1e9, live=True)
 
 
@@ -279,7 +279,7 @@ class Reference(Group):
     speed: float = parameter(0.25, "Largest speed along a path, of the coordinates that are lengths together", "m/s", minimum=SMALL, maximum=LARGE, live=True)
     rate_share: float = parameter(0.8, "Share of the joints' velocity limits that a path may use", minimum=0.01, maximum=1.0, live=True)
     effort_share: float = parameter(0.8, "Share of the joints' effort limits that a path may use", minimum=0.01, maximum=1.0, live=True)
-    max_distance: Numbers = parameter((), "How far from where the arm is a set-point or a trajectory of ~/reference, or of the action, may lead, one number or one per coordinate; further is refused. Empty for 0.05 where the arm is real (hardware is ros2_control or plugin), and for no bound in simulation", "m or rad", minimum=SMALL, maximum=LARGE, live=True)
+    max_distance: Numbers = parameter((), "How far from where the arm is a set-point or a trajectory of ~/reference, or of the action, may lead, and how far away a reference may begin that is changed by parameters (reference.*) while the controller runs, one number or one per coordinate; further is refused. Empty for 0.05 where the arm is real (hardware is ros2_control or plugin), and for no bound in simulation", "m or rad", minimum=SMALL, maximum=LARGE, live=True)
     check: bool = parameter(True, "Whether the way of a reference that comes while the controller runs is looked at before it is taken: joint ranges, velocities, efforts, singular places; on a real arm also the rates and accelerations of trajectories, and the way from where it stands at activation. False takes it as it is", live=True)
     max_rate: Numbers = parameter((0.5,), "Largest rate of a coordinate on the way to a set-point and along a path", "m/s or rad/s", minimum=SMALL, maximum=1e3, live=True)
     max_acceleration: Numbers = parameter((2.0,), "Largest acceleration, likewise", "m/s² or rad/s²", minimum=SMALL, maximum=1e4, live=True)

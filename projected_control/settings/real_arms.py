@@ -12,15 +12,20 @@ NO_WATCHDOG = "none"
 WEIGHT = "effort_includes_gravity"
 
 
-def unsaid(settings: ControllerSettings) -> list[str]:
-    """What is not said of a real arm and has to be, each with the line to add; else nothing.
+def is_real(settings: ControllerSettings) -> bool:
+    """Whether the arm is a real one.
 
-    An arm is real where a controller manager has it, of simulated hardware too: nothing tells them
-    apart from here.
+    It is where a controller manager has it, of simulated hardware too: nothing tells them apart
+    from here.
     """
-    port, found = PORTS[settings.hardware], []
-    if not port.needs_limits:
+    return PORTS[settings.hardware].needs_limits
+
+
+def unsaid(settings: ControllerSettings) -> list[str]:
+    """What is not said of a real arm and has to be, each with the line to add; else nothing."""
+    if not is_real(settings):
         return []
+    port, found = PORTS[settings.hardware], []
     arm = f"hardware: {settings.hardware} is a real arm"
     if WEIGHT not in settings.said:
         found.append(

@@ -87,10 +87,15 @@ def sines(group: groups.Reference, k: int) -> Sines:
 
 
 class Approach(Reference):
-    """A smooth way into another reference, with its rate on arrival, and then that reference."""
+    """A smooth way into another reference, with its rate on arrival, and then that reference.
+
+    Attributes:
+        beginning: Where the other one begins, k.
+    """
 
     def __init__(self, start: ReferencePoint, then: Reference, limits: MotionLimits, begin: float):
         value, rate, _ = then.at(0.0)
+        self.beginning = value
         self._way = SetPoint(start, value, limits, begin, arrival=rate)
         self._then = Shifted(then, self._way.end)
         self.size, self.end = then.size, self._then.end

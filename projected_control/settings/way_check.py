@@ -14,12 +14,12 @@ from projected_control.control.following import Follower
 from projected_control.control.references import Constant, Reference
 from projected_control.errors import InvalidValue
 from projected_control.model.coordinates import Coordinates
-from projected_control.ports.kinds import PORTS
 from projected_control.settings import build
 from projected_control.settings.flight_check import look_along
 from projected_control.settings.flight_margins import RED, Quantity
 from projected_control.settings.nodes import ControllerSettings
-from projected_control.settings.references import motion_limits, spread
+from projected_control.settings.real_arms import is_real
+from projected_control.settings.references import Approach, motion_limits, spread
 
 Array = NDArray[np.float64]
 
@@ -38,11 +38,6 @@ PERIODIC_SECONDS = 10.0
 
 ROUNDING = 1e-6
 """Share by which a bound may be exceeded without a word."""
-
-
-def is_real(settings: ControllerSettings) -> bool:
-    """Whether the arm is a real one, or stands behind what real ones stand behind."""
-    return PORTS[settings.hardware].needs_limits
 
 
 def largest_distance(settings: ControllerSettings, k: int) -> Array:
@@ -92,15 +87,45 @@ class WayCheck:
         """
         times = _instants(reference, begin)
         if bounded:
-            between = np.linspace(times[:-1], times[1:], BETWEEN, endpoint=False).T.ravel()
-            value, rate, acceleration = _motion(reference, np.append(between, times[-1]))
-            self._require_near(value, q, begin)
+            value, rate, acceleration = _between(reference, times)
+            self._require_near(
+                value,
+                q,
+                begin,
+                "Positions count from the coordinate's own zero unless the message's "
+                "header.frame_id is relative: then they count from where the reference is. If you "
+                "mean to go that far, set reference.max_distance",
+            )
             if self.settings.reference.check and is_real(self.settings):
                 self._require_slow(rate, acceleration)
         if self.settings.reference.check:
             self._require_way(times, *_motion(reference, times), q)
 
-    def _require_near(self, value: Array, q: Array, begin: float) -> None:
+    def require_beginning(self, reference: Reference, q: Array, begin: float) -> None:
+        """Raise where a reference of parameters begins further away than it may lead.
+
+        What comes after its approach may lead further: that is the path which was asked for. One
+        that is not approached is looked at as a whole.
+
+        Args:
+            reference: What is to be followed.
+            q: Where the arm is, n [rad or m].
+            begin: From when on [s].
+        """
+        if isinstance(reference, Approach):
+            value = reference.beginning[None]
+        else:
+            value, _, _ = _between(reference, _instants(reference, begin))
+        self._require_near(
+            value,
+            q,
+            begin,
+            "The numbers of reference.offset, centre and points count from the coordinate's own "
+            "zero: begin where the arm is, lead it there before (~/reference), or, if you mean to "
+            "go that far, set reference.max_distance with it",
+        )
+
+    def _require_near(self, value: Array, q: Array, begin: float, advice: str) -> None:
         model, bound = self._model, largest_distance(self.settings, self._model.k)
         model.evaluate(q, np.zeros(model.n), begin)
         here = model.theta.copy()
@@ -110,10 +135,7 @@ class WayCheck:
             name = self._coordinates.names[i]
             raise InvalidValue(
                 f"it leads {name} {away[i]:.4g} away from where the arm is ({here[i]:.4g}), "
-                f"allowed are {bound[i]:.4g} (reference.max_distance). Positions count from the "
-                "coordinate's own zero unless the message's header.frame_id is relative: then "
-                "they count from where the reference is. If you mean to go that far, set "
-                "reference.max_distance"
+                f"allowed are {bound[i]:.4g} (reference.max_distance). {advice}"
             )
 
     def _require_slow(self, rate: Array, acceleration: Array) -> None:
@@ -174,6 +196,12 @@ def _motion(reference: Reference, times: Array) -> tuple[Array, Array, Array]:
     points = [reference.at(time) for time in times]
     value, rate, acceleration = (np.array(each) for each in zip(*points, strict=True))
     return value, rate, acceleration
+
+
+def _between(reference: Reference, times: Array) -> tuple[Array, Array, Array]:
+    """The same, at these instants and some between them."""
+    between = np.linspace(times[:-1], times[1:], BETWEEN, endpoint=False).T.ravel()
+    return _motion(reference, np.append(between, times[-1]))
 
 
 def _instants(reference: Reference, begin: float) -> Array:

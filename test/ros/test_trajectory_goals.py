@@ -15,6 +15,7 @@ from plane_arms import controller, made, on_plane
 from rclpy.action.server import GoalResponse
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
+from projected_control.ros.controller_node import ControllerNode
 from projected_control.ros.trajectory_action import TrajectoryAction
 from projected_control.settings.nodes import MOTION
 from projected_control.settings.way_check import WayCheck
@@ -57,6 +58,53 @@ def goal(x: float) -> Any:
         goal_tolerance=[],
         goal_time_tolerance=Duration(),
     )
+
+
+def set_point(x: float, frame: str = "") -> JointTrajectory:
+    message = goal(x).trajectory
+    message.header.frame_id = frame
+    message.points[0].time_from_start = Duration()
+    return message
+
+
+def test_a_set_point_that_repeats_is_looked_at_once() -> None:
+    """To look takes longer than a streamed set-point leaves; a relative one is another step."""
+    scene = Scene()
+    looks: list[Any] = []
+    require = scene.way_check.require
+    scene.way_check.require = lambda *a, **k: (looks.append(a), require(*a, **k))
+    node: Any = SimpleNamespace(
+        _loop=scene.loop,
+        _runner=scene.runner,
+        _led=None,
+        _refused="",
+        refuse=scene.refuse,
+        deciding=scene.deciding,
+        way_check=scene.way_check,
+    )
+    x = float(scene.loop.controller.model.theta[0])
+    seen = []
+    for message in (
+        *(set_point(x + 0.01),) * 3,
+        set_point(x + 0.02),
+        set_point(x + 0.01),
+        *(set_point(0.001, "relative"),) * 2,
+        set_point(x + 0.01),
+    ):
+        ControllerNode._on_reference(node, message)
+        seen.append((len(looks), scene.loop.reference))
+    assert [count for count, _ in seen] == [1, 1, 1, 2, 3, 4, 5, 6]
+    assert seen[0][1] is seen[2][1]
+    scene.loop.set_reference(seen[0][1])  # another took its place, as parameters do
+    ControllerNode._on_reference(node, set_point(x + 0.01))
+    assert (len(looks), scene.refusals) == (7, [])
+
+
+def test_of_messages_that_wait_only_the_newest_counts() -> None:
+    depths: list[Any] = []
+    node: Any = SimpleNamespace(create_subscription=lambda *a: depths.append(a[-1]))
+    ControllerNode._hear(node, JointTrajectory, "reference", lambda _: None)
+    assert depths == [1]
 
 
 def test_a_goal_that_was_accepted_is_followed_though_the_arm_moved_meanwhile() -> None:

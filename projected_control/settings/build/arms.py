@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -240,6 +241,13 @@ def build_limits(settings: MovedArmSettings, arm: Arm) -> Limits:
     def given(name: str, numbers: Sequence[float]) -> Array | None:
         return spread(f"limits.{name}", numbers, arm.n, "joint") if numbers else None
 
+    forces: dict[str, Any] = {}
+    if isinstance(group, groups.ForceLimits):
+        forces = {
+            "force_time": group.force_time,
+            "force_difference": group.force_difference,
+            "force_stop": group.force_stop or None,
+        }
     limits = Limits.of(
         arm,
         effort=given("effort", group.effort),
@@ -254,15 +262,7 @@ def build_limits(settings: MovedArmSettings, arm: Arm) -> Limits:
         residual=group.residual,
         latch_time=group.latch_time,
         return_margin=group.return_margin,
-        **(
-            {
-                "force_time": group.force_time,
-                "force_difference": group.force_difference,
-                "force_stop": group.force_stop,
-            }
-            if isinstance(group, groups.ForceLimits)
-            else {}
-        ),
+        **forces,
     )
     if not group.above_description:
         _require_described(limits, arm)

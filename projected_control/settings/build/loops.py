@@ -22,7 +22,6 @@ from projected_control.control.references import (
 from projected_control.control.surface import EstimatedSurface
 from projected_control.errors import InvalidValue
 from projected_control.native.engine import use_engine
-from projected_control.ports.kinds import PORTS
 from projected_control.settings import groups, references
 from projected_control.settings.build.arms import build_limits, build_model
 from projected_control.settings.build.controllers import build_controller, build_force_reference
@@ -34,6 +33,7 @@ from projected_control.settings.nodes import (
     MovedArmSettings,
 )
 from projected_control.settings.placing import says_where
+from projected_control.settings.real_arms import is_real
 from projected_control.settings.references import REFERENCES
 from projected_control.simulation import assemble
 
@@ -42,8 +42,8 @@ Array = NDArray[np.float64]
 
 def check_observers(settings: ControllerSettings) -> None:
     """Raise where a momentum observer is asked for, and the arm does not tell its torques."""
-    said, real = settings.effort_states, PORTS[settings.hardware].needs_limits
-    if said == "torque" or not (said or real):
+    said = settings.effort_states
+    if said == "torque" or not (said or is_real(settings)):
         return
     asked = {}
     if isinstance(settings, ForceControllerSettings) and settings.force.source == "momentum":
