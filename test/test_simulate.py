@@ -1,10 +1,14 @@
 """`simulate`, a start that carries the weight, and which coordinate is at fault where one is."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 import projected_control as pc
 from projected_control.apps.demo.case import run_in_process, settings_for
+from projected_control.apps.demo.display import quantities
+from projected_control.apps.demo.report import motion_figure
 from projected_control.control.activation import obstacles
 from projected_control.errors import InvalidValue
 
@@ -94,6 +98,21 @@ def test_coordinates_that_say_the_same_are_named():
     said = obstacle(pc.Coordinate.position("tool", "x", "again"))
     assert "tool.x, again say the same there; " in said
     assert "in place of again would do" in said
+
+
+def test_errors_are_shown_with_their_units():
+    """Of each coordinate its own: tip.x is a length, tip.angle an angle."""
+    settings = settings_for("motion", 0.2, "paper", True, {})
+    assert settings.units == {"tip.x": "m", "tip.angle": "rad"}
+    state = {"tip.x/error": 4.83e-5, "tip.angle/error": -1e-3}
+    monitor = SimpleNamespace(latest=state, diagnostics={}, controller="", units=settings.units)
+    monitor.real_time_factor = None
+    shown = dict(quantities(monitor))
+    assert shown["tip.x error"] == "+0.048 mm"
+    assert shown["tip.angle error"] == "-1.000 mrad"
+    lines = {name: np.zeros(3) for name in ("tip.x", "tip.x/desired", "tip.x/error")}
+    figure = motion_figure(np.arange(3.0), lines, settings.units)
+    assert [axis.get_ylabel() for axis in figure.axes] == ["tip.x\n(m)", "tip.x error\n(mm)"]
 
 
 def test_a_run_in_process_tells_how_far_it_is():

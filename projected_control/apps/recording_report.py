@@ -16,6 +16,8 @@ from projected_control.apps.playback import differing_parameters
 from projected_control.control.events import Action, events_in
 from projected_control.errors import InvalidValue
 from projected_control.recordings.file import Recording
+from projected_control.settings import build
+from projected_control.settings.recorded import controller_settings
 
 Array = NDArray[np.float64]
 
@@ -113,8 +115,8 @@ def report(recording: Recording) -> Outcome:
         f"{about['node'].strip('/')}, {numbers['seconds']:.3g} s",
         " ".join(f"{w[0].upper()}{w[1:]}." for w in recording.warnings())
         or "Every tick of the run was recorded.",
-        f"{numbers['ticks']} states answered; tracking error {numbers['tracking_rms']:.3g} RMS, "
-        f"torque {numbers['torque_rms']:.3f} N·m RMS where inverse dynamics, with a motor in "
+        f"{numbers['ticks']} states answered; tracking error {numbers['tracking_rms']:.3g} m, rad "
+        f"RMS, torque {numbers['torque_rms']:.3f} N·m RMS where inverse dynamics, with a motor in "
         f"every joint, would need {numbers['torque_rms_idc']:.3f}.",
         {"recording": numbers},
         tables,
@@ -123,7 +125,7 @@ def report(recording: Recording) -> Outcome:
                 "recording_motion",
                 "Motion",
                 "Each coordinate and its desired value; below, the error between them.",
-                lambda: motion_figure(times, state),
+                lambda: motion_figure(times, state, _units(recording)),
             ),
             Picture(
                 "recording_effort",
@@ -170,8 +172,8 @@ def comparison(one: Recording, other: Recording, names: tuple[str, str]) -> Outc
         f"{names[0]} and {names[1]}",
         f"{both[0]['seconds']:.3g} s and {both[1]['seconds']:.3g} s",
         " ".join(f"{w[0].upper()}{w[1:]}." for r in (one, other) for w in r.warnings()),
-        f"Tracking error {both[0]['tracking_rms']:.3g} and {both[1]['tracking_rms']:.3g} RMS, "
-        f"torque {both[0]['torque_rms']:.4g} and {both[1]['torque_rms']:.4g} N·m RMS.",
+        f"Tracking error {both[0]['tracking_rms']:.3g} and {both[1]['tracking_rms']:.3g} m, rad "
+        f"RMS, torque {both[0]['torque_rms']:.4g} and {both[1]['torque_rms']:.4g} N·m RMS.",
         {"comparison": {names[0]: both[0], names[1]: both[1], "largest_difference": apart}},
         tables,
         [
@@ -208,13 +210,20 @@ def _change(one: float, other: float) -> str:
     return f"× {ratio:.3g}" if abs(ratio) >= FACTOR else f"{100.0 * (ratio - 1.0):+.1f} %"
 
 
+def _units(recording: Recording) -> dict[str, str]:
+    """Of the coordinates, by name; none where the loop was made without parameters."""
+    if not recording.about["kind"] or not recording.parameters:
+        return {}
+    return build.coordinate_units(controller_settings(recording))
+
+
 def _short(value: Any, most: int = 40) -> str:
     text = str(value)
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def _side_by_side(both: tuple[Recording, Recording], names: tuple[str, str]) -> Figure:
-    coordinates = both[0].coordinates
+    coordinates, units = both[0].coordinates, _units(both[0])
     multipliers = both[0].column("lambda_desired").shape[1]
     count = len(coordinates) + multipliers + 1
     figure, axes = canvas(count, 1, height=1.4 * count + 0.8, sharex=True)
@@ -224,7 +233,8 @@ def _side_by_side(both: tuple[Recording, Recording], names: tuple[str, str]) -> 
         for coordinate in coordinates:
             ax = next(panels)
             ax.plot(times, 1e3 * state[f"{coordinate}/error"], color=colour, label=name, alpha=0.8)
-            ax.set_ylabel(f"{coordinate} error\n(10⁻³)")
+            unit = f"m{units[coordinate]}" if coordinate in units else "mm or mrad"
+            ax.set_ylabel(f"{coordinate} error\n({unit})")
         for row in range(multipliers):
             ax = next(panels)
             ax.plot(times, state[f"lambda_{row}"], color=colour, label=name, alpha=0.8)

@@ -320,6 +320,7 @@ def _run_nodes(
         os.environ.setdefault("ROS_LOG_DIR", str(folder))
     os.environ.setdefault("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
     monitor = join(settings.case.node, say)
+    monitor.units = settings.units
     fleet, interrupted, ended, page = Fleet(folder, {}), False, "", None
     try:
         say("Preparing the control law (compiles its kernels the first time) …")

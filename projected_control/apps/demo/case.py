@@ -72,6 +72,11 @@ class DemoSettings:
         return REFERENCES[self.controller.reference.kind].strokes is not None
 
     @property
+    def units(self) -> dict[str, str]:
+        """Of the coordinates, by name."""
+        return build.coordinate_units(self.controller)
+
+    @property
     def unrecorded(self) -> DemoSettings:
         """The same, of which nothing is recorded."""
         return replace(self, controller=self.controller.changed({"recording.file": ""}))

@@ -57,7 +57,8 @@ def quantities(monitor: Monitor) -> list[tuple[str, str]]:
         if key in values:
             rows.append((key.split(" (")[0], f"{float(values[key]):.0f} {unit}"))
     for name in [n.removesuffix("/error") for n in state if n.endswith("/error")]:
-        rows.append((f"{name} error", f"{1e3 * state[f'{name}/error']:+.3f} ×10⁻³"))
+        error = 1e3 * state[f"{name}/error"]
+        rows.append((f"{name} error", f"{error:+.3f} m{monitor.units.get(name, 'm or mrad')}"))
     for name in [n for n in state if n.startswith("lambda") and "/" not in n]:
         held, wanted = state[name], state[f"{name}/desired"]
         rows.append((name.replace("lambda_", "λ"), f"{held:+.2f} N of {wanted:+.2f} N wanted"))

@@ -47,9 +47,11 @@ class Monitor:
         names: Quantities of its state.
         diagnostics: Level, message and values that each node told last.
         changed: Parameters and references that were changed since the first state, by name.
+        units: Of the coordinates, by name, for those who show them; empty where nobody said.
     """
 
     def __init__(self, controller: str) -> None:
+        self.units: dict[str, str] = {}
         self._context = rclpy.context.Context()
         rclpy.init(context=self._context, signal_handler_options=SignalHandlerOptions.NO)
         self._node = rclpy.create_node("projected_control_demo", context=self._context)

@@ -80,7 +80,7 @@ def make_report(
                 "demo_motion",
                 "Motion",
                 "Each coordinate and its desired value; below, the error between them.",
-                lambda: motion_figure(times, state),
+                lambda: motion_figure(times, state, settings.units),
             ),
             Picture(
                 "demo_effort",
@@ -111,7 +111,8 @@ def _note(verdict: Verdict) -> str:
     )
 
 
-def motion_figure(times: Array, state: Mapping[str, Array]) -> Figure:
+def motion_figure(times: Array, state: Mapping[str, Array], units: Mapping[str, str]) -> Figure:
+    """Coordinates and their errors over time; units of the coordinates are by name."""
     names = [name.removesuffix("/desired") for name in state if name.endswith("/desired")]
     names = [name for name in names if not name.startswith("lambda")]
     figure, axes = canvas(2 * len(names), 1, height=1.5 * 2 * len(names) + 0.6, sharex=True)
@@ -119,10 +120,11 @@ def motion_figure(times: Array, state: Mapping[str, Array]) -> Figure:
         above, below = axes[2 * i], axes[2 * i + 1]
         above.plot(times, state[f"{name}/desired"], color=GREY, linestyle="--", label="desired")
         above.plot(times, state[name], color=BLUE, label=name)
-        above.set_ylabel(name)
+        unit = units.get(name, "m or rad")
+        above.set_ylabel(f"{name}\n({unit})")
         legend_above(above, 2)
         below.plot(times, 1e3 * state[f"{name}/error"], color=VERMILION)
-        below.set_ylabel(f"{name} error\n(10⁻³)")
+        below.set_ylabel(f"{name} error\n({'mm or mrad' if name not in units else f'm{unit}'})")
     axes[-1].set_xlabel("time (s)")
     return figure
 

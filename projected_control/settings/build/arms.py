@@ -28,6 +28,7 @@ from projected_control.resources import ARMS, arm_description, share_file
 from projected_control.settings import groups
 from projected_control.settings.nodes import (
     ConstrainedArmSettings,
+    ControllerSettings,
     MovedArmSettings,
     PassiveJointsSettings,
 )
@@ -162,6 +163,12 @@ def _one_constraint(group: groups.Constraint, name: str) -> Constraint | None:
 
 
 @says_where
+def coordinate_units(settings: ControllerSettings) -> dict[str, str]:
+    """The units of a controller's coordinates, by name: m or rad."""
+    made = build_coordinates(settings.coordinates, build_arm(settings), settings)
+    return {member.name: member.unit for member in made.members}
+
+
 def build_coordinates(
     names: Sequence[str], arm: Arm, settings: ConstrainedArmSettings
 ) -> Coordinates:
