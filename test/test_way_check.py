@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from plane_arms import controller, on_plane, start
+from plane_arms import controller, made, on_plane, start
 
+from projected_control.control.following import Follower
 from projected_control.control.references import (
     Constant,
     MotionLimits,
@@ -13,7 +14,7 @@ from projected_control.control.references import (
 )
 from projected_control.errors import InvalidValue, ProjectedControlError
 from projected_control.settings import build
-from projected_control.settings.nodes import MOTION
+from projected_control.settings.nodes import FORCE, MOTION
 from projected_control.settings.way_check import REAL_DISTANCE, WayCheck
 
 
@@ -85,6 +86,39 @@ def test_the_way_is_looked_at_before_it_is_gone(changes, x, reason):
     as_it_is = {**changes, "reference.check": False}
     check, q, here = scene(**{name.replace(".", "__"): value for name, value in as_it_is.items()})
     check.require(set_point(here, x), q, 2.0, bounded=True)
+
+
+def test_the_way_is_looked_at_with_the_posture_in_force():
+    """Led aside by hand, the arm is drawn back: joint_1 goes to 0, not on from where it is."""
+    values = on_plane(6)
+    loop, _ = made(MOTION, values)
+    q0 = loop.controller.drawn_to
+    model = build.build_model(controller(MOTION, values)).evaluate(q0, np.zeros(6))
+    here = ReferencePoint(model.theta.copy(), np.zeros(2), np.zeros(2))
+    free = np.linalg.svd(model.terms.jacobian)[2][3]
+    aside = Follower(model, q0 + 0.3 * free).at(here.value).copy()
+    assert abs(aside[1] - q0[1]) > 0.02
+    low, high = sorted((aside[1], q0[1]))
+    edge = 0.5 * (low + high) + 0.134  # between where joint_2 comes to on either way
+    check, *_ = scene(limits__upper=[2.9, edge, 2.9, 2.6, 2.9, 2.0])
+    goal = set_point(here, 0.08)
+    check.require(goal, aside, 2.0, bounded=True, running=loop)
+    loop.controller.set_posture(None)
+    with pytest.raises(InvalidValue, match=r"position of joint_2"):
+        check.require(goal, aside, 2.0, bounded=True, running=loop)
+
+
+def test_the_way_is_looked_at_with_the_force_in_force():
+    values = on_plane(6, limits__effort=[35.0])
+    loop, _ = made(FORCE, values)
+    check, q = WayCheck(FORCE, controller(FORCE, values)), start(values)
+    here = ReferencePoint(loop.controller.model.theta.copy(), np.zeros(2), np.zeros(2))
+    goal = set_point(here, 0.01)
+    loop.set_force_reference(Constant([0.0]))
+    check.require(goal, q, 2.0, bounded=True, running=loop)
+    loop.set_force_reference(Waypoints([2.0, 2.05], [[0.0], [150.0]]))
+    with pytest.raises(InvalidValue, match=r"effort of joint_"):
+        check.require(goal, q, 2.0, bounded=True, running=loop)
 
 
 def test_the_way_back_into_a_range_is_allowed():

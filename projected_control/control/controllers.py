@@ -171,6 +171,11 @@ class Controller:
         return bool(self._terms.posture_gains[0] > 0.0)
 
     @property
+    def drawn_to(self) -> Array | None:
+        """Where free motions are drawn to, as the ticks have it, n; None for nowhere."""
+        return self._terms.posture.copy() if self.posture_acts else None
+
+    @property
     def held_by(self) -> str:
         """In words, what holds the motions that no coordinate describes."""
         if not self.undescribed:

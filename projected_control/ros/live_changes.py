@@ -92,11 +92,11 @@ def prepare_change(
             smooth = settings.changed({"reference.approach": True})
             here = ReferencePoint(model.theta.copy(), *np.zeros((2, model.k)))
             q = model.arm.q.copy()
-            plan = build.plan_reference(smooth, here, q)
+            plan = build.plan_reference(smooth, here, q, loop)
             wanted = plan(loop.beginning(model.time), model.time)
             if check is not None:
                 check.require_beginning(wanted, q, model.time)
-                check.require(wanted, q, model.time, bounded=False)
+                check.require(wanted, q, model.time, bounded=False, running=loop)
             loop.make_room(wanted)
             changes.append(lambda loop, time: loop.set_reference(plan(loop.beginning(time), time)))
 

@@ -150,7 +150,7 @@ def reviewed(
     limits = build.motion_limits(check.settings, model.k)
     now = runner.time
     wanted = plan(loop.beginning(now), limits, now)
-    check.require(wanted, model.arm.q.copy(), now, bounded=True)
+    check.require(wanted, model.arm.q.copy(), now, bounded=True, running=loop)
     loop.make_room(wanted)
     return lambda running, time: plan(running.beginning(time), limits, time)
 

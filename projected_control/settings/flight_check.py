@@ -196,6 +196,7 @@ def look_along(
     q: Array,
     v: Array,
     a: Array,
+    desired: Array | None = None,
 ) -> Seen:
     """Every quantity at some instants of a motion.
 
@@ -205,6 +206,7 @@ def look_along(
         model: Of the same arm, evaluated here.
         times: Instants, N [s].
         q, v, a: Where the joints are there, their rates and accelerations, N × n.
+        desired: λ_d there, N × m; that of the settings unless given.
     """
     controller, limits = loop.controller, loop.guard.limits
     count, names = times.size, model.arm.joint_names
@@ -212,18 +214,19 @@ def look_along(
     independence, controllability = np.ones(count), np.ones(count)
     force = np.zeros((count, model.m))
     measure, rank, smallest = np.zeros(count), np.zeros(count), np.full(count, np.inf)
-    desired = _desired_force(settings, loop)
+    if desired is None:
+        desired = np.tile(_desired_force(settings, loop), (count, 1))
     known = build.build_compensation(settings, model.n)
     for i in range(count):
         controller.stop(q[i], v[i], times[i])
         independence[i], controllability[i] = controller.margins
         model.evaluate(q[i], v[i], times[i])
         theta[i] = model.theta
-        friction = planned_friction(known, model, v[i], desired)
+        friction = planned_friction(known, model, v[i], desired[i])
         M, load = model.arm.M, model.arm.h + friction
         sent, pressed = sent_effort(controller)
         asked = asked_motion(controller, v[i], a[i])
-        effort[i] = sent @ (M @ asked + load) + pressed @ desired
+        effort[i] = sent @ (M @ asked + load) + pressed @ desired[i]
         A = model.terms.jacobian[: model.m]
         force[i] = np.linalg.pinv(A.T, rcond=SINGULAR) @ (effort[i] - M @ a[i] - load)
         measure[i] = manipulability(model).measure

@@ -11,10 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projected_control.control.following import Follower
+from projected_control.control.loop import ControlLoop
 from projected_control.control.references import Constant, Reference
 from projected_control.errors import InvalidValue
 from projected_control.model.coordinates import Coordinates
 from projected_control.settings import build
+from projected_control.settings.build.paths import posture_of
 from projected_control.settings.flight_check import look_along
 from projected_control.settings.flight_margins import RED, Quantity
 from projected_control.settings.nodes import ControllerSettings
@@ -75,7 +77,15 @@ class WayCheck:
         assert self._model.coordinates is not None  # no controller is built without
         return self._model.coordinates
 
-    def require(self, reference: Reference, q: Array, begin: float, *, bounded: bool) -> None:
+    def require(
+        self,
+        reference: Reference,
+        q: Array,
+        begin: float,
+        *,
+        bounded: bool,
+        running: ControlLoop | None = None,
+    ) -> None:
         """Raise where a reference must not be followed, with what is in the way.
 
         Args:
@@ -84,6 +94,8 @@ class WayCheck:
             begin: From when on [s].
             bounded: Whether ``reference.max_distance`` counts, and on a real arm the stated rates
                 and accelerations: for what comes by a topic or an action.
+            running: What is to follow it where it runs already: its posture and λ_d count, else
+                those of the settings.
         """
         times = _instants(reference, begin)
         if bounded:
@@ -99,7 +111,7 @@ class WayCheck:
             if self.settings.reference.check and is_real(self.settings):
                 self._require_slow(rate, acceleration)
         if self.settings.reference.check:
-            self._require_way(times, *_motion(reference, times), q)
+            self._require_way(times, *_motion(reference, times), q, running)
 
     def require_beginning(self, reference: Reference, q: Array, begin: float) -> None:
         """Raise where a reference of parameters begins further away than it may lead.
@@ -155,11 +167,21 @@ class WayCheck:
                 )
 
     def _require_way(
-        self, times: Array, value: Array, rate: Array, acceleration: Array, q: Array
+        self,
+        times: Array,
+        value: Array,
+        rate: Array,
+        acceleration: Array,
+        q: Array,
+        running: ControlLoop | None,
     ) -> None:
         model, coordinates = self._model, self._coordinates
         places, rates, changes = (np.zeros((times.size, model.n)) for _ in range(3))
-        follower = Follower(model, q, explain=False)
+        if running is None:
+            posture, led = posture_of(self.settings, model, q), None
+        else:
+            posture, led = running.controller.drawn_to, running.force_reference
+        follower = Follower(model, q, posture, explain=False)
         for i, time in enumerate(times):
             follower.time = time
             places[i] = follower.at(value[i])
@@ -170,7 +192,8 @@ class WayCheck:
             model.evaluate(places[i], rates[i], time)
             asked = np.concatenate([target[1], acceleration[i]]) - model.terms.bias
             changes[i] = G_pinv @ asked
-        seen = look_along(self._loop, self.settings, model, times, places, rates, changes)
+        desired = None if led is None else np.array([led.at(time).value for time in times])
+        seen = look_along(self._loop, self.settings, model, times, places, rates, changes, desired)
         for quantity in seen.quantities:
             if _gets_worse(quantity):
                 at = quantity.worst

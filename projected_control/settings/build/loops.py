@@ -128,7 +128,10 @@ Plan = Callable[[ReferencePoint, float], Reference]
 
 @says_where
 def plan_reference(
-    settings: ControllerSettings, here: ReferencePoint, q: Array | None = None
+    settings: ControllerSettings,
+    here: ReferencePoint,
+    q: Array | None = None,
+    running: ControlLoop | None = None,
 ) -> Plan:
     """Work out what a controller is to follow, as far as that takes long.
 
@@ -137,13 +140,14 @@ def plan_reference(
         here: Where its reference is now.
         q: Where the arm is, which a path is timed for, n [rad or m]; a configuration with the
             coordinates of `here` unless given.
+        running: What is to follow it where it runs already: its posture and λ_d count.
     """
     group = settings.reference
     kind, limits = REFERENCES[group.kind], references.motion_limits(group, here.value.size)
     if kind.build is not None:
         build = kind.build
         return lambda start, begin: build(group, start, begin)
-    path = plan_path(settings, here, _somewhere(settings, here) if q is None else q)
+    path = plan_path(settings, here, _somewhere(settings, here) if q is None else q, running)
     if not group.approach:
         return lambda start, begin: Shifted(path, begin)
     return lambda start, begin: references.Approach(start, path, limits, begin)

@@ -16,6 +16,7 @@ from projected_control.control.following import (
     bounds_along,
     square_of,
 )
+from projected_control.control.loop import ControlLoop
 from projected_control.control.references import Reference, ReferencePoint, Waypoints
 from projected_control.control.timing import Timing, time_path
 from projected_control.errors import InvalidValue, UnknownName
@@ -58,13 +59,20 @@ def check_path(group: groups.Reference, names: Sequence[str]) -> None:
     strokes(group, np.zeros(len(moved_columns(group, names))))
 
 
-def plan_path(settings: ControllerSettings, start: ReferencePoint, q: Array) -> Reference:
+def plan_path(
+    settings: ControllerSettings,
+    start: ReferencePoint,
+    q: Array,
+    running: ControlLoop | None = None,
+) -> Reference:
     """The path of the settings, from its beginning at time zero to rest at its end.
 
     Args:
         settings: Of a controller.
         start: Where its reference is; coordinates that the path does not move stay there.
         q: Where the arm is, n [rad or m].
+        running: What is to follow it, whose posture and λ_d count where it runs already; else
+            those of the settings.
     """
     group = settings.reference
     controller = build_controller(settings.title(), settings)
@@ -77,13 +85,17 @@ def plan_path(settings: ControllerSettings, start: ReferencePoint, q: Array) -> 
     make = REFERENCES[group.kind].strokes
     assert make is not None
     strokes = make(group, start.value[columns])
-    posture = posture_of(settings, model, q)
+    posture = posture_of(settings, model, q) if running is None else running.controller.drawn_to
     square = square_of(model, q) if group.square else None
     follower = Follower(model, q, posture, square)
     force = controller.force
     desired = None
     if force is not None and isinstance(settings, ForceControllerSettings):
         desired = build_force_reference(settings, force).at(0.0).value
+        led = None if running is None else running.force_reference
+        if led is not None:
+            now = led.end if np.isfinite(led.end) else 0.0
+            desired = led.at(now).value
     limits, friction = _limits(settings, model), controller.compensation
     motions = []
     for stroke in strokes:
