@@ -16,6 +16,7 @@ from projected_control.control.law_kinds import LAWS, MOTION, Law, LawKind
 from projected_control.control.motion import (
     asked_acceleration,
     brake,
+    carry_all,
     find_effort,
     keep_all,
     prepare_motion,
@@ -42,7 +43,7 @@ def computed_torque_law(gravity: bool, stop: bool, t: Terms, c: ControlTerms) ->
     prepare_motion(stop, True, t, c)
     if stop:
         brake(t, c)
-        fill(c.normal, 0.0)
+        carry_all(t, c)
         return
     if gravity:
         fill(c.u_p, 0.0)

@@ -25,7 +25,7 @@ from projected_control.compiled import compiled
 from projected_control.control.gains import BLEND_SECONDS, Blend
 from projected_control.control.law_kinds import FORCE, LAWS, Law, LawKind
 from projected_control.control.mailbox import Mailbox
-from projected_control.control.motion import motion_effort
+from projected_control.control.motion import carry_all, motion_effort
 from projected_control.control.rank_change import counts_as_full
 from projected_control.control.stability import ForceLoop
 from projected_control.control.terms import ControlTerms
@@ -35,7 +35,6 @@ from projected_control.model.dynamics import acceleration_kernel
 from projected_control.model.linalg import (
     axpy,
     copy,
-    fill,
     matvec,
     matvec_add,
     matvec_transposed,
@@ -240,10 +239,10 @@ def hybrid_law(stop: bool, t: Terms, c: ControlTerms) -> None:
 
 @compiled
 def hold_force(stop: bool, t: Terms, c: ControlTerms) -> None:
-    """normal from the force loop; none in a stop."""
+    """normal from the force loop; in a stop the arm carries itself, at λ = 0."""
     force_feedback(stop, t, c)
     if stop:
-        fill(c.normal, 0.0)
+        carry_all(t, c)
     else:
         normal_effort(t, c)
 

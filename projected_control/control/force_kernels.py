@@ -168,6 +168,7 @@ def sensor_disagrees(
     if s.compared[0] <= 0.0:
         s.compared[0] = COMPARE_EVERY
         if not any_effort(sent):
+            s.compared[1] = s.far_off[0] = 0.0
             return 0
         force_from_model(sent, known, t, s, s.expected)
         wrong, far = False, False

@@ -161,18 +161,21 @@ def is_outside(q: float, i: int, g: GuardTerms) -> bool:
 
 
 @compiled
-def accept_replaced(motion: Array, theta: Array, topology: Array, g: GuardTerms) -> None:
+def accept_replaced(motion: Array, theta: Array, topology: Array, g: GuardTerms) -> bool:
     """A reference that was just replaced is no jump where it begins near the arm, at θ.
 
     It also ends a damped stop that had lasted for so long that it does not end by itself.
+
+    Returns:
+        Whether it has ended one.
     """
     if g.replaced[0] == 0.0:
-        return
+        return False
     near = True
     for c in range(theta.size):
         away = motion[0, c] - theta[c]
         if not np.isfinite(away):
-            return
+            return False
         kind = int(topology[c])
         if kind == _ROTATION:
             turn = turn_between(vector(motion[0], c), vector(theta, c))
@@ -181,11 +184,14 @@ def accept_replaced(motion: Array, theta: Array, topology: Array, g: GuardTerms)
             away = wrap(away) if kind == _CIRCLE else 0.0
         near = near and abs(away) <= g.jump[0]
     g.replaced[0] = 0.0
-    if near:
-        copy(motion[0], g.theta)
-        copy(motion[1], g.theta_rate)
-        if g.latched[0] == ANSWER_STOP:
-            g.latched[0] = g.stopped[0] = 0.0
+    if not near:
+        return False
+    copy(motion[0], g.theta)
+    copy(motion[1], g.theta_rate)
+    if g.latched[0] != ANSWER_STOP:
+        return False
+    g.latched[0] = g.stopped[0] = 0.0
+    return True
 
 
 @compiled
@@ -257,9 +263,13 @@ def limit_effort(asked: Array, g: GuardTerms) -> int:
 
 @compiled
 def latch(action: int, g: GuardTerms) -> int:
-    """Have an answer last that has gone on for too long to end by itself; the event for it."""
-    g.stopped[0] = g.stopped[0] + g.period[0] if action > ANSWER_FOLLOW else 0.0
-    g.lost[0] = g.lost[0] + g.period[0] if action >= ANSWER_HOLD else 0.0
+    """Have an answer last that has gone on for too long to end by itself; the event for it.
+
+    A good tick takes away what a bad one adds: an arm that is bad for most of the time is bad.
+    """
+    period = g.period[0]
+    g.stopped[0] = max(g.stopped[0] + (period if action > ANSWER_FOLLOW else -period), 0.0)
+    g.lost[0] = max(g.lost[0] + (period if action >= ANSWER_HOLD else -period), 0.0)
     if g.lost[0] > g.latch_time[0]:
         g.latched[0] = ANSWER_ZERO
     elif g.stopped[0] > g.latch_time[0]:
@@ -271,16 +281,13 @@ def latch(action: int, g: GuardTerms) -> int:
 def release_effort(asked: Array, events: int, g: GuardTerms) -> tuple[int, int]:
     """Action and events, with what may be sent left in ``g.sent``."""
     action = max(severity(events), int(g.latched[0]))
-    events |= latch(action, g)
-    if action == ANSWER_HOLD:
-        g.held[0] += g.period[0]
-        if g.held[0] <= g.hold_time[0]:
-            return action, events
+    g.held[0] = g.held[0] + g.period[0] if action == ANSWER_HOLD else 0.0
+    if action == ANSWER_HOLD and g.held[0] > g.hold_time[0]:
         action = ANSWER_ZERO
-    else:
-        g.held[0] = 0.0
+    if action < ANSWER_HOLD:
+        events |= limit_effort(asked, g)
+        if events & _BAD_EFFORT:
+            action = ANSWER_ZERO
     if action == ANSWER_ZERO:
         g.sent[:] = 0.0
-        return action, events
-    events |= limit_effort(asked, g)
-    return (ANSWER_ZERO if events & _BAD_EFFORT else action), events
+    return action, events | latch(action, g)

@@ -44,6 +44,7 @@ from projected_control.control.law_kinds import FORCE, LAWS, MOTION, PASSIVE, La
 from projected_control.control.motion import (
     INDEPENDENCE_TOLERANCE,
     brake,
+    carry_all,
     find_effort,
     invert_motion,
     keep_all,
@@ -275,8 +276,11 @@ def impedance_law(stop: bool, passive: NDArray[np.int64], t: Terms, c: ControlTe
         if s.shaped[0] == 0.0:
             matvec_transposed_add(t.J_theta, s.force, c.full)
             matvec(t.P, c.full, c.tangent)
-    if stop or s.projected[0] != 0.0:
+    if s.projected[0] != 0.0:
         press(stop, passive, t, c)
+        return
+    if stop:
+        carry_all(t, c)
         return
     keep_all(t, c)
     for j in range(c.u_lambda.size):

@@ -46,7 +46,16 @@ SINGULAR_RANGE = 0.01
 """Singular values of J_θ P from which on it is damped [m or rad, per rad or m]."""
 
 STOP_DAMPING = 10.0
-"""Damping of all free motions in a stop, unless the gains damp more [1/s]."""
+"""Damping of all motion in a stop, unless the gains damp more [1/s]."""
+
+STOP_STIFFNESS = 100.0
+"""With which an arm that has come to rest in a stop is held there [1/s²]."""
+
+STOP_SETTLING = 0.2
+"""After which an arm in a stop has come to rest: it is held where it is then [s]."""
+
+STOP_GIVE = 0.1
+"""How far a joint in a stop is pushed away before it gives way [rad or m]."""
 
 
 @compiled
@@ -105,9 +114,9 @@ def posture_motion(d: float, t: Terms, c: ControlTerms, wanted: Array) -> None:
 
 
 @compiled
-def free_motion(d: float, stop: bool, t: Terms, c: ControlTerms) -> None:
-    """u_p = w = P (K₀ (q₀ − q) − (d + D₀) q̇), in the metric's coordinates; no posture in a stop."""
-    if stop or (c.posture_gains[0] == 0.0 and c.posture_gains[1] == 0.0):
+def free_motion(d: float, t: Terms, c: ControlTerms) -> None:
+    """u_p = w = P (K₀ (q₀ − q) − (d + D₀) q̇), in the metric's coordinates."""
+    if c.posture_gains[0] == 0.0 and c.posture_gains[1] == 0.0:
         matvec(t.P, t.v, c.u_p, -d)
         return
     posture_motion(d, t, c, c.full)
@@ -189,11 +198,51 @@ def find_effort(t: Terms, c: ControlTerms) -> None:
 
 
 @compiled
+def note_stop(stop: bool, t: Terms, c: ControlTerms) -> None:
+    """How long a stop has lasted, and where the arm is held in it: where it came to rest.
+
+    Who pushes it further than `STOP_GIVE` moves that place along.
+    """
+    if not stop:
+        c.stop_for[0] = 0.0
+        return
+    c.stop_for[0] += c.period[0]
+    give = STOP_GIVE if c.stop_for[0] > STOP_SETTLING else 0.0
+    for i in range(t.q.size):
+        c.anchor[i] = min(max(c.anchor[i], t.q[i] - give), t.q[i] + give)
+
+
+@compiled
+def braking(t: Terms, c: ControlTerms, w: Array) -> None:
+    """w = K (q_s − q) − d q̇, in the metric's coordinates: at q_s the arm came to rest."""
+    d = max(c.gains[2, 0], STOP_DAMPING)
+    K = STOP_STIFFNESS if c.stop_for[0] > STOP_SETTLING else 0.0
+    for i in range(t.v.size):
+        w[i] = K * t.sqrt_metric[i] * (c.anchor[i] - t.q[i]) - d * t.v[i]
+
+
+@compiled
 def brake(t: Terms, c: ControlTerms) -> None:
-    """The effort of a stop, whatever the law: u_p = A⁺b − d P q̇, f∥ = P (h + M u_p)."""
-    free_motion(max(c.gains[2, 0], STOP_DAMPING), True, t, c)
+    """The effort of a stop, whatever the law: u_p = A⁺b + P w, f∥ = P (h + M u_p)."""
+    braking(t, c, c.full)
+    matvec(t.P, c.full, c.u_p)
     matvec_add(t.A_pinv, t.b, c.u_p)
     find_effort(t, c)
+
+
+@compiled
+def carry_all(t: Terms, c: ControlTerms) -> None:
+    """normal of a stop that leans on nothing: (I − P)(h + M (u_p + (I − P) w)), after `brake`.
+
+    λ is zero then; where there is no contact, the arm is braked and held across it, too.
+    """
+    braking(t, c, c.load)
+    copy(c.load, c.net)
+    matvec_add(t.P, c.load, c.net, -1.0)
+    copy(c.full, c.load)
+    matvec_add(t.M, c.net, c.load)
+    copy(c.load, c.normal)
+    matvec_add(t.P, c.load, c.normal, -1.0)
 
 
 @compiled
@@ -228,7 +277,7 @@ def motion_effort(stop: bool, stiff: bool, t: Terms, c: ControlTerms) -> None:
     copy(t.b, b)
     if stiff:
         stiff_constraint(t, c)
-    free_motion(c.gains[2, 0], False, t, c)
+    free_motion(c.gains[2, 0], t, c)
     matvec_add(t.A_pinv, b, u_p)
     asked_acceleration(t, c)
     matvec_add(t.J_theta, u_p, a, -1.0)
@@ -240,8 +289,11 @@ def motion_effort(stop: bool, stiff: bool, t: Terms, c: ControlTerms) -> None:
 def motion_law(idc: bool, stop: bool, t: Terms, c: ControlTerms) -> None:
     """IDC sends full = h + M u_p, PIDC its tangent part only."""
     motion_effort(stop, idc and not stop, t, c)
-    fill(c.normal, 0.0)
-    if idc:
+    if not idc:
+        fill(c.normal, 0.0)
+    elif stop:
+        carry_all(t, c)
+    else:
         keep_all(t, c)
 
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from projected_control.compiled import compiled
 from projected_control.control.force import force_feedback, hold_force, normal_effort
-from projected_control.control.motion import motion_effort
+from projected_control.control.motion import carry_all, motion_effort
 from projected_control.control.rank_change import is_projector
 from projected_control.control.terms import ControlTerms
 from projected_control.model.constrained_arm import ConstrainedArm, Terms
@@ -112,7 +112,9 @@ def reach_with_motors(
     if lost:
         fill(c.tangent, 0.0)
         return
-    if with_force and not stop:
+    if with_force and stop:
+        carry_all(t, c)
+    elif with_force:
         drop_refused_integral(t, c)
         normal_effort(t, c)
     spare_passive_joints(passive, t, c)

@@ -21,14 +21,13 @@ from numpy.typing import NDArray
 from projected_control.compiled import compiled
 from projected_control.control.force import force_feedback
 from projected_control.control.law_kinds import FORCE, LAWS, Law, LawKind
-from projected_control.control.motion import brake, find_effort, keep_all, prepare_motion
+from projected_control.control.motion import brake, carry_all, find_effort, keep_all, prepare_motion
 from projected_control.control.operational_space import follow_levels
 from projected_control.control.task_terms import TaskTerms, unpack_task
 from projected_control.control.terms import ControlTerms
 from projected_control.model.constrained_arm import Terms
 from projected_control.model.linalg import (
     axpy,
-    fill,
     matvec,
     matvec_transposed,
     matvec_transposed_add,
@@ -74,7 +73,7 @@ def selection_law(stop: bool, t: Terms, c: ControlTerms) -> None:
     force_feedback(stop, t, c)
     if stop:
         brake(t, c)
-        fill(c.normal, 0.0)
+        carry_all(t, c)
         return
     s = unpack_task(c.task, t.v.size, t.theta.size)
     selection_matrix(s)

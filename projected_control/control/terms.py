@@ -50,6 +50,8 @@ class ControlTerms(NamedTuple):
     posture_bound: Annotated[
         Array, Part("1", "Distance from it that is an event [rad or m]; zero for none.")
     ]
+    stop_for: Annotated[Array, Part("1", "How long the arm has been in a damped stop [s].")]
+    anchor: Annotated[Array, Part("n", "Where it is held in a stop, in joint units.")]
     period: Annotated[Array, Part("1", "Period of the loop [s].")]
     delay: Annotated[Array, Part("1", "From a state to the effect of its answer [samples].")]
     friction_gains: Annotated[

@@ -52,7 +52,7 @@ from projected_control.control.letter import (
     take_reference,
     unpack_letter,
 )
-from projected_control.control.motion import posture_distance
+from projected_control.control.motion import note_stop, posture_distance
 from projected_control.control.passive import CONTROLLABILITY_TOLERANCE
 from projected_control.control.rank_change import keep_directions
 from projected_control.control.silence import SILENT
@@ -319,7 +319,8 @@ def tick(
         events |= _LEFT_CONSTRAINT
     if t.rank[0] < t.b.size and rows_contradict(t, c):
         events |= _CONTRADICT
-    accept_replaced(c.motion, t.theta, c.topology, g)
+    if accept_replaced(c.motion, t.theta, c.topology, g) and c.posture_bound[0] > 0.0:
+        copy(q, c.posture)  # what is held goes on from where the stop has left it
     if out_of_reach(c.motion[0], t.theta, c.topology):
         events |= _JUMPED
     if g.latched[0] != 0.0:
@@ -330,6 +331,7 @@ def tick(
         if c.contact_gains[0] != 0.0:
             locate_contact(v, spatial_jacobian, placements, c)
         locate_axes(placements, q.size, c)
+        note_stop(answer == _ACTION_STOP, t, c)
         apply_law(law, answer == _ACTION_STOP, passive, t, c)
         if t.rank[0] != g.rank[0]:
             if not np.isnan(g.rank[0]):

@@ -103,10 +103,10 @@ def test_it_follows_is_changed_and_ends(fleet: Fleet, stood_in) -> None:
 
 def test_a_long_plan_does_not_stop_the_arm(fleet: Fleet, stood_in) -> None:
     """The node plans for longer than the plugin waits for its signs of life."""
-    silence = 0.3
+    silence = 1.0
     start(fleet, **{"plugin.silence_time": silence, "limits.lost_time": 5.0})
     fleet.until_said(MOTION, "following", level=0)
-    points = [0.01 * (-1) ** i for i in range(20)]
+    points = [0.01 * (-1) ** i for i in range(60)]
     begun = monotonic()
     fleet.put(MOTION, {"reference.kind": "waypoints", "reference.points": points})
     assert monotonic() - begun > 2.0 * silence, "the plan is too short to show anything"
@@ -117,8 +117,8 @@ def test_a_long_plan_does_not_stop_the_arm(fleet: Fleet, stood_in) -> None:
 
 def test_a_slow_start_does_not_stop_the_arm(fleet: Fleet, stood_in) -> None:
     """A recorder that starts, a busy computer: signs of life do not wait for the loop's thread."""
-    fleet.environment["AFTER_ENGAGING"] = "0.8"
-    start(fleet, **{"plugin.silence_time": 0.3, "limits.lost_time": 5.0})
+    fleet.environment["AFTER_ENGAGING"] = "2.0"
+    start(fleet, **{"plugin.silence_time": 1.0, "limits.lost_time": 5.0})
     fleet.until_said(MOTION, "following", level=0)
     fleet.until_counted(MOTION, "ticks", 100)
     assert fleet.state(MOTION) == "active"

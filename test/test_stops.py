@@ -1,0 +1,142 @@
+"""A damped stop: it carries the arm, holds it where it came to rest, and leans on nothing."""
+
+import numpy as np
+import pytest
+from arms import raw_state, slider_model
+from plane_arms import made, on_plane
+
+from projected_control.control import MotionController, MotionGains
+from projected_control.control.events import Action, Event
+from projected_control.control.limits import Limits
+from projected_control.control.loop import ControlLoop
+from projected_control.control.motion import STOP_DAMPING, STOP_GIVE, STOP_STIFFNESS
+from projected_control.control.references import Constant
+from projected_control.control.stability import MotionLoop
+from projected_control.ports import Runner
+from projected_control.settings.nodes import FORCE, MOTION
+
+JUMP = 1.0
+"""Of a reference, by which the guard stops the arm [m or rad]."""
+
+
+class Stopped:
+    """An arm that follows for a while, and is then stopped."""
+
+    def __init__(self, kind, values):
+        self.loop, self.arm = made(kind, values)
+        self.runner = Runner(self.loop, self.arm)
+        self.runner.open()
+        self.actions = []
+        self.go(50)
+        place = self.loop.controller.model.theta.copy()
+        self.loop.set_reference(Constant(place + JUMP))
+        self.q = self.arm.truth.q.copy()
+
+    def go(self, ticks):
+        for _ in range(ticks):
+            report = self.loop.update(self.arm.read())
+            self.arm.write(report.effort)
+            self.actions.append(report.action)
+        return report
+
+    @property
+    def moved(self):
+        """How far any joint went since the stop began [rad]."""
+        return float(np.abs(self.arm.truth.q - self.q).max())
+
+
+@pytest.mark.parametrize("law", ["hybrid", "operational_space"])
+def test_a_stop_under_force_control_does_not_lean_on_the_surface(law):
+    """λ = 0, where projection alone would lean 40 N of a six-joint arm's weight on the plane."""
+    stopped = Stopped(FORCE, on_plane(6, law=law))
+    stopped.go(400)
+    assert stopped.actions[-1] is Action.STOP
+    assert abs(stopped.arm.truth.multipliers[0]) < 0.05
+
+
+def test_a_stop_under_motion_control_leans_as_the_law_does():
+    """That is the method: nothing is spent across the constraint; `check` says how much."""
+    stopped = Stopped(MOTION, on_plane(6))
+    before = stopped.arm.truth.multipliers[0]
+    stopped.go(400)
+    assert abs(before) > 10.0
+    assert stopped.arm.truth.multipliers[0] == pytest.approx(before, rel=0.02)
+
+
+@pytest.mark.parametrize("kind", [MOTION, FORCE])
+def test_an_arm_heavier_than_described_does_not_sink_in_a_stop(kind):
+    """Ten per cent more mass, 3 s: 0.08 rad, where damping alone lets it sink without end."""
+    stopped = Stopped(kind, on_plane(6, simulation__mass_factor=1.1))
+    stopped.go(1000)
+    soon = stopped.moved
+    stopped.go(2000)
+    assert stopped.actions[-1] is Action.STOP
+    assert soon < 0.1
+    assert abs(stopped.moved - soon) < 0.01
+
+
+def test_who_pushes_an_arm_in_a_stop_moves_it_along():
+    """It gives way after 0.1 rad, and stays where it was pushed to."""
+    stopped = Stopped(MOTION, on_plane(6))
+    stopped.go(600)
+    held = stopped.loop.controller.terms.anchor.copy()
+    state = stopped.arm.read()
+    pushed = state.q + np.array([0.3, 0.0, 0.0, 0.0, 0.0, 0.0])
+    stopped.loop.update(state._replace(q=pushed, time=state.time + 1e-3))
+    moved = stopped.loop.controller.terms.anchor - held
+    assert moved[0] == pytest.approx(pushed[0] - STOP_GIVE - held[0])
+    assert np.abs(moved[1:]).max() < 1e-3
+
+
+def test_what_a_stop_has_moved_is_held_from_there_on():
+    """A reference ends a stop that lasts; the posture is where the arm is, not where it began."""
+    stopped = Stopped(MOTION, on_plane(6, limits__latch_time=0.2))
+    stopped.go(300)
+    model = stopped.loop.controller.model
+    terms = stopped.loop.controller.terms
+    terms.posture[:] += 0.4  # as if the arm had been led away meanwhile
+    before = stopped.loop.guard.sent.copy()
+    stopped.loop.set_reference(Constant(model.theta.copy()))
+    report = stopped.go(1)
+    assert report.action is Action.FOLLOW
+    np.testing.assert_allclose(terms.posture, model.arm.q, atol=1e-12)
+    np.testing.assert_allclose(report.effort, before, atol=0.5)
+
+
+@pytest.mark.parametrize(("rate", "delay"), [(1000.0, 6), (1000.0, 20), (100.0, 1), (200.0, 6)])
+def test_a_held_stop_is_a_stable_loop(rate, delay):
+    assert MotionLoop(STOP_STIFFNESS, STOP_DAMPING, 1.0 / rate, delay).stable
+
+
+# What latches.
+
+MODEL = slider_model()
+START = np.array([-3.8, 2.4, 1.4])
+
+
+def slider_loop(latch_time):
+    limits = Limits.of(MODEL.arm, latch_time=latch_time, residual=1e9, frozen_time=9.0)
+    place = MODEL.evaluate(START, np.zeros(3)).theta.copy()
+    loop = ControlLoop(MotionController(MODEL, MotionGains(480.0, 45.0)), Constant(place), limits=limits)
+    loop.begin(raw_state(MODEL, START, np.zeros(3), 0.0, 0.0))
+    return loop
+
+
+def test_states_that_are_bad_most_of_the_time_latch():
+    """Ninety bad ones, ten good ones, and so on: none of the bad spells lasts for the latch time."""
+    loop = slider_loop(0.1)
+    for k in range(1, 400):
+        q = START if k % 100 < 10 else np.full(3, np.nan)
+        report = loop.update(raw_state(MODEL, q, np.zeros(3), 0.0, 1e-3 * k))
+    assert report.action is Action.ZERO
+    assert loop.guard.latched is Action.ZERO
+
+
+def test_efforts_that_are_not_finite_latch():
+    loop = slider_loop(0.1)
+    loop.controller.terms.gains[0, 0] = np.nan
+    for k in range(1, 120):
+        report = loop.update(raw_state(MODEL, START, np.zeros(3), 0.0, 1e-3 * k))
+        assert Event(report.events) & (Event.EFFORT_NOT_FINITE | Event.LATCHED)
+        assert not report.effort.any()
+    assert loop.guard.latched is Action.ZERO
