@@ -117,13 +117,14 @@ START = np.array([-3.8, 2.4, 1.4])
 def slider_loop(latch_time):
     limits = Limits.of(MODEL.arm, latch_time=latch_time, residual=1e9, frozen_time=9.0)
     place = MODEL.evaluate(START, np.zeros(3)).theta.copy()
-    loop = ControlLoop(MotionController(MODEL, MotionGains(480.0, 45.0)), Constant(place), limits=limits)
+    controller = MotionController(MODEL, MotionGains(480.0, 45.0))
+    loop = ControlLoop(controller, Constant(place), limits=limits)
     loop.begin(raw_state(MODEL, START, np.zeros(3), 0.0, 0.0))
     return loop
 
 
 def test_states_that_are_bad_most_of_the_time_latch():
-    """Ninety bad ones, ten good ones, and so on: none of the bad spells lasts for the latch time."""
+    """Ninety bad ones, ten good ones, and so on: no bad spell lasts for the latch time."""
     loop = slider_loop(0.1)
     for k in range(1, 400):
         q = START if k % 100 < 10 else np.full(3, np.nan)
