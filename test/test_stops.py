@@ -82,7 +82,7 @@ def test_who_pushes_an_arm_in_a_stop_moves_it_along():
     held = stopped.loop.controller.terms.anchor.copy()
     state = stopped.arm.read()
     pushed = state.q + np.array([0.3, 0.0, 0.0, 0.0, 0.0, 0.0])
-    stopped.loop.update(state._replace(q=pushed, time=state.time + 1e-3))
+    stopped.loop.update(state._replace(q=pushed, stamp=state.stamp + 1e-3))
     moved = stopped.loop.controller.terms.anchor - held
     assert moved[0] == pytest.approx(pushed[0] - STOP_GIVE - held[0])
     assert np.abs(moved[1:]).max() < 1e-3
