@@ -25,6 +25,7 @@ from typed_pages import (
     YOUR_ARM,
     Extent,
     add_the_first_hour,
+    all_typed,
     along_the_path,
     beyond,
     on_the_way,
@@ -119,8 +120,8 @@ def test_the_first_wiping_of_an_arm(joints: int, fleet: Fleet, tmp_path: Path) -
     folder.mkdir()
     write_your_arm(folder, joints)
     states = fleet.record(JointState, "joint_states")
-    (*_, command) = [typed("controller:=force preset:=gentle dry_run", page=YOUR_ARM)]
-    settings, node, q = launched(fleet, [w for w in command if "dry_run" not in w], folder)
+    *_, command = all_typed("hardware:=running", page=YOUR_ARM)
+    settings, node, q = launched(fleet, command, folder)
     went = beyond(extent(fleet, states, 8000), along_the_path(node, settings, q))
     print(f"{joints} joints: {went:.4f} rad beyond the raster")
     assert went < BEYOND
