@@ -433,7 +433,7 @@ def test_a_payload_and_a_long_reference(moving):
     moving.until(lambda: moving.speeds[-1][1] > 1e-2, "motion")
     assert int(watch.report[Report.ACCEPTED]) >= accepted + 2
     assert int(watch.report[Report.REFUSED]) == 0
-    assert watch.phase is Phase.RUNNING
+    assert watch.phase is Phase.RUNNING, moving.story()
     require_limits(moving, since)
 
 
@@ -473,7 +473,7 @@ def test_strangers(moving):
             sent = refused + i + 1
             moving.until(lambda sent=sent: watch.report[Report.REFUSED] >= sent, "refusals")
     assert int(watch.report[Report.REFUSED]) >= refused + BROKEN
-    assert watch.phase is Phase.RUNNING
+    assert watch.phase is Phase.RUNNING, moving.story()
     assert moving.values[CONTROLLER]["state"] == "active"
     assert moving.values[SAYS]["last refusal"]
     require_limits(moving, since)
