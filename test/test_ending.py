@@ -11,7 +11,7 @@ from marked import Mark
 from projected_control.with_parent import tied
 
 COMMAND = """
-import subprocess, sys, time
+import signal, subprocess, sys, time
 from types import SimpleNamespace
 from projected_control.apps import cli, commands
 from projected_control.with_parent import tied
@@ -27,6 +27,8 @@ def run(args):
 def add_parser(subparsers):
     return subparsers.add_parser("held")
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # whatever the tests were started with:
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup and a shell's & ignore these
 commands.available = lambda: [SimpleNamespace(add_parser=add_parser, run=run)]
 sys.exit(cli.main(["held"]))
 """

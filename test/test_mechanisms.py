@@ -80,7 +80,7 @@ def test_an_unknown_task_in_launch_arguments_is_refused_with_the_known():
 
 
 def test_tasks_are_the_mechanisms_with_a_description_and_a_file():
-    assert set(TASKS) == {"slider", "crank", *NEW, *REAL}
+    assert set(TASKS) == {"slider", "crank", "seven_joints", *NEW, *REAL}
 
 
 def goes_on(loop, arm, events):

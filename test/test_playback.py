@@ -33,8 +33,9 @@ pytest.importorskip("matplotlib", reason="the extra apps is not installed")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A second of the demo's force controller, recorded."""
     file = tmp_path_factory.mktemp("run") / "run.mcap"
-    arguments = ["demo", "--in-process", "--seconds", "1", "--set", f"recording.file:={file}"]
-    assert main([*arguments, "--set", "sensor.noise:=0.02"]) == 0
+    arguments = ["demo", "--in-process", "--controller", "force", "--seconds", "1"]
+    arguments += ["--set", f"recording.file:={file}", "--set", "sensor.noise:=0.02"]
+    assert main(arguments) == 0
     return file
 
 

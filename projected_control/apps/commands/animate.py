@@ -16,8 +16,8 @@ DESCRIPTION = """\
 Draws an arm that moves, with what holds it, the trace of its tip and the force below, as GIF or MP4
 (for which ffmpeg is needed). It can be
 
-  a task or mechanism      slider, crank, five_bar, four_bar_3d, hitch, two_arms; wipe, wipe_sphere,
-                           drawer, valve (the extra arms)
+  a task or mechanism      slider, crank, five_bar, four_bar_3d, hitch, two_arms, seven_joints;
+                           wipe, wipe_sphere, drawer, valve (the extra arms)
   an experiment            free-fall, slider-crank, table1, table2, wiping, laws
   a kind of constraint     point_on_plane, hinge, … : an arm swings on it
   a recording              *.mcap
