@@ -124,10 +124,10 @@ def slider_loop(latch_time):
 
 
 def test_states_that_are_bad_most_of_the_time_latch():
-    """Ninety bad ones, ten good ones, and so on: no bad spell lasts for the latch time."""
+    """Ninety bad ones, two good ones, and so on: no bad spell lasts for the latch time."""
     loop = slider_loop(0.1)
     for k in range(1, 400):
-        q = START if k % 100 < 10 else np.full(3, np.nan)
+        q = START if k % 92 < 2 else np.full(3, np.nan)
         report = loop.update(raw_state(MODEL, q, np.zeros(3), 0.0, 1e-3 * k))
     assert report.action is Action.ZERO
     assert loop.guard.latched is Action.ZERO

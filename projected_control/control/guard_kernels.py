@@ -45,6 +45,9 @@ _BAD_STATE, _BAD_EFFORT, _BACK, _FROZEN, _STALE, _JUMP = 16, 32, 64, 128, 256, 5
 _LATCHED = int(Event.LATCHED)
 
 
+RECOVERY = 10.0
+"""How many bad ticks a good one makes up for."""
+
 GUARD_LIMITS = "10 + 5 * n"
 """How many numbers the limits of n joints are."""
 
@@ -265,11 +268,11 @@ def limit_effort(asked: Array, g: GuardTerms) -> int:
 def latch(action: int, g: GuardTerms) -> int:
     """Have an answer last that has gone on for too long to end by itself; the event for it.
 
-    A good tick takes away what a bad one adds: an arm that is bad for most of the time is bad.
+    A good tick takes away what `RECOVERY` bad ones add: one in between does not begin anew.
     """
-    period = g.period[0]
-    g.stopped[0] = max(g.stopped[0] + (period if action > ANSWER_FOLLOW else -period), 0.0)
-    g.lost[0] = max(g.lost[0] + (period if action >= ANSWER_HOLD else -period), 0.0)
+    period, good = g.period[0], RECOVERY * g.period[0]
+    g.stopped[0] = max(g.stopped[0] + (period if action > ANSWER_FOLLOW else -good), 0.0)
+    g.lost[0] = max(g.lost[0] + (period if action >= ANSWER_HOLD else -good), 0.0)
     if g.lost[0] > g.latch_time[0]:
         g.latched[0] = ANSWER_ZERO
     elif g.stopped[0] > g.latch_time[0]:
