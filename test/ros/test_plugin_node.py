@@ -108,7 +108,8 @@ def test_a_long_plan_does_not_stop_the_arm(fleet: Fleet, stood_in) -> None:
     fleet.until_said(MOTION, "following", level=0)
     points = [0.01 * (-1) ** i for i in range(60)]
     begun = monotonic()
-    fleet.put(MOTION, {"reference.kind": "waypoints", "reference.points": points})
+    path = {"reference.kind": "waypoints", "reference.points": points}
+    fleet.put(MOTION, {**path, "reference.max_distance": [1.0]})
     assert monotonic() - begun > 2.0 * silence, "the plan is too short to show anything"
     before = fleet.until_counted(MOTION, "ticks", 1).number("ticks")
     fleet.until_counted(MOTION, "ticks", before + 100)
