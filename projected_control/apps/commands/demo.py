@@ -208,6 +208,8 @@ def run(args: argparse.Namespace) -> int:
         page = _wants_page(args)
         run = _run_nodes(settings, folder, path, args.json, page, say)
         state, truth, summary, interrupted = run.state, run.truth, run.summary, run.interrupted
+        if interrupted and not state[0].size:  # there is nothing to report on
+            raise KeyboardInterrupt
         twin = run.twin
         expected: dict[str, Any] | None = run.expected
         judged: dict[str, Any] = {}
