@@ -12,6 +12,8 @@ import argparse
 import sys
 from collections.abc import Sequence
 
+from projected_control.errors import InvalidValue
+
 MEASUREMENTS = ("tick", "simulation", "realtime", "peers", "faults", "view", "node", "gazebo")
 """Modules of this package that are measurements, as they stand in the help."""
 
@@ -36,6 +38,32 @@ def add_bound(
         metavar="B",
         help=f"exit with status {EXIT_MISSED} where {what} is {wrong} (default: %(default)g)",
     )
+
+
+def add_turns(parser: argparse.ArgumentParser, seconds: float, rounds: int) -> None:
+    """Declare ``--seconds`` and ``--rounds`` of what is measured by turns with something else."""
+    parser.add_argument(
+        "--seconds",
+        type=float,
+        default=seconds,
+        metavar="S",
+        help="of a turn (default: %(default)g)",
+    )
+    parser.add_argument(
+        "--rounds",
+        type=int,
+        default=rounds,
+        metavar="N",
+        help="of two turns (default: %(default)s)",
+    )
+
+
+def check_turns(args: argparse.Namespace, shortest: float) -> None:
+    """Raise where turns are too short to tell anything, or too many [s]."""
+    if not shortest <= args.seconds <= 3600.0:
+        raise InvalidValue(f"seconds must be {shortest:g} to 3600, got {args.seconds:g}")
+    if not 1 <= args.rounds <= 100:
+        raise InvalidValue(f"rounds must be 1 to 100, got {args.rounds}")
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from projected_control import validate
 from projected_control.apps import bench, extras
-from projected_control.errors import InvalidValue
 
 if TYPE_CHECKING:
     from projected_control.apps.commands import Subparsers
@@ -32,12 +31,7 @@ def add_parser(subparsers: Subparsers) -> argparse.ArgumentParser:
     parser = subparsers.add_parser(
         "node", help="a controller's processor time beside an echo's", description=DESCRIPTION
     )
-    parser.add_argument(
-        "--seconds", type=float, default=8.0, metavar="S", help="of a turn (default: %(default)g)"
-    )
-    parser.add_argument(
-        "--rounds", type=int, default=2, metavar="N", help="of two turns (default: %(default)s)"
-    )
+    bench.add_turns(parser, 8.0, 2)
     bench.add_bound(parser, BOUND, "the controller's processor time against the echo's")
     bench.add_json(parser)
     return parser
@@ -46,10 +40,7 @@ def add_parser(subparsers: Subparsers) -> argparse.ArgumentParser:
 def run(args: argparse.Namespace) -> int:
     """Measure and report. The exit status is 1 where the bound is missed."""
     bound = validate.positive("bound", args.bound)
-    if not 1.0 <= args.seconds <= 3600.0:
-        raise InvalidValue(f"seconds must be 1 to 3600, got {args.seconds:g}")
-    if not 1 <= args.rounds <= 100:
-        raise InvalidValue(f"rounds must be 1 to 100, got {args.rounds}")
+    bench.check_turns(args, 1.0)
     extras.require("rclpy", "projected-control bench node")
     from projected_control.apps.bench.node_scene import measure
 

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from projected_control import validate
 from projected_control.apps import bench, extras
-from projected_control.errors import InvalidValue
 
 if TYPE_CHECKING:
     from projected_control.apps.commands import Subparsers
@@ -42,12 +41,7 @@ def add_parser(subparsers: Subparsers) -> argparse.ArgumentParser:
     parser = subparsers.add_parser(
         "view", help="a loop with and without the live page", description=DESCRIPTION
     )
-    parser.add_argument(
-        "--seconds", type=float, default=10.0, metavar="S", help="of a turn (default: %(default)g)"
-    )
-    parser.add_argument(
-        "--rounds", type=int, default=3, metavar="N", help="of two turns (default: %(default)s)"
-    )
+    bench.add_turns(parser, 10.0, 3)
     bench.add_bound(parser, BOUND, "the latency with the page against that without")
     bench.add_json(parser)
     return parser
@@ -56,10 +50,7 @@ def add_parser(subparsers: Subparsers) -> argparse.ArgumentParser:
 def run(args: argparse.Namespace) -> int:
     """Measure and report. The exit status is 1 where a bound is missed."""
     bound = validate.positive("bound", args.bound)
-    if not 5.0 <= args.seconds <= 3600.0:
-        raise InvalidValue(f"seconds must be 5 to 3600, got {args.seconds:g}")
-    if not 1 <= args.rounds <= 100:
-        raise InvalidValue(f"rounds must be 1 to 100, got {args.rounds}")
+    bench.check_turns(args, 5.0)
     extras.require("rclpy", "projected-control bench view")
     extras.require("aiohttp", "projected-control bench view")
     from projected_control.apps.bench.view_scene import Scene

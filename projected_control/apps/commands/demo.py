@@ -247,7 +247,7 @@ def _red(text: str) -> str:
 
 
 def _wants_page(args: argparse.Namespace) -> bool:
-    """Whether somebody is there to look at the page; not in a script."""
+    """Whether there is a terminal, and so a person who looks at the page; not in a script."""
     if args.headless or args.json:
         return False
     return find_spec("aiohttp") is not None and sys.stdin.isatty() and sys.stderr.isatty()

@@ -56,7 +56,7 @@ def join(controller: str, say: Callable[[str], None]) -> Monitor:
         else:
             return monitor
     raise ProjectedControlError(
-        f"in {TRIES} ROS domains there was somebody; set ROS_DOMAIN_ID to one that is free"
+        f"in {TRIES} ROS domains there were such nodes; set ROS_DOMAIN_ID to one that is free"
     )
 
 
