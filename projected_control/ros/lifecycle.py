@@ -44,7 +44,7 @@ RETRY_SECONDS = 0.25
 """How often a node that starts itself tries again [s]."""
 
 _PACES = ("lockstep", "simulation.factor")
-"""Parameters by which a node runs as fast as it can: with priority it would let nobody else run."""
+"""Parameters by which a node runs as fast as it can: with priority no other process would run."""
 
 Status = tuple[int, str, dict[str, Any]]
 OK, WARN, ERROR = 0, 1, 2

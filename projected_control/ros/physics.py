@@ -167,7 +167,7 @@ class Physics(Worker):
                 self._keep_pace()
 
     def _await_answer(self) -> None:
-        """Until the state has its answer, or nobody answers any more."""
+        """Until the state has its answer, or no answers come any more."""
         if self._answered():
             return
         self.waits = monotonic()
@@ -194,7 +194,7 @@ class Physics(Worker):
         """Whether the last state has its answer; or need not have one.
 
         Who commands without a tag answers no state: a controller's last zero, a watchdog, a hand.
-        At a pace, time then goes on by the clock until somebody answers again.
+        At a pace, time then goes on by the clock until answers come again.
         """
         tag = tag_of(self._said_ns)
         while (message := self._inbox.take(0)) is not None:

@@ -46,7 +46,7 @@ def prepare_process(
         lock_memory: Keep all memory in RAM.
         cpus: That the process may run on; empty for all.
         at_a_pace: Whether it waits for a clock. Else it runs as fast as it can, and with priority
-            it would let nobody else run: none is asked for.
+            no other process would run: none is asked for.
     """
     outcome = Preparation([], [])
     if priority > 0 and at_a_pace:

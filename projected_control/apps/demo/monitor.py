@@ -47,7 +47,7 @@ class Monitor:
         names: Quantities of its state.
         diagnostics: Level, message and values that each node told last.
         changed: Parameters and references that were changed since the first state, by name.
-        units: Of the coordinates, by name, for those who show them; empty where nobody said.
+        units: Of the coordinates, by name, for those who show them; empty where they are unknown.
     """
 
     def __init__(self, controller: str) -> None:
