@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         Sines,
         Waypoints,
     )
+    from projected_control.control.state import RawState
     from projected_control.errors import ProjectedControlError
     from projected_control.model.arm import Arm, OffsetFrame
     from projected_control.model.constrained_arm import ConstrainedArm
@@ -73,20 +74,15 @@ if TYPE_CHECKING:
     )
     from projected_control.model.mjcf import Loops, loops_from_mjcf
     from projected_control.model.projection import Metric
-    from projected_control.ports import (
-        Port,
-        RawState,
-        Runner,
-        SimulatedArm,
-        Simulation,
-        SteppedArm,
-        run,
-        simulate,
-    )
-    from projected_control.ports.recorder import Recorder
-    from projected_control.ports.recording import RecordedArm, replay
-    from projected_control.recordings.file import Recording, read_recording
     from projected_control.resources import share_file
+    from projected_control.runs.port import Port
+    from projected_control.runs.recorder import Recorder
+    from projected_control.runs.recording import Recording, read_recording
+    from projected_control.runs.replay import RecordedArm, replay
+    from projected_control.runs.runner import Runner, run
+    from projected_control.runs.simulated import SimulatedArm
+    from projected_control.runs.simulated_run import Simulation, simulate
+    from projected_control.runs.stepped import SteppedArm
     from projected_control.simulation import (
         ForceSensor,
         JointFriction,
@@ -199,10 +195,15 @@ _HOMES = {
     "control.guard": "Guard",
     "control.limits": "Limits",
     "control.force_source": "ForceSource",
-    "ports": "Port RawState Runner SimulatedArm Simulation SteppedArm run simulate",
-    "ports.recorder": "Recorder",
-    "ports.recording": "RecordedArm replay",
-    "recordings.file": "Recording read_recording",
+    "control.state": "RawState",
+    "runs.port": "Port",
+    "runs.runner": "Runner run",
+    "runs.simulated": "SimulatedArm",
+    "runs.simulated_run": "Simulation simulate",
+    "runs.stepped": "SteppedArm",
+    "runs.recorder": "Recorder",
+    "runs.recording": "Recording read_recording",
+    "runs.replay": "RecordedArm replay",
     "control.loop": "ControlLoop Tick",
     "model.constrained_arm": "ConstrainedArm",
     "model.inverse_dynamics": "InverseDynamics inverse_dynamics",

@@ -15,7 +15,7 @@ from projected_control.native.library import native_loop
 from projected_control.native.plant_file import plant_sections
 from projected_control.native.session import begin_sections
 from projected_control.native.updates import Message, Update, decode, encode
-from projected_control.ports.simulated import SimulatedArm
+from projected_control.runs.simulated import SimulatedArm
 
 Array = NDArray[np.float64]
 ROOM = 1 << 20

@@ -20,6 +20,7 @@ import golden_acting
 import numpy as np
 from arms import planar_chain_model, raw_state, slider_model, spatial_model, state_on
 
+from projected_control import SimulatedArm, run
 from projected_control.apps.demo.case import run_in_process, settings_for
 from projected_control.control import (
     ForceController,
@@ -42,7 +43,6 @@ from projected_control.control.references import (
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.constraints import Moving, PointOnLine, Target
 from projected_control.model.projection import Metric
-from projected_control.ports import SimulatedArm, run
 from projected_control.resources import share_file
 from projected_control.settings import build
 from projected_control.settings.files import read_parameter_file

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from arms import UPRIGHT, URDF, planar_chain_model, slider_model, state_on
 
+from projected_control import Runner, SimulatedArm
 from projected_control.control import (
     ComputedTorqueController,
     ForceController,
@@ -26,7 +27,6 @@ from projected_control.model.arm import Arm
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.constraints import PointOnLine
 from projected_control.model.coordinates import Coordinate, Coordinates
-from projected_control.ports import Runner, SimulatedArm
 from projected_control.simulation import Plant
 
 T = 1e-3

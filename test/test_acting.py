@@ -12,11 +12,11 @@ from arms import slider_model, state_on
 from loops import LAWS, T, build, opened
 from rides import NEEDS_NATIVE, Ride
 
+from projected_control import Runner, SimulatedArm
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.native import build as build_module
 from projected_control.native.session import RemoteTick
 from projected_control.native.updates import Section
-from projected_control.ports import Runner, SimulatedArm
 from projected_control.simulation import Encoders, ForceSensor, JointFriction, Motors, Plant
 
 pytestmark = NEEDS_NATIVE

@@ -5,9 +5,9 @@ import pytest
 from loops import LAWS, T, build
 from rides import NEEDS_NATIVE, Ride
 
+from projected_control import Runner
 from projected_control.control.events import Action, Event
 from projected_control.native.updates import Phase, Report, Section
-from projected_control.ports import Runner
 
 pytestmark = NEEDS_NATIVE
 

@@ -8,13 +8,13 @@ from acting import Acting, ActingPlant, begin_message, letter_message
 from loops import PRESS, T, build, opened
 from rides import NEEDS_NATIVE, Ride, Twins, long_reference
 
+from projected_control import Runner
 from projected_control.control import Impedance, MotionGains
 from projected_control.control.disturbance import Disturbance
 from projected_control.control.references import Constant, Waypoints
 from projected_control.control.state import RawState
 from projected_control.native.letters import BODIES, Letters, known_of, letter_sections
 from projected_control.native.updates import Section, Status, Update, encode
-from projected_control.ports import Runner
 
 pytestmark = NEEDS_NATIVE
 

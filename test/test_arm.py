@@ -418,8 +418,8 @@ def entry_points() -> dict:
     """Whatever takes q and q̇ from a user, by name."""
     from loops import build
 
+    from projected_control import SteppedArm
     from projected_control.control.state import RawState
-    from projected_control.ports import SteppedArm
 
     loop, _ = build("hybrid")
     controller, model = loop.controller, loop.controller.model

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from quiet import TooLate
 
+from projected_control import run
 from projected_control.apps import bench, cli
 from projected_control.apps.bench import faults, peers, realtime, simulation, tick
 from projected_control.apps.bench.five_bar import five_bar_loop
@@ -19,7 +20,6 @@ from projected_control.apps.bench.timing import TICKS, Timing, record
 from projected_control.compiled import COMPILED
 from projected_control.control.events import Action
 from projected_control.native.library import reason_against
-from projected_control.ports import run
 
 ANY = ("--bound", "1e9", "--native-bound", "1e9")
 """No clock is judged."""

@@ -6,6 +6,7 @@ from arms import planar_chain_model, slider_model, spatial_model, state_on
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from projected_control import Runner, SimulatedArm
 from projected_control.apps.experiments import table2_cases as paper
 from projected_control.apps.experiments.control import wide_limits
 from projected_control.control import (
@@ -25,7 +26,6 @@ from projected_control.control.stability import INERTIA_RATIO, MotionLoop
 from projected_control.errors import InvalidValue, UnstableMotionLoop
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.projection import Metric
-from projected_control.ports import Runner, SimulatedArm
 from projected_control.simulation import JointFriction, Motors, Plant, start_of
 
 T = 1e-3

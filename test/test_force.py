@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from per_test import PerTest
 
+from projected_control import SimulatedArm, run
 from projected_control.control import (
     AntiWindup,
     ForceController,
@@ -27,7 +28,6 @@ from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.constraints import PointOnPlane, Stack
 from projected_control.model.dynamics import Problem, projected
 from projected_control.model.projection import Metric
-from projected_control.ports import SimulatedArm, run
 from projected_control.simulation import (
     FRICTIONLESS,
     ForceSensor,

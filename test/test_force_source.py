@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from arms import UNIT_LINKS, raw_state, slider_model, state_on, three_link_arm
 
+from projected_control import Runner, SimulatedArm, SteppedArm, run
 from projected_control.control import ForceController, ForceGains, MotionController, MotionGains
 from projected_control.control.events import Action, Event
 from projected_control.control.force_source import ForceSource
@@ -14,8 +15,7 @@ from projected_control.control.state import RawState
 from projected_control.errors import ProjectedControlError, UnknownName
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.coordinates import Coordinates
-from projected_control.ports import Runner, SimulatedArm, SteppedArm, run
-from projected_control.ports.tare import measure_tare
+from projected_control.runs.tare import measure_tare
 from projected_control.simulation import Plant
 
 T = 1e-3

@@ -6,13 +6,13 @@ from arms import slider_model, state_on
 from hypothesis import given
 from hypothesis import strategies as st
 
+from projected_control import SimulatedArm, run
 from projected_control.control import BLEND_SECONDS, ForceController, ForceGains, MotionController
 from projected_control.control.gains import Blend, MotionGains
 from projected_control.control.limits import Limits
 from projected_control.control.loop import ControlLoop
 from projected_control.control.references import Sine, Sines
 from projected_control.errors import InvalidValue
-from projected_control.ports import SimulatedArm, run
 from projected_control.simulation import JointFriction, Plant, assemble
 
 T = 1e-3

@@ -11,12 +11,12 @@ from golden_recordings import RUNS, difference, file_of
 from golden_runs import made_with
 from loops import build
 
+from projected_control import Runner
 from projected_control.errors import InvalidValue
-from projected_control.ports import Runner
-from projected_control.ports.kept_memory import described, letter_as_here
-from projected_control.ports.recorder import Recorder
-from projected_control.ports.recording import replay
-from projected_control.recordings.file import Recording, read_recording
+from projected_control.runs.kept_memory import described, letter_as_here
+from projected_control.runs.recorder import Recorder
+from projected_control.runs.recording import Recording, read_recording
+from projected_control.runs.replay import replay
 
 
 @pytest.mark.parametrize("name", RUNS)

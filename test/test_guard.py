@@ -6,6 +6,7 @@ from arms import raw_state, slider_crank_case, slider_model
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from projected_control import SimulatedArm, run
 from projected_control.control import (
     ForceController,
     ForceGains,
@@ -26,7 +27,6 @@ from projected_control.errors import InvalidValue
 from projected_control.model.arm import Arm
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.coordinates import Coordinates
-from projected_control.ports import SimulatedArm, run
 from projected_control.simulation import Plant, assemble
 
 T = 1e-3

@@ -8,12 +8,12 @@ import yaml
 from plane_arms import controller, made, on_plane, start
 from rides import NEEDS_NATIVE, Ride
 
+from projected_control import Runner, run
 from projected_control.apps.cli import main
 from projected_control.apps.demo.case import settings_for
 from projected_control.control import MotionController, MotionGains, Posture
 from projected_control.control.events import Event, events_in
-from projected_control.ports import Runner, run
-from projected_control.ports.recording import replay
+from projected_control.runs.replay import replay
 from projected_control.settings import build
 from projected_control.settings.flight_check import fly
 from projected_control.settings.nodes import FORCE, MOTION

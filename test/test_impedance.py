@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from per_test import PerTest
 from scipy.integrate import solve_ivp
 
+from projected_control import SimulatedArm
 from projected_control.apps.bench.tick_cases import spatial_urdf
 from projected_control.control import ForceGains, Impedance, ImpedanceController
 from projected_control.control.disturbance import Disturbance
@@ -20,7 +21,6 @@ from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.constraints import PointOnPlane
 from projected_control.model.coordinates import Coordinate, Coordinates
 from projected_control.model.dynamics import Problem, projected
-from projected_control.ports import SimulatedArm
 from projected_control.simulation import Plant
 
 HOME = np.array([0.3, 0.8, -0.5, 0.9, -0.7, -0.4, -0.2])

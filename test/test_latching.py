@@ -6,6 +6,7 @@ from arms import raw_state, slider_model
 from loops import T
 from rides import NEEDS_NATIVE, Ride
 
+from projected_control import Runner, SimulatedArm, run
 from projected_control.control import ForceController, ForceGains, MotionController, MotionGains
 from projected_control.control.activation import obstacles
 from projected_control.control.events import Action, Event
@@ -14,9 +15,8 @@ from projected_control.control.loop import ControlLoop
 from projected_control.control.references import Constant
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.native.updates import Report, Section, Status, Update, encode
-from projected_control.ports import Runner, SimulatedArm, run
-from projected_control.ports.recording import replay
-from projected_control.recordings.file import read_recording
+from projected_control.runs.recording import read_recording
+from projected_control.runs.replay import replay
 from projected_control.simulation import Plant, assemble
 
 GAINS = MotionGains(480.0, 45.0)

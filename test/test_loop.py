@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from arms import raw_state, slider_model, spatial_model, state_on
 
+from projected_control import Port, SimulatedArm, run
 from projected_control.control import ForceController, ForceGains, MotionController, MotionGains
 from projected_control.control.events import Action, Event
 from projected_control.control.force_kernels import SOURCES
@@ -19,7 +20,6 @@ from projected_control.control.references import (
 )
 from projected_control.control.state import RawState
 from projected_control.errors import InvalidValue
-from projected_control.ports import Port, SimulatedArm, run
 from projected_control.simulation import ForceSensor, JointFriction, Plant, assemble
 
 T = 1e-3

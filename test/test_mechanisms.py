@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from projected_control import Runner, run
 from projected_control.apps.demo.case import settings_for
 from projected_control.apps.launch import choices
 from projected_control.control.events import Event
@@ -10,7 +11,6 @@ from projected_control.control.references import ReferencePoint
 from projected_control.errors import UnknownName
 from projected_control.native.library import reason_against
 from projected_control.native.simulation import NativeSimulation
-from projected_control.ports import Runner, run
 from projected_control.resources import arms_folder
 from projected_control.settings import build
 from projected_control.settings.nodes import TASKS

@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kinds import ARMS, KINDS
 
+from projected_control import Runner, SimulatedArm
 from projected_control.apps.bench.tick_cases import CASES
 from projected_control.apps.experiments import table1
 from projected_control.apps.experiments.registry import Options
@@ -58,7 +59,6 @@ from projected_control.native.engine import NATIVE, NUMBA, NativeTick, use_engin
 from projected_control.native.frames import Call, frame_of
 from projected_control.native.header import header, library_sizes
 from projected_control.native.simulation import NativeLoop, NativeSimulation
-from projected_control.ports import Runner, SimulatedArm
 from projected_control.simulation import (
     Encoders,
     ForceSensor,

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from per_test import PerTest
 
+from projected_control import SimulatedArm, run
 from projected_control.control import ForceController, ForceGains, MotionController, MotionGains
 from projected_control.control.force_kernels import force_from_momentum
 from projected_control.control.force_source import ForceSource
@@ -19,7 +20,6 @@ from projected_control.errors import InvalidValue, UnknownName
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.dynamics import Problem, projected
 from projected_control.model.projection import Metric
-from projected_control.ports import SimulatedArm, run
 from projected_control.resources import share_file
 from projected_control.settings import build
 from projected_control.settings.layers import Layers

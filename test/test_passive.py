@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from per_test import PerTest
 
+from projected_control import SimulatedArm, run
 from projected_control.control import (
     ForceController,
     ForceGains,
@@ -35,7 +36,6 @@ from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.coordinates import Coordinates
 from projected_control.model.dynamics import Problem, projected
 from projected_control.model.projection import TOLERANCE, Metric
-from projected_control.ports import SimulatedArm, run
 from projected_control.simulation import Plant, assemble
 
 SEEDS = st.integers(0, 2**32 - 1)

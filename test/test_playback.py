@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from projected_control import Runner
 from projected_control.apps.cli import main
 from projected_control.apps.demo.case import settings_for
 from projected_control.apps.identification import recorded_motion
@@ -16,11 +17,10 @@ from projected_control.apps.recording_report import comparison, differences, num
 from projected_control.control.references import Constant
 from projected_control.errors import InvalidValue
 from projected_control.model.arm import Arm
-from projected_control.ports import Runner
-from projected_control.ports.recorder import Recorder
-from projected_control.ports.recording_head import About
-from projected_control.recordings.file import read_recording
 from projected_control.ros.live_changes import prepare_change
+from projected_control.runs.recorder import Recorder
+from projected_control.runs.recording import read_recording
+from projected_control.runs.recording_head import About
 from projected_control.settings import build
 from projected_control.settings.nodes import CONTROLLERS, MOTION, parameters_of
 from projected_control.settings.recorded import controller_settings

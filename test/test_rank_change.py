@@ -7,6 +7,7 @@ from arms import URDF, pinocchio_solution, place_in, random_urdf, slider_crank_c
 from hypothesis import given
 from hypothesis import strategies as st
 
+from projected_control import SimulatedArm, run
 from projected_control.control import (
     ForceController,
     ForceGains,
@@ -27,7 +28,6 @@ from projected_control.model.constraints import PointAtPoint, PointOnPlane, Stac
 from projected_control.model.coordinates import Coordinates
 from projected_control.model.linalg import svd
 from projected_control.model.projection import FADED, SVD, TOLERANCE, Projection, share_kept
-from projected_control.ports import SimulatedArm, run
 from projected_control.simulation import Plant
 
 GAINS = MotionGains(100.0, 20.0, 10.0)

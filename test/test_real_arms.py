@@ -8,6 +8,7 @@ import numpy as np
 import pinocchio
 import pytest
 
+from projected_control import SimulatedArm, run
 from projected_control.control import MotionController, MotionGains, PassiveJointController
 from projected_control.control.limits import Limits
 from projected_control.control.loop import ControlLoop
@@ -16,7 +17,6 @@ from projected_control.model.arm import Arm
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.constraints import PointOnPlane, with_mimics
 from projected_control.model.coordinates import Coordinate, Coordinates
-from projected_control.ports import SimulatedArm, run
 from projected_control.simulation import Plant, assemble
 
 

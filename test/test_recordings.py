@@ -14,18 +14,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from loops import LAWS, build
 
+from projected_control import Port, Runner, run
 from projected_control.cdr import CdrFormat
 from projected_control.control.gains import MotionGains
 from projected_control.control.references import Constant, Reference, ReferencePoint, SetPoint
 from projected_control.control.state import RawState
 from projected_control.errors import InvalidValue, ProjectedControlError
 from projected_control.native.engine import use_engine
-from projected_control.ports import Port, Runner, run
-from projected_control.ports.recorder import Recorder
-from projected_control.ports.recording import RecordedArm, RecordedReference, replay
-from projected_control.recordings.file import read_recording
-from projected_control.recordings.messages import parameter_event, parameters_of
-from projected_control.recordings.ring import LOST, Ring
+from projected_control.runs.messages import parameter_event, parameters_of
+from projected_control.runs.recorder import Recorder
+from projected_control.runs.recording import read_recording
+from projected_control.runs.replay import RecordedArm, RecordedReference, replay
+from projected_control.runs.ring import LOST, Ring
 
 mcap = pytest.importorskip("mcap", reason="the package mcap is not installed")
 
@@ -273,8 +273,8 @@ RUN = """\
 import sys, time
 sys.path.insert(0, sys.argv[2])
 from loops import build
-from projected_control.ports import Runner
-from projected_control.ports.recorder import Recorder
+from projected_control import Runner
+from projected_control.runs.recorder import Recorder
 loop, arm = build("pidc")
 runner, recorder = Runner(loop, arm), Recorder(sys.argv[1])
 runner.record(recorder)

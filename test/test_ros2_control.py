@@ -19,7 +19,6 @@ from projected_control.apps.launch import choices, hardware_block, loop_choice
 from projected_control.control.activation import weight_to_carry
 from projected_control.errors import ProjectedControlError
 from projected_control.model.description import read_description
-from projected_control.ports.delay import MEMORY, EchoDelay, delay_from_ages
 from projected_control.ros.controller_manager import (
     FORWARDING,
     STATE_BROADCASTER,
@@ -29,6 +28,7 @@ from projected_control.ros.controller_manager import (
     LoadedController,
     plan,
 )
+from projected_control.runs.delay import MEMORY, EchoDelay, delay_from_ages
 from projected_control.settings import build
 from projected_control.settings.layers import Layers
 from projected_control.settings.real_arms import unsaid

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from arms import random_urdf
 
+from projected_control import SimulatedArm, run
 from projected_control.control import ForceController, ForceGains, MotionGains
 from projected_control.control.loop import ControlLoop
 from projected_control.control.references import Constant
@@ -12,7 +13,6 @@ from projected_control.model.arm import Arm
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.constraints import FrameFixed, Parallel, PointOnPlane, Stack
 from projected_control.model.coordinates import Coordinate, Coordinates
-from projected_control.ports import SimulatedArm, run
 from projected_control.settings import build
 from projected_control.settings.carrying import moments_of_nothing
 from projected_control.settings.files import read_file

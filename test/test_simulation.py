@@ -12,6 +12,7 @@ from arms import (
 from scipy.integrate import solve_ivp
 from scipy.optimize import minimize
 
+from projected_control import SimulatedArm
 from projected_control.control.references import Constant
 from projected_control.errors import InvalidValue, SimulationFailed, Unreachable
 from projected_control.model.arm import Arm
@@ -38,7 +39,6 @@ from projected_control.model.dynamics import (
 )
 from projected_control.model.function_kinds import JointPosition
 from projected_control.model.projection import Metric
-from projected_control.ports import SimulatedArm
 from projected_control.resources import share_file
 from projected_control.settings import build
 from projected_control.settings.files import read_parameter_file

@@ -8,14 +8,14 @@ from arms import slider_model
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from projected_control import SimulatedArm
+from projected_control import run as take_through
 from projected_control.control import ForceController, ForceGains, ForceLoop, MotionGains
 from projected_control.control.limits import Limits
 from projected_control.control.loop import ControlLoop
 from projected_control.control.references import Constant
 from projected_control.control.stability import NEGLIGIBLE, MotionLoop
 from projected_control.errors import InvalidValue, UnstableForceLoop, UnstableMotionLoop
-from projected_control.ports import SimulatedArm
-from projected_control.ports import run as take_through
 from projected_control.simulation import ForceSensor, Plant, assemble
 
 T = 1e-3

@@ -6,11 +6,11 @@ from arms import slider_model, spatial_model, state_on
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from projected_control import SimulatedArm
 from projected_control.errors import InvalidValue
 from projected_control.model.arm import Arm
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.constraints import PointOnPlane
-from projected_control.ports import SimulatedArm
 from projected_control.simulation import Encoders, JointFriction, Motors, Plant, assemble
 
 T = 1e-3

@@ -5,6 +5,7 @@ import pytest
 from arms import raw_state, slider_model
 from plane_arms import made, on_plane
 
+from projected_control import Runner
 from projected_control.control import MotionController, MotionGains
 from projected_control.control.events import Action, Event
 from projected_control.control.limits import Limits
@@ -12,7 +13,6 @@ from projected_control.control.loop import ControlLoop
 from projected_control.control.motion import STOP_DAMPING, STOP_GIVE, STOP_STIFFNESS
 from projected_control.control.references import Constant
 from projected_control.control.stability import MotionLoop
-from projected_control.ports import Runner
 from projected_control.settings.nodes import FORCE, MOTION
 
 JUMP = 1.0

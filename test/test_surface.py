@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from projected_control import Runner, SimulatedArm
 from projected_control.apps.bench.tick_cases import spatial_urdf
 from projected_control.control import (
     ForceController,
@@ -23,8 +24,7 @@ from projected_control.model.arm import Arm
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.constraints import PointAtPoint, PointOnPlane
 from projected_control.model.coordinates import Coordinate, Coordinates
-from projected_control.ports import Runner, SimulatedArm
-from projected_control.ports.tare import EffortTare, measure_effort_tare
+from projected_control.runs.tare import EffortTare, measure_effort_tare
 from projected_control.simulation import ForceSensor, JointFriction, Plant
 
 T = 1e-3

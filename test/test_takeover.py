@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from projected_control import Runner
 from projected_control.apps.demo.case import settings_for
 from projected_control.control.references import Shifted
-from projected_control.ports import Runner
 from projected_control.settings import build
 
 FOLLOWED, COASTED, AFTER = 100, 200, 3000

@@ -10,8 +10,8 @@ from projected_control.apps.demo.node_samples import node_samples
 from projected_control.apps.demo.task_run import run_task
 from projected_control.control.references import ReferencePoint
 from projected_control.errors import ProjectedControlError
-from projected_control.ports.tare import measure_effort_tare
 from projected_control.resources import MissingResource, arms_folder
+from projected_control.runs.tare import measure_effort_tare
 from projected_control.settings import build
 from projected_control.settings.layers import Layers
 from projected_control.settings.nodes import FORCE, MOTION

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from projected_control import SimulatedArm, run
 from projected_control.control.references import Constant
 from projected_control.errors import InvalidValue, UnknownName
-from projected_control.ports import SimulatedArm, run
 from projected_control.settings import build
 from projected_control.settings.nodes import ARM, MOTION, checked, checked_controller
 

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kinds import ARMS, KINDS, LEVEL, POINT, TipOnCircle, wave
 
+from projected_control import SimulatedArm
 from projected_control.control.wrench_map import WRENCH, bend_directions, update_map, write_map
 from projected_control.model.arm import Arm
 from projected_control.model.constrained_arm import ConstrainedArm
@@ -24,7 +25,6 @@ from projected_control.model.constraints import (
 from projected_control.model.constraints.wrenches import moved_reference
 from projected_control.model.dynamics import Problem, projected
 from projected_control.model.function_kinds import HeadingInPlane, JointPosition, PositionAlong
-from projected_control.ports import SimulatedArm
 from projected_control.simulation import Plant, assemble
 
 SEEDS = st.integers(0, 10_000)

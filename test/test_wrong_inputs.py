@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from arms import random_urdf, slider_model
 
+from projected_control import Runner, SimulatedArm
 from projected_control.control import ForceController, ForceGains, MotionGains
 from projected_control.control.activation import require_start
 from projected_control.control.events import Action
@@ -22,7 +23,6 @@ from projected_control.control.loop import ControlLoop
 from projected_control.control.references import Constant
 from projected_control.errors import ProjectedControlError
 from projected_control.model.constrained_arm import ConstrainedArm
-from projected_control.ports import Runner, SimulatedArm
 from projected_control.ros.console import GuardConsole
 from projected_control.settings import build
 from projected_control.settings.files import read_parameter_file

@@ -23,9 +23,9 @@ TITLES = {
         "A constrained arm that moves: integration on the constraint, friction, sensors, and "
         "finding a configuration to start from.",
     ),
-    "ports": (
-        "Ports and the runner",
-        "The way to an arm, simulated or not, and the function that steps a loop on it.",
+    "runs": (
+        "Ports, runner, recordings",
+        "The way to an arm, simulated or not, what steps a loop on it, and what is kept of a run.",
     ),
 }
 """Title and first sentence of each room's page; names of other modules go to `REST`."""

@@ -20,7 +20,7 @@ from projected_control.apps.experiments.style import BLUE, VERMILION, canvas, le
 from projected_control.apps.launch import choices
 from projected_control.control.loop import Tick
 from projected_control.control.references import ReferencePoint
-from projected_control.ports import run
+from projected_control.runs.runner import run
 from projected_control.settings import build
 from projected_control.settings.nodes import demo_cases
 

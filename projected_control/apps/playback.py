@@ -14,12 +14,13 @@ from projected_control.control.loop import ControlLoop
 from projected_control.control.state import RawState
 from projected_control.errors import InvalidValue, SimulationFailed
 from projected_control.native.engine import use_engine
-from projected_control.ports import Runner, SimulatedArm
-from projected_control.ports.kept_ticks import TicksInMemory
-from projected_control.ports.port import Port
-from projected_control.ports.recording import Changed, Replayer, replay, take_through, with_rows
-from projected_control.recordings.file import Recording
 from projected_control.ros.live_changes import prepare_change
+from projected_control.runs.kept_ticks import TicksInMemory
+from projected_control.runs.port import Port
+from projected_control.runs.recording import Recording
+from projected_control.runs.replay import Changed, Replayer, replay, take_through, with_rows
+from projected_control.runs.runner import Runner
+from projected_control.runs.simulated import SimulatedArm
 from projected_control.settings import build
 from projected_control.settings.nodes import ControllerSettings
 from projected_control.settings.recorded import arm_settings, controller_settings

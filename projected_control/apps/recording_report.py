@@ -15,7 +15,7 @@ from projected_control.apps.experiments.style import BLUE, VERMILION, canvas, le
 from projected_control.apps.playback import differing_parameters
 from projected_control.control.events import Action, events_in
 from projected_control.errors import InvalidValue
-from projected_control.recordings.file import Recording
+from projected_control.runs.recording import Recording
 from projected_control.settings import build
 from projected_control.settings.recorded import controller_settings
 

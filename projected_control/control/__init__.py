@@ -2,7 +2,7 @@
 
 Control laws (each beside its equation), gains, stability of the sampled loops, sources of the
 contact force, references, limits, the guard and the loop that makes one tick of them belong here.
-How the state comes and where the effort goes is for `ports`.
+How the state comes and where the effort goes is for `runs`.
 """
 
 from projected_control.control.controllers import (

@@ -13,7 +13,7 @@ kinematics.
   so that it also sees what the model does not know (friction, a push), late by 1/K, and without
   differentiating the velocity (De Luca and Mattone, 2003).
 
-In both of the latter λ = A⁺ᵀ (F − F₀), F₀ being what they show without contact (see `ports.tare`),
+In both of the latter λ = A⁺ᵀ (F − F₀), F₀ being what they show without contact (see `runs.tare`),
 and friction that the controller compensates is known. A second estimate r, with a bandwidth of its
 own, serves as disturbance observer whatever λ comes from (see `disturbance`).
 """

@@ -10,7 +10,7 @@ import numpy as np
 from projected_control.native.arm import arm_numbers
 from projected_control.native.simulation import refuse_hardware
 from projected_control.native.updates import ARM, Content, Section, Update, encode
-from projected_control.ports.simulated import SimulatedArm
+from projected_control.runs.simulated import SimulatedArm
 
 
 def plant_sections(hardware: SimulatedArm) -> dict[Section, Content]:

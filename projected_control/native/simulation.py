@@ -20,7 +20,7 @@ from projected_control.native.arm import NativeArm
 from projected_control.native.engine import refuse_python_parts
 from projected_control.native.frames import Call
 from projected_control.native.library import native_loop
-from projected_control.ports.simulated import SimulatedArm
+from projected_control.runs.simulated import SimulatedArm
 from projected_control.simulation.plant_terms import PLANT
 from projected_control.simulation.record import RECORD, RecordTerms
 

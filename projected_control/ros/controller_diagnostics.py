@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from projected_control.control.loop import ControlLoop
 from projected_control.model.dynamics import condition_numbers
-from projected_control.ports.runner import Runner
 from projected_control.ros.lifecycle import OK, WARN, Status
+from projected_control.runs.runner import Runner
 
 RECENT = 2000
 """Ticks that the diagnostics look back on; to sort more would keep the loop waiting."""

@@ -17,9 +17,6 @@ from trajectory_msgs.msg import JointTrajectory
 from projected_control.control.activation import require_held, require_limits, require_start
 from projected_control.control.loop import ControlLoop
 from projected_control.errors import ProjectedControlError
-from projected_control.ports.kinds import PORTS
-from projected_control.ports.port import Port
-from projected_control.ports.runner import Runner
 from projected_control.ros.console import GuardConsole, Notices
 from projected_control.ros.controller_diagnostics import controller_status
 from projected_control.ros.controller_manager import CannotEngage
@@ -44,6 +41,8 @@ from projected_control.ros.tare_service import TareService
 from projected_control.ros.trajectories import Led, reviewed
 from projected_control.ros.trajectory_action import follow_trajectories
 from projected_control.ros.wait_set import side_node
+from projected_control.runs.port import PORTS, Port
+from projected_control.runs.runner import Runner
 from projected_control.settings import build
 from projected_control.settings.nodes import ControllerSettings, ForceControllerSettings
 from projected_control.settings.real_arms import NO_WATCHDOG, is_real, require_said

@@ -26,7 +26,6 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, Header
 
 from projected_control.errors import InvalidValue, ProjectedControlError
-from projected_control.ports.kinds import PORTS
 from projected_control.ros.console import Notices
 from projected_control.ros.controller_manager import ControllerManager, Plan, plan
 from projected_control.ros.lifecycle import ERROR, OK, ManagedNode, Status, run
@@ -34,6 +33,7 @@ from projected_control.ros.listening_port import QUEUE, Wiring
 from projected_control.ros.messages import NANOSECONDS, EffortWriter, StateReader
 from projected_control.ros.neighbours import DEED, WATCHING
 from projected_control.ros.wait_set import Worker, side_node, unused
+from projected_control.runs.port import PORTS
 from projected_control.settings.nodes import WATCHDOG, WatchdogSettings
 
 BEAT_SECONDS = 0.05

@@ -13,13 +13,13 @@ from sensor_msgs.msg import JointState
 
 from projected_control.control.force_source import WORLD, ForceSource
 from projected_control.control.loop import ControlLoop, Tick
-from projected_control.ports.port import Port
-from projected_control.ports.runner import Runner
-from projected_control.ports.stepped import SteppedArm
 from projected_control.ros.controller_node import ControllerNode
 from projected_control.ros.listening_port import QUEUE
 from projected_control.ros.messages import NANOSECONDS, StateWriter, clock_layout
 from projected_control.ros.state_topic import StateReporter
+from projected_control.runs.port import Port
+from projected_control.runs.runner import Runner
+from projected_control.runs.stepped import SteppedArm
 from projected_control.simulation.friction import FRICTIONLESS, JointFriction
 
 Array = NDArray[np.float64]

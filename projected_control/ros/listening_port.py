@@ -21,11 +21,11 @@ from projected_control.control.force_source import WORLD
 from projected_control.control.loop import ControlLoop
 from projected_control.control.state import RawState
 from projected_control.errors import NotYet, ProjectedControlError
-from projected_control.ports.delay import rate_from_stamps
-from projected_control.ports.port import Port
 from projected_control.ros.messages import StateReader, WrenchReader
 from projected_control.ros.starting import interrupted, pause
 from projected_control.ros.wait_set import Inbox, unused
+from projected_control.runs.delay import rate_from_stamps
+from projected_control.runs.port import Port
 from projected_control.settings.nodes import ControllerSettings
 
 Array = NDArray[np.float64]

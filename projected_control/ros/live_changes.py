@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from projected_control.control.loop import ControlLoop
 from projected_control.control.references import ReferencePoint
 from projected_control.control.task_controllers import ImpedanceController
-from projected_control.ports.runner import Change
+from projected_control.runs.runner import Change
 from projected_control.settings import build
 from projected_control.settings.nodes import ControllerSettings, ForceControllerSettings
 from projected_control.settings.way_check import WayCheck

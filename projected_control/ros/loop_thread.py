@@ -7,10 +7,10 @@ from collections.abc import Callable
 from time import monotonic
 
 from projected_control.errors import ProjectedControlError
-from projected_control.ports.runner import Runner
 from projected_control.ros.console import GuardConsole
 from projected_control.ros.realtime import quiet_interpreter
 from projected_control.ros.state_topic import StateReporter
+from projected_control.runs.runner import Runner
 
 
 class LoopThread:

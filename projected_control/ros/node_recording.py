@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from projected_control.ports.recorder import Recorder
-from projected_control.ports.recording_head import About
-from projected_control.ports.runner import Change, Runner
-from projected_control.recordings import messages
 from projected_control.ros.realtime import ordinary_priority
+from projected_control.runs import messages
+from projected_control.runs.recorder import Recorder
+from projected_control.runs.recording_head import About
+from projected_control.runs.runner import Change, Runner
 from projected_control.settings.nodes import ControllerSettings
 from projected_control.settings.recorded import files_of
 

@@ -15,7 +15,6 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
 from projected_control.errors import ProjectedControlError
-from projected_control.ports.simulated import SimulatedArm
 from projected_control.ros.listening_port import QUEUE
 from projected_control.ros.messages import (
     NANOSECONDS,
@@ -30,6 +29,7 @@ from projected_control.ros.pace import NAP_SECONDS, Pace
 from projected_control.ros.realtime import quiet_interpreter
 from projected_control.ros.truth_topic import TruthTopic
 from projected_control.ros.wait_set import Worker, unused
+from projected_control.runs.simulated import SimulatedArm
 from projected_control.settings.nodes import SimulatedArmSettings
 
 REPEAT_SECONDS = 0.1

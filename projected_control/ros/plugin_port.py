@@ -30,7 +30,6 @@ from projected_control.native.updates import (
     Status,
     Update,
 )
-from projected_control.ports.port import Port
 from projected_control.ros.controller_manager import PLUGIN, CannotEngage
 from projected_control.ros.engagement import Engagement
 from projected_control.ros.lifecycle import ManagedNode
@@ -39,6 +38,7 @@ from projected_control.ros.plugin_link import PluginLink
 from projected_control.ros.signs_of_life import BEAT_SECONDS
 from projected_control.ros.starting import interrupted
 from projected_control.ros.transport import let_arrive
+from projected_control.runs.port import Port
 from projected_control.settings.nodes import ControllerSettings
 
 Array = NDArray[np.float64]
@@ -286,6 +286,6 @@ def _phase(state: Message) -> Phase:
 
 
 def make_port(node: ManagedNode[ControllerSettings], side: Node, loop: ControlLoop) -> Port:
-    """For `projected_control.ports.kinds`."""
+    """For `projected_control.runs.port`."""
     settings = node.settings
     return PluginPort(side, loop, settings, Engagement(node, loop, settings, (PLUGIN,)))

@@ -6,13 +6,13 @@ from rclpy.node import Node
 
 from projected_control.control.loop import ControlLoop
 from projected_control.control.state import RawState
-from projected_control.ports.delay import delay_from_ages
-from projected_control.ports.port import Port
 from projected_control.ros.controller_manager import Plan
 from projected_control.ros.engagement import Engagement
 from projected_control.ros.lifecycle import ManagedNode
 from projected_control.ros.listening_port import Wiring
 from projected_control.ros.topics_port import TopicsPort
+from projected_control.runs.delay import delay_from_ages
+from projected_control.runs.port import Port
 from projected_control.settings.nodes import ControllerSettings
 
 
@@ -67,5 +67,5 @@ class Ros2ControlPort(TopicsPort):
 
 
 def make_port(node: ManagedNode[ControllerSettings], side: Node, loop: ControlLoop) -> Port:
-    """For `projected_control.ports.kinds`."""
+    """For `projected_control.runs.port`."""
     return Ros2ControlPort(side, loop, node.settings, node)

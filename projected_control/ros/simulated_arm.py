@@ -18,11 +18,11 @@ import numpy as np
 from std_srvs.srv import SetBool, Trigger
 
 from projected_control.errors import InvalidValue, ProjectedControlError
-from projected_control.ports.simulated import SimulatedArm
 from projected_control.ros.lifecycle import OK, WARN, ManagedNode, Status, run
 from projected_control.ros.parameters import is_live
 from projected_control.ros.physics import Physics
 from projected_control.ros.wait_set import side_node
+from projected_control.runs.simulated import SimulatedArm
 from projected_control.settings import build
 from projected_control.settings.nodes import ARM, SimulatedArmSettings
 from projected_control.simulation import ForceSensor

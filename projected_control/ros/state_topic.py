@@ -9,11 +9,11 @@ import numpy as np
 from std_msgs.msg import Header
 
 from projected_control.control.loop import ControlLoop, Tick
-from projected_control.ports.port import Port
-from projected_control.ports.statistics import Statistics
-from projected_control.recordings.messages import plotted_names
 from projected_control.ros.messages import NANOSECONDS, header_layout, state_layout
 from projected_control.ros.transport import let_arrive
+from projected_control.runs.messages import plotted_names
+from projected_control.runs.port import Port
+from projected_control.runs.statistics import Statistics
 from projected_control.settings.nodes import ControllerSettings
 
 FAREWELL_SECONDS = 0.05

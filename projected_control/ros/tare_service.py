@@ -15,7 +15,7 @@ from std_srvs.srv import Trigger
 
 from projected_control.control.loop import Tick
 from projected_control.errors import ProjectedControlError
-from projected_control.ports.tare import SECONDS, EffortTare, measure_tare
+from projected_control.runs.tare import SECONDS, EffortTare, measure_tare
 from projected_control.settings.nodes import ForceControllerSettings
 
 if TYPE_CHECKING:

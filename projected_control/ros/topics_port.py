@@ -9,14 +9,14 @@ from std_msgs.msg import Float64MultiArray
 
 from projected_control.control.loop import ControlLoop
 from projected_control.errors import ProjectedControlError
-from projected_control.ports.delay import EchoDelay
-from projected_control.ports.port import Port
 from projected_control.ros.command_monitor import CommandMonitor
 from projected_control.ros.last_word import LastWord
 from projected_control.ros.lifecycle import ManagedNode
 from projected_control.ros.listening_port import QUEUE, ListeningPort, Wiring
 from projected_control.ros.messages import EffortWriter, tag_of
 from projected_control.ros.transport import let_arrive
+from projected_control.runs.delay import EchoDelay
+from projected_control.runs.port import Port
 from projected_control.settings.nodes import ControllerSettings
 
 Array = NDArray[np.float64]
@@ -137,5 +137,5 @@ class TopicsPort(ListeningPort):
 
 
 def make_port(node: ManagedNode[ControllerSettings], side: Node, loop: ControlLoop) -> Port:
-    """For `projected_control.ports.kinds`."""
+    """For `projected_control.runs.port`."""
     return TopicsPort(side, loop, node.settings)

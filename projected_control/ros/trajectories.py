@@ -21,7 +21,7 @@ from projected_control.control.references import (
     Waypoints,
 )
 from projected_control.errors import InvalidValue, UnknownName
-from projected_control.ports.runner import Runner
+from projected_control.runs.runner import Runner
 from projected_control.settings import build
 from projected_control.settings.way_check import WayCheck
 

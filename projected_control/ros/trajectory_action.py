@@ -19,8 +19,8 @@ from projected_control.control.events import Action
 from projected_control.control.loop import ControlLoop
 from projected_control.control.references import Reference
 from projected_control.errors import ProjectedControlError, UnknownName
-from projected_control.ports.runner import Runner
 from projected_control.ros.trajectories import reviewed
+from projected_control.runs.runner import Runner
 from projected_control.settings import build
 
 if TYPE_CHECKING:

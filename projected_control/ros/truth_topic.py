@@ -7,8 +7,8 @@ from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from sensor_msgs.msg import JointState
 
-from projected_control.ports.simulated import SimulatedArm
 from projected_control.ros.messages import NANOSECONDS
+from projected_control.runs.simulated import SimulatedArm
 from projected_control.settings.nodes import ARM, SimulatedArmSettings
 
 RATE = 100.0

@@ -9,8 +9,8 @@ from typing import Any
 
 from projected_control.control import law_kinds
 from projected_control.errors import InvalidValue, UnknownName
-from projected_control.ports.kinds import PORTS
 from projected_control.registry import Registry
+from projected_control.runs.port import PORTS
 from projected_control.settings import groups
 from projected_control.settings.declaration import (
     Named,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from projected_control.errors import InvalidValue
-from projected_control.ports.kinds import PORTS
+from projected_control.runs.port import PORTS
 from projected_control.settings.nodes import ControllerSettings
 
 NO_WATCHDOG = "none"

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from projected_control.errors import InvalidValue
-from projected_control.recordings.file import Recording
+from projected_control.runs.recording import Recording
 from projected_control.settings.nodes import (
     ARM,
     ControllerSettings,

@@ -26,7 +26,7 @@ from projected_control.control.silence import SilenceAnswer, silence_array
 from projected_control.native.plant_file import write_plant
 from projected_control.native.session import begin_sections
 from projected_control.native.updates import Message, Section, Status, Update, decode, encode
-from projected_control.ports.simulated import SimulatedArm
+from projected_control.runs.simulated import SimulatedArm
 
 NAME = "projected_controller"
 

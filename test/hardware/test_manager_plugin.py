@@ -22,13 +22,13 @@ from manager import NAME, Manager
 from rclpy.qos import qos_profile_sensor_data
 from test_hardware_launch import own_domain  # noqa: F401
 
+from projected_control import Runner
 from projected_control.control.events import Action
 from projected_control.control.references import Constant, Waypoints
 from projected_control.control.state import RawState
 from projected_control.native.letters import Letters
 from projected_control.native.plugin_build import plugin_there
 from projected_control.native.updates import Phase, Report, Section, Status, Update, encode
-from projected_control.ports import Runner
 
 pytestmark = [
     pytest.mark.skipif(bool(plugin_there()), reason=plugin_there() or "it is there"),

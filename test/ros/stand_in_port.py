@@ -7,10 +7,10 @@ from pathlib import Path
 from time import sleep
 from typing import Any
 
-from projected_control.ports.kinds import PortKind
 from projected_control.ros.controller_manager import CannotEngage, Plan
 from projected_control.ros.plugin_port import PluginPort
 from projected_control.ros.topics_port import TopicsPort
+from projected_control.runs.port import PortKind
 
 RECORD = PortKind(
     "stand_in",

@@ -11,7 +11,6 @@ from std_msgs.msg import Float64MultiArray, MultiArrayDimension
 
 from projected_control.errors import InvalidValue
 from projected_control.model.description import Mimic
-from projected_control.recordings.messages import letter_message
 from projected_control.ros.messages import (
     EffortReader,
     EffortWriter,
@@ -20,6 +19,7 @@ from projected_control.ros.messages import (
     StateWriter,
     wrench_layout,
 )
+from projected_control.runs.messages import letter_message
 
 NAMES = st.lists(st.text(st.characters(exclude_characters="\0", codec="utf-8")), unique=True)
 NUMBERS = st.floats(allow_nan=False)

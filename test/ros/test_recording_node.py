@@ -24,7 +24,7 @@ from sensor_msgs.msg import JointState
 
 from projected_control.apps.playback import what_if
 from projected_control.errors import InvalidValue
-from projected_control.recordings.file import Recording, read_recording
+from projected_control.runs.recording import Recording, read_recording
 from projected_control.settings.nodes import ARM, FORCE
 
 SETTINGS = {

@@ -16,7 +16,7 @@ import yaml
 from fleet import THREE_LINK, free_domain
 from rclpy.signals import SignalHandlerOptions
 
-from projected_control.ports import SimulatedArm
+from projected_control import SimulatedArm
 from projected_control.ros.gazebo_node import GazeboController
 from projected_control.settings import build
 from projected_control.settings.nodes import ARM, FORCE, MOTION, checked, own_values

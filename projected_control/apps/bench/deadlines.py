@@ -20,7 +20,7 @@ from projected_control.apps.bench.tick_cases import CASES, PERIOD
 from projected_control.apps.experiments.progress import Progress, silent
 from projected_control.native.library import native_loop
 from projected_control.native.simulation import NativeSimulation
-from projected_control.ports import Runner
+from projected_control.runs.runner import Runner
 from projected_control.with_parent import end_with
 
 Array = NDArray[np.float64]

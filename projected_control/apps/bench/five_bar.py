@@ -16,7 +16,7 @@ from projected_control.model.arm import Arm
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.constraints import LoopClosure
 from projected_control.model.coordinates import Coordinates
-from projected_control.ports import SimulatedArm
+from projected_control.runs.simulated import SimulatedArm
 from projected_control.simulation import Plant
 
 Array = NDArray[np.float64]

@@ -10,7 +10,7 @@ from projected_control.apps.bench.tick_cases import HYBRID, PASSIVE
 from projected_control.apps.demo.case import settings_for
 from projected_control.control.loop import ControlLoop
 from projected_control.control.references import ReferencePoint
-from projected_control.ports import SimulatedArm
+from projected_control.runs.simulated import SimulatedArm
 from projected_control.settings import build
 
 

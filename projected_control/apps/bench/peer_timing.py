@@ -17,7 +17,7 @@ from projected_control.apps.experiments.progress import Progress, silent
 from projected_control.control.loop import ControlLoop
 from projected_control.native.library import reason_against
 from projected_control.native.toolchain import ExportFailed
-from projected_control.ports import SimulatedArm
+from projected_control.runs.simulated import SimulatedArm
 
 Array = NDArray[np.float64]
 

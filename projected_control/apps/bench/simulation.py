@@ -140,7 +140,7 @@ def time_simulation(case: Any, seconds: float) -> Speed:
     import numpy as np
 
     from projected_control.compiled import COMPILED
-    from projected_control.ports import Runner
+    from projected_control.runs.runner import Runner
 
     loop, hardware = case.build()
     runner = Runner(loop, hardware)
@@ -169,7 +169,7 @@ def time_native_simulation(case: Any, seconds: float) -> Speed:
     import numpy as np
 
     from projected_control.native.simulation import NativeSimulation
-    from projected_control.ports import Runner
+    from projected_control.runs.runner import Runner
 
     loop, hardware = case.build()
     Runner(loop, hardware).open()

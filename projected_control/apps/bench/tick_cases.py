@@ -29,8 +29,8 @@ from projected_control.model.arm import Arm
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.constraints import Constraint, PointAtPoint, PointOnLine, Stack
 from projected_control.model.coordinates import Coordinate, Coordinates
-from projected_control.ports import SimulatedArm
 from projected_control.resources import share_file
+from projected_control.runs.simulated import SimulatedArm
 from projected_control.simulation import Plant
 
 Array = NDArray[np.float64]

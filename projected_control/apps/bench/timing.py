@@ -15,11 +15,13 @@ from projected_control.apps.bench.tick_cases import Case
 from projected_control.apps.experiments.progress import Progress, silent
 from projected_control.compiled import COMPILED
 from projected_control.control.loop import ControlLoop
+from projected_control.control.state import RawState
 from projected_control.errors import SimulationFailed
 from projected_control.native.arm import NativeArm
 from projected_control.native.engine import NATIVE, NUMBA
 from projected_control.native.simulation import NativeLoop
-from projected_control.ports import RawState, SimulatedArm, run
+from projected_control.runs.runner import run
+from projected_control.runs.simulated import SimulatedArm
 
 Array = NDArray[np.float64]
 

@@ -42,7 +42,7 @@ def run(args: argparse.Namespace) -> int:
     from projected_control.apps.experiments.outcome import as_json
     from projected_control.apps.experiments.output import output_folder, publish
     from projected_control.apps.recording_report import comparison
-    from projected_control.recordings.file import read_recording
+    from projected_control.runs.recording import read_recording
 
     one, other = read_recording(args.one), read_recording(args.other)
     for recording in (one, other):

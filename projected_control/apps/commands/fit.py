@@ -130,7 +130,7 @@ def recorded_positions(file: Path, arm: Path | None, frame: str) -> NDArray[Any]
     """Where a frame was in a recording: of its own arm, or of another file's."""
     import numpy as np
 
-    from projected_control.recordings.file import read_recording
+    from projected_control.runs.recording import read_recording
     from projected_control.settings import build
     from projected_control.settings.recorded import controller_settings
 

@@ -68,7 +68,7 @@ def run(args: argparse.Namespace) -> int:
     from projected_control.apps.experiments.output import output_folder, publish
     from projected_control.apps.experiments.progress import terminal_progress
     from projected_control.apps.playback import simulated, what_if
-    from projected_control.recordings.file import read_recording
+    from projected_control.runs.recording import read_recording
     from projected_control.settings.files import from_command_line
 
     extras.require("matplotlib", "projected-control replay")

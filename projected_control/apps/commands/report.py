@@ -40,7 +40,7 @@ def run(args: argparse.Namespace) -> int:
     from projected_control.apps.experiments.outcome import as_json
     from projected_control.apps.experiments.output import output_folder, publish
     from projected_control.apps.recording_report import report
-    from projected_control.recordings.file import read_recording
+    from projected_control.runs.recording import read_recording
 
     recording = read_recording(args.file)
     for sentence in recording.warnings():

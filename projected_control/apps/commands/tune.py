@@ -132,7 +132,7 @@ def find(args: argparse.Namespace, progress: Any) -> Any:
     from projected_control.apps.tuning.trials import Stand
     from projected_control.control.gains import MotionGains
     from projected_control.errors import InvalidValue
-    from projected_control.recordings.file import read_recording
+    from projected_control.runs.recording import read_recording
     from projected_control.settings import build
     from projected_control.settings.files import from_command_line
     from projected_control.settings.layers import Layers

@@ -12,10 +12,10 @@ import yaml
 
 from projected_control.apps.experiments.progress import BUILDING, Progress, each_percent, silent
 from projected_control.errors import UnknownName
-from projected_control.ports import run
-from projected_control.ports.recorder import Recorder
-from projected_control.ports.recording_head import About
 from projected_control.resources import share_file
+from projected_control.runs.recorder import Recorder
+from projected_control.runs.recording_head import About
+from projected_control.runs.runner import run
 from projected_control.settings import build
 from projected_control.settings.files import read_file, read_parameter_file
 from projected_control.settings.layers import preset_file

@@ -18,9 +18,10 @@ from projected_control.apps.experiments.progress import BUILDING, Progress, each
 from projected_control.control.loop import ControlLoop, Tick
 from projected_control.control.references import Reference
 from projected_control.model.coordinates import Coordinates
-from projected_control.ports import SimulatedArm, run
-from projected_control.ports.recorder import Recorder
-from projected_control.ports.statistics import Statistics
+from projected_control.runs.recorder import Recorder
+from projected_control.runs.runner import run
+from projected_control.runs.simulated import SimulatedArm
+from projected_control.runs.statistics import Statistics
 from projected_control.settings import build
 from projected_control.settings.nodes import ControllerSettings, SimulatedArmSettings
 

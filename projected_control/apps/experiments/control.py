@@ -27,7 +27,8 @@ from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.constraints import Constraint
 from projected_control.model.coordinates import Coordinates
 from projected_control.native.engine import use_engine
-from projected_control.ports import Port, Runner
+from projected_control.runs.port import Port
+from projected_control.runs.runner import Runner
 
 Array = NDArray[np.float64]
 

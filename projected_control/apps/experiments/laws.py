@@ -39,8 +39,8 @@ from projected_control.apps.experiments.wiping import (
 )
 from projected_control.control.loop import ControlLoop, Tick
 from projected_control.control.references import Waypoints
-from projected_control.ports import Runner
 from projected_control.resources import share_file
+from projected_control.runs.runner import Runner
 from projected_control.settings import build
 from projected_control.settings.declaration import Value
 from projected_control.settings.layers import Layers

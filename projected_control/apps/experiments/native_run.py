@@ -12,7 +12,8 @@ from projected_control.model.constraints import Constraint
 from projected_control.native.engine import NATIVE, NUMBA, wanted_engine
 from projected_control.native.library import native_loop, reason_against
 from projected_control.native.simulation import NativeSimulation
-from projected_control.ports import Runner, SimulatedArm
+from projected_control.runs.runner import Runner
+from projected_control.runs.simulated import SimulatedArm
 from projected_control.simulation import PlantState
 
 

@@ -14,7 +14,7 @@ from projected_control.errors import SimulationFailed
 from projected_control.model.arm import Arm
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.dynamics import Problem, projected
-from projected_control.ports import SimulatedArm
+from projected_control.runs.simulated import SimulatedArm
 from projected_control.simulation import TABLEAUX, Plant, PlantState
 
 Array = NDArray[np.float64]

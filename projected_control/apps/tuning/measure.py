@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from projected_control.errors import InvalidValue
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.identification import Identification, MotionRecord, identify
-from projected_control.recordings.file import Recording
+from projected_control.runs.recording import Recording
 
 Array = NDArray[np.float64]
 

@@ -14,10 +14,12 @@ from projected_control.control.gains import MotionGains
 from projected_control.control.references import Constant, ReferencePoint
 from projected_control.control.state import RawState
 from projected_control.errors import InvalidValue, SimulationFailed
-from projected_control.ports import Port, Runner, SimulatedArm
-from projected_control.ports.kept_ticks import TicksInMemory
-from projected_control.ports.recording_head import About, make_head
-from projected_control.recordings.file import Recording
+from projected_control.runs.kept_ticks import TicksInMemory
+from projected_control.runs.port import Port
+from projected_control.runs.recording import Recording
+from projected_control.runs.recording_head import About, make_head
+from projected_control.runs.runner import Runner
+from projected_control.runs.simulated import SimulatedArm
 from projected_control.settings import build
 from projected_control.settings.nodes import ControllerSettings, SimulatedArmSettings
 from projected_control.simulation.plant import PlantState

@@ -11,7 +11,7 @@ from projected_control.errors import InvalidValue
 from projected_control.model.arm import Arm
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.constraints import with_mimics
-from projected_control.ports import SimulatedArm
+from projected_control.runs.simulated import SimulatedArm
 from projected_control.settings.build.arms import build_arm, build_constraint, build_coordinates
 from projected_control.settings.nodes import (
     SimulatedArmSettings,

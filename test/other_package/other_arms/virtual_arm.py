@@ -3,7 +3,7 @@
 from time import monotonic, sleep
 
 from projected_control import ConstrainedArm, Plant, SimulatedArm, assemble
-from projected_control.ports.kinds import PortKind
+from projected_control.runs.port import PortKind
 
 
 class VirtualArm(SimulatedArm):

@@ -24,7 +24,7 @@ from projected_control.control.task_terms import TASK
 from projected_control.control.terms import CONTROL
 from projected_control.errors import InvalidValue
 from projected_control.model.constrained_arm import TERMS
-from projected_control.ports.tick_rows import ROW
+from projected_control.runs.tick_rows import ROW
 from projected_control.workspace import Layout
 
 Array = NDArray[np.float64]

@@ -9,7 +9,7 @@ from projected_control import validate
 from projected_control.control.force_source import WORLD
 from projected_control.control.state import RawState
 from projected_control.errors import ProjectedControlError
-from projected_control.ports.port import Port
+from projected_control.runs.port import Port
 
 Array = NDArray[np.float64]
 

@@ -10,8 +10,8 @@ from projected_control.control.force_source import WORLD, ForceSource
 from projected_control.control.loop import ControlLoop, Tick
 from projected_control.control.state import RawState
 from projected_control.errors import ProjectedControlError
-from projected_control.ports.port import Port
-from projected_control.ports.runner import Runner
+from projected_control.runs.port import Port
+from projected_control.runs.runner import Runner
 
 Array = NDArray[np.float64]
 

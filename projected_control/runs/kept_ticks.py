@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projected_control.control.loop import ControlLoop, Tick
-from projected_control.ports.tick_rows import DONE, ROW, SILENCE, TICK, put_tick
+from projected_control.runs.tick_rows import DONE, ROW, SILENCE, TICK, put_tick
 
 Array = NDArray[np.float64]
 Whole = NDArray[np.int64]

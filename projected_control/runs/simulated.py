@@ -11,7 +11,7 @@ from projected_control import validate
 from projected_control.control.state import RawState
 from projected_control.control.wrench_map import WRENCH, write_map
 from projected_control.errors import InvalidValue
-from projected_control.ports.port import Port
+from projected_control.runs.port import Port
 from projected_control.simulation.plant import Plant, PlantState
 from projected_control.simulation.plant_sensing import drive_motors, sense_joints, sense_wrench
 from projected_control.simulation.sensors import Encoders, ForceSensor, Motors

@@ -17,10 +17,10 @@ import numpy as np
 from projected_control.control.events import Action, Event, GuardReport, events_in
 from projected_control.control.loop import ControlLoop, Tick
 from projected_control.errors import ProjectedControlError
-from projected_control.ports.kept_ticks import KeepsTicks
-from projected_control.ports.port import Port
-from projected_control.ports.recorder import Recorder
-from projected_control.ports.statistics import Statistics
+from projected_control.runs.kept_ticks import KeepsTicks
+from projected_control.runs.port import Port
+from projected_control.runs.recorder import Recorder
+from projected_control.runs.statistics import Statistics
 
 Change = Callable[[ControlLoop, float], None]
 """Made between two ticks, with the loop and its time [s]."""

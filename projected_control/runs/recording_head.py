@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from projected_control import __version__
 from projected_control.compiled import kernel_digest
 from projected_control.control.loop import ControlLoop
-from projected_control.ports.kept_memory import described, row_places
-from projected_control.ports.port import Port
-from projected_control.recordings import messages
-from projected_control.recordings.messages import Head, plotted_names
+from projected_control.runs import messages
+from projected_control.runs.kept_memory import described, row_places
+from projected_control.runs.messages import Head, plotted_names
+from projected_control.runs.port import Port
 
 
 @dataclass(frozen=True)

@@ -21,11 +21,11 @@ from projected_control.control.references import Reference, ReferencePoint
 from projected_control.control.state import RawState
 from projected_control.errors import InvalidValue
 from projected_control.model.motion_tables import write_instant
-from projected_control.ports.kept_memory import as_here, letter_as_here, row_places
-from projected_control.ports.kept_ticks import TicksInMemory
-from projected_control.ports.port import Port
-from projected_control.ports.runner import Runner
-from projected_control.recordings.file import Recording, read_recording
+from projected_control.runs.kept_memory import as_here, letter_as_here, row_places
+from projected_control.runs.kept_ticks import TicksInMemory
+from projected_control.runs.port import Port
+from projected_control.runs.recording import Recording, read_recording
+from projected_control.runs.runner import Runner
 
 Array = NDArray[np.float64]
 

@@ -1,6 +1,6 @@
 """What is kept of one tick, as one row of numbers: raw inputs, the answer, and what it is made of.
 
-Rows are written into a ring (see `recordings.ring`) by the thread that ticks. That takes one call
+Rows are written into a ring (see `ring`) by the thread that ticks. That takes one call
 of a kernel, which allocates nothing and waits for nobody; who reads the ring finds out by itself
 which rows were overwritten before it came.
 """

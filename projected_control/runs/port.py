@@ -1,9 +1,11 @@
-"""What a control loop asks of an arm."""
+"""What a control loop asks of an arm, and the kinds of port that ``hardware`` can name."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,7 @@ from numpy.typing import NDArray
 
 from projected_control.control.force_source import WORLD
 from projected_control.control.state import RawState
+from projected_control.registry import Registry
 
 Array = NDArray[np.float64]
 
@@ -117,3 +120,63 @@ class Port(ABC):
     @abstractmethod
     def close(self) -> None:
         """Leave the arm without torque, and give it back."""
+
+
+@dataclass(frozen=True)
+class PortKind:
+    """A kind of port that a controller node can be told to use.
+
+    Attributes:
+        name: What ``hardware`` is set to.
+        title: What it is, in words.
+        factory: ``module:function``, loaded when it is needed, so that naming a kind needs no ROS.
+            It is called with the controller node, its node for topics, and the control loop.
+        needs_watchdog: Whether a watchdog makes sense, to end a torque when the node dies; else the
+            arm's side does something about it by itself.
+        needs_limits: Whether the arm is a real one, that does not move without limits.
+    """
+
+    name: str
+    title: str
+    factory: str
+    needs_watchdog: bool = True
+    needs_limits: bool = False
+
+    @property
+    def lets_fall(self) -> bool:
+        """Whether a real arm has no torque any more where the node is late."""
+        return self.needs_limits and self.needs_watchdog
+
+    def make(self, node: Any, side: Any, loop: Any) -> Port:
+        """A port for a controller node, not open yet."""
+        module, _, function = self.factory.partition(":")
+        make: Callable[..., Port] = getattr(import_module(module), function)
+        return make(node, side, loop)
+
+
+PORTS: Registry[PortKind] = Registry("port", "projected_control.ports")
+
+PORTS.add(
+    PortKind(
+        "topics",
+        "whoever listens on effort_controller/commands",
+        "projected_control.ros.topics_port:make_port",
+    )
+)
+PORTS.add(
+    PortKind(
+        "ros2_control",
+        "controllers of ros2_control, which are found, checked and switched",
+        "projected_control.ros.ros2_control_port:make_port",
+        needs_limits=True,
+    )
+)
+PORTS.add(
+    PortKind(
+        "plugin",
+        "our plugin in the controller manager, which makes the ticks there",
+        "projected_control.ros.plugin_port:make_port",
+        needs_watchdog=False,
+        needs_limits=True,
+    )
+)

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projected_control.errors import InvalidValue, ProjectedControlError
-from projected_control.recordings import messages
-from projected_control.recordings.messages import column, numbers_format, plotted, plotted_names
+from projected_control.runs import messages
+from projected_control.runs.messages import column, numbers_format, plotted, plotted_names
 
 Array = NDArray[np.float64]
 
@@ -68,7 +68,7 @@ class Recording:
         return {name: (at, tuple(shape)) for name, (at, shape) in content.items()}
 
     def column(self, name: str) -> Array:
-        """A part of all rows: see `ports.tick_rows.RowTerms`."""
+        """A part of all rows: see `tick_rows.RowTerms`."""
         return column(self.rows, self.columns, name)
 
     @property

@@ -1,7 +1,7 @@
 """Records a control loop tick by tick, while it runs, without holding it up.
 
 The thread that ticks copies a row of numbers into shared memory, in one call of a kernel. Another
-process (`recordings.process`) takes the rows from there into an MCAP file. What is rare (letters,
+process (`process`) takes the rows from there into an MCAP file. What is rare (letters,
 parameters that change, diagnostics) goes through a pipe, from a thread of its own.
 """
 
@@ -25,14 +25,14 @@ from numpy.typing import NDArray
 
 from projected_control.control.loop import REMEMBERED, ControlLoop, Tick
 from projected_control.errors import InvalidValue, ProjectedControlError
-from projected_control.ports.kept_ticks import TickRows, warm_up
-from projected_control.ports.recording_head import About, make_head
-from projected_control.ports.tick_rows import ROW
-from projected_control.recordings import messages
-from projected_control.recordings.ring import BYTES, DONE, ENDED, LOST, TAKEN, Ring
+from projected_control.runs import messages
+from projected_control.runs.kept_ticks import TickRows, warm_up
+from projected_control.runs.recording_head import About, make_head
+from projected_control.runs.ring import BYTES, DONE, ENDED, LOST, TAKEN, Ring
+from projected_control.runs.tick_rows import ROW
 
 if TYPE_CHECKING:
-    from projected_control.ports.runner import Runner
+    from projected_control.runs.runner import Runner
 
 Array = NDArray[np.float64]
 
@@ -97,7 +97,7 @@ class Recorder:
         self._ring = ring = Ring.new(max(round(RING_SECONDS / period), 1000), width)
         reading, writing = os.pipe()
         numbers = (ring.handle, reading, self._output, ring.capacity, ring.width)
-        command = [sys.executable, "-m", "projected_control.recordings.process"]
+        command = [sys.executable, "-m", "projected_control.runs.process"]
         try:
             self._process = subprocess.Popen(
                 [*command, *map(str, numbers)],

@@ -1,7 +1,7 @@
 """The process that takes rows out of a ring and writes them into an MCAP file.
 
-``python -m projected_control.recordings.process`` with five numbers: descriptors of the ring, of
-the pipe and of the file, then the ring's capacity and width. It is started by `ports.recorder`, in
+``python -m projected_control.runs.process`` with five numbers: descriptors of the ring, of
+the pipe and of the file, then the ring's capacity and width. It is started by `recorder`, in
 the process of a control loop, and outlives that: when the loop ends in order, or is killed, the
 pipe closes, and what is left in the ring still reaches the file.
 """
@@ -20,11 +20,11 @@ from typing import Any, BinaryIO
 
 from mcap.writer import CompressionType, Writer
 
-from projected_control.recordings import messages
-from projected_control.recordings.file import END, METADATA
-from projected_control.recordings.messages import Encoder, Head, Message
-from projected_control.recordings.ring import BYTES, DONE, ENDED, LOST, Ring
-from projected_control.recordings.schemas import schema
+from projected_control.runs import messages
+from projected_control.runs.messages import Encoder, Head, Message
+from projected_control.runs.recording import END, METADATA
+from projected_control.runs.ring import BYTES, DONE, ENDED, LOST, Ring
+from projected_control.runs.schemas import schema
 
 WAIT_SECONDS = 0.02
 """How often the ring is looked at [s]."""
