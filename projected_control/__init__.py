@@ -63,17 +63,19 @@ if TYPE_CHECKING:
     )
     from projected_control.model.coordinates import Coordinate, Coordinates
     from projected_control.model.inverse_dynamics import InverseDynamics, inverse_dynamics
-    from projected_control.model.inverse_kinematics import (
+    from projected_control.model.mjcf import Loops, loops_from_mjcf
+    from projected_control.model.projection import Metric
+    from projected_control.planning import (
         InverseKinematics,
         KinematicSolution,
         Manipulability,
         Reach,
         Task,
+        assemble,
         manipulability,
         map_reach,
+        start_of,
     )
-    from projected_control.model.mjcf import Loops, loops_from_mjcf
-    from projected_control.model.projection import Metric
     from projected_control.resources import share_file
     from projected_control.runs.port import Port
     from projected_control.runs.recorder import Recorder
@@ -83,13 +85,7 @@ if TYPE_CHECKING:
     from projected_control.runs.simulated import SimulatedArm
     from projected_control.runs.simulated_run import Simulation, simulate
     from projected_control.runs.stepped import SteppedArm
-    from projected_control.simulation import (
-        ForceSensor,
-        JointFriction,
-        Plant,
-        assemble,
-        start_of,
-    )
+    from projected_control.simulation import ForceSensor, JointFriction, Plant
 
 __version__ = "0.1.0"
 
@@ -207,14 +203,15 @@ _HOMES = {
     "control.loop": "ControlLoop Tick",
     "model.constrained_arm": "ConstrainedArm",
     "model.inverse_dynamics": "InverseDynamics inverse_dynamics",
-    "model.inverse_kinematics": (
-        "InverseKinematics KinematicSolution Manipulability Reach Task manipulability map_reach"
-    ),
     "model.mjcf": "Loops loops_from_mjcf",
     "model.projection": "Metric",
     "control.references": "Constant MotionLimits Reference SetPoint Sine Sines Waypoints",
+    "planning": (
+        "InverseKinematics KinematicSolution Manipulability Reach Task assemble manipulability "
+        "map_reach start_of"
+    ),
     "resources": "share_file",
-    "simulation": "ForceSensor JointFriction Plant assemble start_of",
+    "simulation": "ForceSensor JointFriction Plant",
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names.split()}
 

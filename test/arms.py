@@ -13,7 +13,7 @@ from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.constraints import PointAtPoint, PointOnLine
 from projected_control.model.coordinates import Coordinate, Coordinates
 from projected_control.model.projection import Metric
-from projected_control.simulation import assemble
+from projected_control.planning import assemble
 
 URDF = Path(__file__).parents[1] / "urdf"
 

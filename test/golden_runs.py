@@ -43,11 +43,12 @@ from projected_control.control.references import (
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.constraints import Moving, PointOnLine, Target
 from projected_control.model.projection import Metric
+from projected_control.planning import assemble, start_of
 from projected_control.resources import share_file
 from projected_control.settings import build
 from projected_control.settings.files import read_parameter_file
 from projected_control.settings.nodes import demo_cases
-from projected_control.simulation import ForceSensor, JointFriction, Plant, assemble, start_of
+from projected_control.simulation import ForceSensor, JointFriction, Plant
 
 FOLDER = Path(__file__).parent / "golden"
 MADE_WITH, LOCKSTEP = FOLDER / "made_with.json", FOLDER / "lockstep.json"

@@ -26,7 +26,8 @@ from projected_control.control.stability import INERTIA_RATIO, MotionLoop
 from projected_control.errors import InvalidValue, UnstableMotionLoop
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.projection import Metric
-from projected_control.simulation import JointFriction, Motors, Plant, start_of
+from projected_control.planning import start_of
+from projected_control.simulation import JointFriction, Motors, Plant
 
 T = 1e-3
 COULOMB, VISCOUS = 0.3, 0.05

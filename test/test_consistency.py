@@ -20,8 +20,9 @@ from projected_control.model.consistency import contradiction
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.constraints import Moving, PointOnLine, Stack
 from projected_control.model.constraints.moving import Travel
+from projected_control.planning import assemble, start_of
 from projected_control.settings.nodes import MOTION
-from projected_control.simulation import Plant, assemble, start_of
+from projected_control.simulation import Plant
 
 NEAR = [-3.8, 2.4, 1.4]
 NAMED = r"the rows table\.\S+, tray\.\S+ of the constraint depend on each other and contradict"

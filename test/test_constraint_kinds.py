@@ -31,7 +31,8 @@ from projected_control.model.constraints.poses import rotation_matrix
 from projected_control.model.dynamics import Problem, projected
 from projected_control.model.height_map import HeightMap
 from projected_control.model.projection import Projection
-from projected_control.simulation import Plant, assemble
+from projected_control.planning import assemble
+from projected_control.simulation import Plant
 
 NINE = Arm.from_urdf(random_urdf(3, 9))
 TIP, OTHER = "end_9", "link_0"

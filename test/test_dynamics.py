@@ -36,7 +36,7 @@ from projected_control.model.dynamics import (
     regularisation_matrix,
 )
 from projected_control.model.projection import Projection
-from projected_control.simulation import assemble
+from projected_control.planning import assemble
 
 SEEDS = st.integers(0, 2**32 - 1)
 MASSLESS_KINDS = (Regularisation.IDENTITY, Regularisation.SCALED, Regularisation.OPTIMAL)

@@ -35,7 +35,8 @@ from projected_control.apps.experiments.style import render
 from projected_control.control import Law
 from projected_control.errors import InvalidValue, ProjectedControlError, SimulationFailed
 from projected_control.model.constrained_arm import ConstrainedArm
-from projected_control.simulation import JointFriction, start_of
+from projected_control.planning import start_of
+from projected_control.simulation import JointFriction
 
 
 @pytest.fixture(scope="module")

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from projected_control.apps.cli import main
 from projected_control.errors import InvalidValue
 from projected_control.model.fitting import fit_circle, fit_line, fit_plane
+from projected_control.planning import assemble
 from projected_control.settings import build
 from projected_control.settings.layers import Layers
 from projected_control.settings.nodes import FORCE
-from projected_control.simulation import assemble
 
 CONFIG = Path(__file__).parents[1] / "config" / "seven_joints.yaml"
 

@@ -28,13 +28,8 @@ from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.constraints import PointOnPlane, Stack
 from projected_control.model.dynamics import Problem, projected
 from projected_control.model.projection import Metric
-from projected_control.simulation import (
-    FRICTIONLESS,
-    ForceSensor,
-    JointFriction,
-    Plant,
-    assemble,
-)
+from projected_control.planning import assemble
+from projected_control.simulation import FRICTIONLESS, ForceSensor, JointFriction, Plant
 
 SEEDS = st.integers(0, 2**32 - 1)
 NEAR = {3: np.array([-3.8, 2.4, 1.4]), 7: np.full(7, 0.4)}

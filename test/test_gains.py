@@ -13,7 +13,8 @@ from projected_control.control.limits import Limits
 from projected_control.control.loop import ControlLoop
 from projected_control.control.references import Sine, Sines
 from projected_control.errors import InvalidValue
-from projected_control.simulation import JointFriction, Plant, assemble
+from projected_control.planning import assemble
+from projected_control.simulation import JointFriction, Plant
 
 T = 1e-3
 NEAR = np.array([-3.8, 2.4, 1.4])

@@ -22,11 +22,11 @@ from projected_control.errors import InvalidDescription, InvalidValue, Projected
 from projected_control.model.arm import Arm
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.constraints import CONSTRAINTS
+from projected_control.planning import assemble
 from projected_control.ros.gazebo_modules import RELEASES, find_gazebo
 from projected_control.settings import build
 from projected_control.settings.files import read_parameter_file
 from projected_control.settings.nodes import ARM, FORCE, PASSIVE, checked, own_values
-from projected_control.simulation import assemble
 
 YAW = 0.7
 

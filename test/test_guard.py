@@ -27,7 +27,8 @@ from projected_control.errors import InvalidValue
 from projected_control.model.arm import Arm
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.coordinates import Coordinates
-from projected_control.simulation import Plant, assemble
+from projected_control.planning import assemble
+from projected_control.simulation import Plant
 
 T = 1e-3
 GAINS = MotionGains(480.0, 45.0)

@@ -20,22 +20,22 @@ from projected_control.model.constraints import (
 )
 from projected_control.model.constraints.moving import Travel
 from projected_control.model.coordinates import Coordinate, Coordinates
-from projected_control.model.inverse_kinematics import (
+from projected_control.planning import (
     InverseKinematics,
     Stop,
     Task,
+    assemble,
     manipulability,
     map_reach,
 )
-from projected_control.model.inverse_kinematics.steps import (
+from projected_control.planning.steps import (
     LARGEST_STEP,
     damped_inverse,
     free_step,
     limited_step,
 )
-from projected_control.model.inverse_kinematics.tasks import Level
+from projected_control.planning.tasks import Level
 from projected_control.resources import share_file
-from projected_control.simulation import assemble
 
 SEEDS = st.integers(0, 2**32 - 1)
 FEW = settings(max_examples=settings.default.max_examples // 5)

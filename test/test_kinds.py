@@ -29,11 +29,11 @@ from projected_control.model.constraints import (
     PointOnSphere,
 )
 from projected_control.model.coordinates import COORDINATES, coordinate_named
+from projected_control.planning import assemble
 from projected_control.settings import groups
 from projected_control.settings.build import build_model
 from projected_control.settings.files import read_parameter_file
 from projected_control.settings.nodes import MOTION, checked_controller
-from projected_control.simulation import assemble
 
 NOTHING = groups.Constraint()
 GIVEN = {

@@ -15,9 +15,10 @@ from projected_control.control.loop import ControlLoop
 from projected_control.control.references import Constant
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.native.updates import Report, Section, Status, Update, encode
+from projected_control.planning import assemble
 from projected_control.runs.recording import read_recording
 from projected_control.runs.replay import replay
-from projected_control.simulation import Plant, assemble
+from projected_control.simulation import Plant
 
 GAINS = MotionGains(480.0, 45.0)
 MODEL = slider_model()

@@ -20,7 +20,8 @@ from projected_control.control.references import (
 )
 from projected_control.control.state import RawState
 from projected_control.errors import InvalidValue
-from projected_control.simulation import ForceSensor, JointFriction, Plant, assemble
+from projected_control.planning import assemble
+from projected_control.simulation import ForceSensor, JointFriction, Plant
 
 T = 1e-3
 GAINS = MotionGains(480.0, 45.0)

@@ -11,7 +11,7 @@ from projected_control.model.constraints import LoopClosure
 from projected_control.model.dynamics import Problem, projected
 from projected_control.model.inverse_dynamics import inverse_dynamics
 from projected_control.model.mjcf import loops_from_mjcf
-from projected_control.simulation import assemble
+from projected_control.planning import assemble
 
 START = [2.2, -1.2, 0.94, 1.2]
 PASSIVE = ["left_elbow", "right_elbow"]

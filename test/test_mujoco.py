@@ -24,7 +24,8 @@ from projected_control.model.constraints import (
 )
 from projected_control.model.constraints.poses import rotation_matrix
 from projected_control.model.dynamics import Problem, projected
-from projected_control.simulation import Plant, assemble
+from projected_control.planning import assemble
+from projected_control.simulation import Plant
 
 mujoco = pytest.importorskip("mujoco", reason="MuJoCo is not installed: pip install mujoco")
 

@@ -59,14 +59,8 @@ from projected_control.native.engine import NATIVE, NUMBA, NativeTick, use_engin
 from projected_control.native.frames import Call, frame_of
 from projected_control.native.header import header, library_sizes
 from projected_control.native.simulation import NativeLoop, NativeSimulation
-from projected_control.simulation import (
-    Encoders,
-    ForceSensor,
-    JointFriction,
-    Motors,
-    Plant,
-    assemble,
-)
+from projected_control.planning import assemble
+from projected_control.simulation import Encoders, ForceSensor, JointFriction, Motors, Plant
 
 REASON = library.reason_against() if COMPILED else "the kernels are not compiled"
 native = pytest.mark.skipif(bool(REASON), reason=f"no native loop: {REASON}")

@@ -20,11 +20,12 @@ from projected_control.errors import InvalidValue, UnknownName
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.dynamics import Problem, projected
 from projected_control.model.projection import Metric
+from projected_control.planning import assemble
 from projected_control.resources import share_file
 from projected_control.settings import build
 from projected_control.settings.layers import Layers
 from projected_control.settings.nodes import FORCE
-from projected_control.simulation import FRICTIONLESS, JointFriction, Plant, assemble
+from projected_control.simulation import FRICTIONLESS, JointFriction, Plant
 
 T = 1e-3
 NEAR = {3: np.array([-3.8, 2.4, 1.4]), 7: np.full(7, 0.4)}

@@ -33,9 +33,9 @@ from projected_control.model.rotations import (
     rotation_vector,
     turn_between,
 )
+from projected_control.planning import start_of
 from projected_control.settings import build
 from projected_control.settings.nodes import MotionControllerSettings
-from projected_control.simulation import start_of
 
 TIP = "end_7"
 NUMBERS = st.floats(-1.0, 1.0)

@@ -36,7 +36,8 @@ from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.coordinates import Coordinates
 from projected_control.model.dynamics import Problem, projected
 from projected_control.model.projection import TOLERANCE, Metric
-from projected_control.simulation import Plant, assemble
+from projected_control.planning import assemble
+from projected_control.simulation import Plant
 
 SEEDS = st.integers(0, 2**32 - 1)
 NEAR = {2: np.array([1.0, 4.3]), 3: np.array([-3.8, 2.4, 1.4]), 7: np.full(7, 0.4)}

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
-from projected_control.control import paths
 from projected_control.control.references import ReferencePoint
-from projected_control.control.timing import Bounds, fastest_squares, time_path
 from projected_control.errors import InvalidValue, UnknownName, Unreachable
+from projected_control.planning import paths
+from projected_control.planning.timing import Bounds, fastest_squares, time_path
 from projected_control.settings import build
 from projected_control.settings.layers import Layers
 from projected_control.settings.nodes import FORCE
@@ -159,7 +159,7 @@ def test_a_path_on_which_the_arm_cannot_stand_is_refused_with_place_and_joint():
 
 def asked_of(reference, seconds, coulomb=0.0, viscous=0.0):
     """Joint rates and efforts along a reference, by Pinocchio, with friction."""
-    from projected_control.control.following import Follower
+    from projected_control.planning.following import Follower
 
     follower = Follower(build.build_model(settings()), Q, np.array(settings().posture.target))
     times = np.linspace(0.0, seconds, int(seconds / 0.01) + 1)

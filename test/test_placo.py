@@ -13,8 +13,8 @@ from projected_control.model.arm import Arm
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.constraints import LoopClosure
 from projected_control.model.inverse_dynamics import inverse_dynamics
+from projected_control.planning import assemble
 from projected_control.resources import cache_folder
-from projected_control.simulation import assemble
 
 
 def placo_python():

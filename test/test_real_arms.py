@@ -17,7 +17,8 @@ from projected_control.model.arm import Arm
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.constraints import PointOnPlane, with_mimics
 from projected_control.model.coordinates import Coordinate, Coordinates
-from projected_control.simulation import Plant, assemble
+from projected_control.planning import assemble
+from projected_control.simulation import Plant
 
 
 def folder():

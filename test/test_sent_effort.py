@@ -21,10 +21,10 @@ from projected_control.control import (
 )
 from projected_control.control.disturbance import Disturbance
 from projected_control.control.law import Law
-from projected_control.control.sent_effort import asked_motion, leans, sent_effort
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.coordinates import Coordinate, Coordinates
 from projected_control.model.projection import Metric, Projection
+from projected_control.planning.efforts import asked_motion, leans, sent_effort
 
 GAINS, FORCE = MotionGains(100.0, 20.0, 3.0), ForceGains()
 SPRING = Impedance(300.0)

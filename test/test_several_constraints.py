@@ -13,13 +13,14 @@ from projected_control.model.arm import Arm
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.constraints import FrameFixed, Parallel, PointOnPlane, Stack
 from projected_control.model.coordinates import Coordinate, Coordinates
+from projected_control.planning import assemble
 from projected_control.settings import build
 from projected_control.settings.carrying import moments_of_nothing
 from projected_control.settings.files import read_file
 from projected_control.settings.inspection import inspect
 from projected_control.settings.layers import Layers
 from projected_control.settings.nodes import ARM, FORCE, checked
-from projected_control.simulation import Plant, assemble
+from projected_control.simulation import Plant
 
 TABLE = """\
 /**:

@@ -39,6 +39,7 @@ from projected_control.model.dynamics import (
 )
 from projected_control.model.function_kinds import JointPosition
 from projected_control.model.projection import Metric
+from projected_control.planning import assemble, start_of
 from projected_control.resources import share_file
 from projected_control.settings import build
 from projected_control.settings.files import read_parameter_file
@@ -50,8 +51,6 @@ from projected_control.simulation import (
     ForceSensor,
     JointFriction,
     Plant,
-    assemble,
-    start_of,
 )
 
 LEVEL = [0.0, 0.0, 1.0]

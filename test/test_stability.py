@@ -16,7 +16,8 @@ from projected_control.control.loop import ControlLoop
 from projected_control.control.references import Constant
 from projected_control.control.stability import NEGLIGIBLE, MotionLoop
 from projected_control.errors import InvalidValue, UnstableForceLoop, UnstableMotionLoop
-from projected_control.simulation import ForceSensor, Plant, assemble
+from projected_control.planning import assemble
+from projected_control.simulation import ForceSensor, Plant
 
 T = 1e-3
 GAIN = st.floats(0.0, 50.0)

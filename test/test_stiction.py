@@ -11,7 +11,8 @@ from projected_control.errors import InvalidValue
 from projected_control.model.arm import Arm
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.constraints import PointOnPlane
-from projected_control.simulation import Encoders, JointFriction, Motors, Plant, assemble
+from projected_control.planning import assemble
+from projected_control.simulation import Encoders, JointFriction, Motors, Plant
 
 T = 1e-3
 

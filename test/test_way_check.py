@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from plane_arms import controller, made, on_plane, start
 
-from projected_control.control.following import Follower
 from projected_control.control.references import (
     Constant,
     MotionLimits,
@@ -13,6 +12,7 @@ from projected_control.control.references import (
     Waypoints,
 )
 from projected_control.errors import InvalidValue, ProjectedControlError
+from projected_control.planning.following import Follower
 from projected_control.settings import build
 from projected_control.settings.nodes import FORCE, MOTION
 from projected_control.settings.way_check import REAL_DISTANCE, WayCheck

@@ -25,7 +25,8 @@ from projected_control.model.constraints import (
 from projected_control.model.constraints.wrenches import moved_reference
 from projected_control.model.dynamics import Problem, projected
 from projected_control.model.function_kinds import HeadingInPlane, JointPosition, PositionAlong
-from projected_control.simulation import Plant, assemble
+from projected_control.planning import assemble
+from projected_control.simulation import Plant
 
 SEEDS = st.integers(0, 10_000)
 BOTH_ENDS = {

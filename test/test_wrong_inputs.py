@@ -23,13 +23,14 @@ from projected_control.control.loop import ControlLoop
 from projected_control.control.references import Constant
 from projected_control.errors import ProjectedControlError
 from projected_control.model.constrained_arm import ConstrainedArm
+from projected_control.planning import assemble
 from projected_control.ros.console import GuardConsole
 from projected_control.settings import build
 from projected_control.settings.files import read_parameter_file
 from projected_control.settings.nodes import FORCE, MOTION, checked_controller, own_values
 from projected_control.settings.real_arms import require_said
 from projected_control.settings.way_check import WayCheck
-from projected_control.simulation import Plant, assemble
+from projected_control.simulation import Plant
 
 ROOT = Path(__file__).parents[1]
 PAGE, HEADING = ROOT / "docs" / "howto" / "refused.md", "## Wrong inputs"

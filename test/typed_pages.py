@@ -11,10 +11,10 @@ import numpy as np
 import yaml
 from blocks import Session, blocks_of
 
+from projected_control.planning import assemble
 from projected_control.settings import build
 from projected_control.settings.flight_check import fly
 from projected_control.settings.nodes import ControllerSettings
-from projected_control.simulation import assemble
 
 YOUR_ARM, TUTORIAL = "docs/your_arm.md", "docs/tutorials/hardware.md"
 

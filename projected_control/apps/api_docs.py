@@ -18,10 +18,14 @@ TITLES = {
         "Laws, gains and limits, what the arm is to follow, and the loop that makes one tick of "
         "all of them.",
     ),
+    "planning": (
+        "Inverse kinematics and planning",
+        "Where an arm can go: joint positions for tasks, a configuration to start from, what is "
+        "within reach.",
+    ),
     "simulation": (
         "The plant",
-        "A constrained arm that moves: integration on the constraint, friction, sensors, and "
-        "finding a configuration to start from.",
+        "A constrained arm that moves: integration on the constraint, friction, sensors.",
     ),
     "runs": (
         "Ports, runner, recordings",

@@ -20,13 +20,14 @@ from projected_control.model.arm import Arm
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.coordinates import Coordinates
 from projected_control.model.identification import Identification, MotionRecord
+from projected_control.planning import start_of
 from projected_control.runs.recorder import SUFFIX
 from projected_control.runs.recording import read_recording
 from projected_control.runs.runner import Runner
 from projected_control.runs.simulated import SimulatedArm
 from projected_control.settings import build
 from projected_control.settings.nodes import CONTROLLERS, SimulatedArmSettings
-from projected_control.simulation import ForceSensor, Plant, start_of
+from projected_control.simulation import ForceSensor, Plant
 
 Array = NDArray[np.float64]
 

@@ -14,6 +14,7 @@ from projected_control.control.loop import ControlLoop
 from projected_control.control.state import RawState
 from projected_control.errors import InvalidValue, SimulationFailed
 from projected_control.native.engine import use_engine
+from projected_control.planning import assemble
 from projected_control.ros.live_changes import prepare_change
 from projected_control.runs.kept_ticks import TicksInMemory
 from projected_control.runs.port import Port
@@ -24,7 +25,6 @@ from projected_control.runs.simulated import SimulatedArm
 from projected_control.settings import build
 from projected_control.settings.nodes import ControllerSettings
 from projected_control.settings.recorded import arm_settings, controller_settings
-from projected_control.simulation import assemble
 
 Array = NDArray[np.float64]
 Progress = Callable[[float], None]

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from projected_control.apps.experiments.style import BLUE, GREEN, GREY, VERMILION, canvas
-from projected_control.model.inverse_kinematics import Reach
+from projected_control.planning import Reach
 from projected_control.settings.kinematics import Course
 
 Array = NDArray[np.float64]

@@ -13,10 +13,11 @@ from projected_control.control.controllers import Controller
 from projected_control.control.loop import ControlLoop, Tick
 from projected_control.control.references import Reference
 from projected_control.model.constrained_arm import ConstrainedArm
+from projected_control.planning import start_of
 from projected_control.runs.runner import run
 from projected_control.runs.simulated import SimulatedArm
 from projected_control.runs.statistics import Statistics
-from projected_control.simulation import ForceSensor, JointFriction, Plant, start_of
+from projected_control.simulation import ForceSensor, JointFriction, Plant
 from projected_control.simulation.friction import FRICTIONLESS
 from projected_control.simulation.joint_stops import stops_within
 

@@ -13,15 +13,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from projected_control.control.following import SINGULAR, Follower
 from projected_control.control.independence import INDEPENDENT
 from projected_control.control.loop import ControlLoop
 from projected_control.control.passive import CONTROLLABILITY_TOLERANCE
-from projected_control.control.planned_friction import planned_friction
 from projected_control.control.references import ReferencePoint
-from projected_control.control.sent_effort import asked_motion, leans, sent_effort
 from projected_control.model.constrained_arm import ConstrainedArm
-from projected_control.model.inverse_kinematics import manipulability
+from projected_control.planning import manipulability
+from projected_control.planning.efforts import asked_motion, leans, planned_friction, sent_effort
+from projected_control.planning.following import SINGULAR, Follower
 from projected_control.settings import build
 from projected_control.settings.build.paths import posture_of
 from projected_control.settings.flight_margins import (

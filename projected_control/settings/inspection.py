@@ -19,11 +19,11 @@ from projected_control.control.loop import ControlLoop
 from projected_control.errors import ProjectedControlError
 from projected_control.model.arm import Arm
 from projected_control.model.dynamics import condition_numbers
+from projected_control.planning import assemble
 from projected_control.settings import build
 from projected_control.settings.carrying import uncarried
 from projected_control.settings.nodes import ControllerSettings
 from projected_control.settings.real_arms import unsaid
-from projected_control.simulation import assemble
 
 
 @dataclass(frozen=True)

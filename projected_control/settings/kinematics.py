@@ -13,14 +13,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from projected_control.control.following import Square, normal_of, square_of
 from projected_control.control.references import ReferencePoint
 from projected_control.errors import InvalidValue
 from projected_control.model.arm import Arm
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.constraints import Constraint, with_mimics
 from projected_control.model.coordinates import Coordinates
-from projected_control.model.inverse_kinematics import (
+from projected_control.planning import (
     InverseKinematics,
     KinematicSolution,
     Manipulability,
@@ -29,7 +28,8 @@ from projected_control.model.inverse_kinematics import (
     manipulability,
     map_reach,
 )
-from projected_control.model.inverse_kinematics.outcome import nearest_limit
+from projected_control.planning.following import Square, normal_of, square_of
+from projected_control.planning.outcome import nearest_limit
 from projected_control.settings import build
 from projected_control.settings.build.paths import moved_columns
 from projected_control.settings.layers import Layers

@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from projected_control.control import paths
-from projected_control.control.paths import Strokes
 from projected_control.control.references import (
     Constant,
     MotionLimits,
@@ -26,6 +24,8 @@ from projected_control.control.references import (
 )
 from projected_control.errors import InvalidValue
 from projected_control.model.motion_tables import MotionTable
+from projected_control.planning import paths
+from projected_control.planning.paths import Strokes
 from projected_control.registry import Registry
 
 if TYPE_CHECKING:

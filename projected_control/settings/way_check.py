@@ -10,11 +10,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from projected_control.control.following import Follower
 from projected_control.control.loop import ControlLoop
 from projected_control.control.references import Constant, Reference
 from projected_control.errors import InvalidValue
 from projected_control.model.coordinates import Coordinates
+from projected_control.planning.following import Follower
 from projected_control.settings import build
 from projected_control.settings.build.paths import posture_of
 from projected_control.settings.flight_check import look_along

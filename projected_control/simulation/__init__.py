@@ -1,10 +1,9 @@
 """The plant: an arm that moves on its constraint when efforts act on it.
 
-Integrators with drift correction, friction, sensors and assembly at a start belong here. As an arm
-that a control loop can be run on it is `ports.SimulatedArm`.
+Integrators with drift correction, friction and sensors belong here. As an arm that a control loop
+can be run on it is `ports.SimulatedArm`; where it may start is for `planning`.
 """
 
-from projected_control.simulation.assembly import Start, assemble, start_of
 from projected_control.simulation.friction import FRICTIONLESS, JointFriction
 from projected_control.simulation.integrators import DORMAND_PRINCE, RK4, TABLEAUX, Tableau
 from projected_control.simulation.plant import Plant, PlantState
@@ -21,8 +20,5 @@ __all__ = [
     "Motors",
     "Plant",
     "PlantState",
-    "Start",
     "Tableau",
-    "assemble",
-    "start_of",
 ]

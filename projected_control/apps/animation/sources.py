@@ -17,13 +17,14 @@ from projected_control.errors import InvalidValue, UnknownName
 from projected_control.model.arm import Arm
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.constraints import CONSTRAINTS, Constraint, with_mimics
+from projected_control.planning import assemble
 from projected_control.resources import share_file
 from projected_control.runs.recording import read_recording
 from projected_control.runs.simulated import SimulatedArm
 from projected_control.settings import build, groups
 from projected_control.settings.nodes import FORCE, PASSIVE, TASKS, demo_cases
 from projected_control.settings.recorded import controller_settings
-from projected_control.simulation import JointFriction, Plant, assemble
+from projected_control.simulation import JointFriction, Plant
 
 Array = NDArray[np.float64]
 

@@ -103,8 +103,8 @@ def points_of(file: Path, arm: Path | None, frame: str) -> NDArray[Any]:
     """The points of a motion: as they stand, or where a frame was for its joint positions."""
     import numpy as np
 
-    from projected_control.control.paths import read_points
     from projected_control.errors import InvalidValue
+    from projected_control.planning.paths import read_points
 
     if file.suffix == ".mcap":
         return recorded_positions(file, arm, frame)

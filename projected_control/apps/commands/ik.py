@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from projected_control.apps.commands import Subparsers
-    from projected_control.model.inverse_kinematics import KinematicSolution, Reach
+    from projected_control.planning import KinematicSolution, Reach
     from projected_control.settings.kinematics import Case, Course
 
 DESCRIPTION = """\

@@ -15,14 +15,10 @@ from projected_control.errors import InvalidValue
 from projected_control.model.arm import Arm
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.constraints import Constraint
+from projected_control.planning import assemble
 from projected_control.resources import share_file
 from projected_control.runs.port import Port
-from projected_control.simulation import (
-    FRICTIONLESS,
-    TABLEAUX,
-    JointFriction,
-    assemble,
-)
+from projected_control.simulation import FRICTIONLESS, TABLEAUX, JointFriction
 
 Array = NDArray[np.float64]
 

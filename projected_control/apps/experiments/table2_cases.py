@@ -21,7 +21,8 @@ from projected_control.control.references import Sine, Sines
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.constraints import PointOnLine
 from projected_control.model.coordinates import Coordinate, Coordinates
-from projected_control.simulation import FRICTIONLESS, JointFriction, start_of
+from projected_control.planning import start_of
+from projected_control.simulation import FRICTIONLESS, JointFriction
 
 Array = NDArray[np.float64]
 

@@ -22,6 +22,7 @@ from projected_control.control.references import (
 from projected_control.control.surface import EstimatedSurface
 from projected_control.errors import InvalidValue
 from projected_control.native.engine import use_engine
+from projected_control.planning import assemble
 from projected_control.settings import groups, references
 from projected_control.settings.build.arms import build_limits, build_model
 from projected_control.settings.build.controllers import build_controller, build_force_reference
@@ -35,7 +36,6 @@ from projected_control.settings.nodes import (
 from projected_control.settings.placing import says_where
 from projected_control.settings.real_arms import is_real
 from projected_control.settings.references import REFERENCES
-from projected_control.simulation import assemble
 
 Array = NDArray[np.float64]
 

@@ -8,19 +8,19 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from projected_control.control import paths
-from projected_control.control.following import (
+from projected_control.control.loop import ControlLoop
+from projected_control.control.references import Reference, ReferencePoint, Waypoints
+from projected_control.errors import InvalidValue, UnknownName
+from projected_control.model.constrained_arm import ConstrainedArm
+from projected_control.planning import paths
+from projected_control.planning.following import (
     Follower,
     Way,
     WayLimits,
     bounds_along,
     square_of,
 )
-from projected_control.control.loop import ControlLoop
-from projected_control.control.references import Reference, ReferencePoint, Waypoints
-from projected_control.control.timing import Timing, time_path
-from projected_control.errors import InvalidValue, UnknownName
-from projected_control.model.constrained_arm import ConstrainedArm
+from projected_control.planning.timing import Timing, time_path
 from projected_control.settings import groups, references
 from projected_control.settings.build.arms import build_limits
 from projected_control.settings.build.controllers import build_controller, build_force_reference

@@ -11,6 +11,7 @@ from projected_control.errors import InvalidValue
 from projected_control.model.arm import Arm
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.constraints import with_mimics
+from projected_control.planning import assemble
 from projected_control.runs.simulated import SimulatedArm
 from projected_control.settings.build.arms import build_arm, build_constraint, build_coordinates
 from projected_control.settings.nodes import (
@@ -18,14 +19,7 @@ from projected_control.settings.nodes import (
 )
 from projected_control.settings.placing import says_where
 from projected_control.settings.references import spread
-from projected_control.simulation import (
-    Encoders,
-    ForceSensor,
-    JointFriction,
-    Motors,
-    Plant,
-    assemble,
-)
+from projected_control.simulation import Encoders, ForceSensor, JointFriction, Motors, Plant
 from projected_control.simulation.joint_stops import stops_within
 
 Array = NDArray[np.float64]

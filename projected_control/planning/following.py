@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 
 from projected_control.control.compensation import NO_COMPENSATION, FrictionCompensation
 from projected_control.control.controllers import Controller
-from projected_control.control.planned_friction import planned_friction
-from projected_control.control.sent_effort import sent_effort
-from projected_control.control.timing import Bounds
 from projected_control.errors import InvalidValue, Unreachable
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.function_kinds import AxisCosine
-from projected_control.model.inverse_kinematics import InverseKinematics, Task
+from projected_control.planning.efforts import planned_friction, sent_effort
+from projected_control.planning.inverse_kinematics import InverseKinematics
+from projected_control.planning.tasks import Task
+from projected_control.planning.timing import Bounds
 
 Array = NDArray[np.float64]
 

@@ -1,4 +1,8 @@
-"""Which values of two coordinates an arm reaches: a map, and how well it moves there.
+"""How well an arm moves its coordinates, and which values of two of them it reaches: a map.
+
+Of q̇ with ‖q̇‖ ≤ 1 along the constraint, θ̇ = J_θ P q̇ fills an ellipsoid. Its axes are the singular
+values of J_θ P; their product is Yoshikawa's measure, √det(J_θ P J_θᵀ), which is zero where a
+direction is lost.
 
 The map is a grid of cells that grows from what is known to be reached: from every cell its
 neighbours are tried with the joint positions found there, until none is left. So it finds what can
@@ -10,7 +14,7 @@ posture.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -22,10 +26,9 @@ from projected_control.model.arm import Arm
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.constraints import Constraint
 from projected_control.model.coordinates import Coordinates
-from projected_control.model.inverse_kinematics.ellipsoid import manipulability
-from projected_control.model.inverse_kinematics.outcome import nearest_limit
-from projected_control.model.inverse_kinematics.solver import InverseKinematics
-from projected_control.model.inverse_kinematics.tasks import Task
+from projected_control.planning.inverse_kinematics import InverseKinematics
+from projected_control.planning.outcome import nearest_limit
+from projected_control.planning.tasks import Task
 
 Array = NDArray[np.float64]
 
@@ -43,6 +46,47 @@ PRECISION = 1e-6
 NEIGHBOURS = ((1, 0), (-1, 0), (0, 1), (0, -1))
 TRIES = 3
 """From how many neighbours a cell is tried."""
+
+
+class Manipulability(NamedTuple):
+    """The ellipsoid of θ̇ for ‖q̇‖ ≤ 1 along the constraint.
+
+    Attributes:
+        measure: Product of the axes' half-lengths, √det(J_θ P J_θᵀ).
+        axes: These half-lengths, largest first, k [m or rad per rad].
+        directions: In which they point, one column each, k × k.
+    """
+
+    measure: float
+    axes: Array
+    directions: Array
+
+    @property
+    def isotropy(self) -> float:
+        """The shortest axis as a share of the longest: one for a sphere, zero at singular poses."""
+        return float(self.axes[-1] / self.axes[0]) if self.axes[0] > 0.0 else 0.0
+
+
+def manipulability(
+    model: ConstrainedArm, q: Array | None = None, columns: Sequence[int] | None = None
+) -> Manipulability:
+    """How well a model's coordinates can be moved; ‖q̇‖ is in the model's metric.
+
+    Args:
+        model: The arm, its constraint and its coordinates.
+        q: Where, n; where it was evaluated last unless given.
+        columns: Which coordinates; all unless given.
+    """
+    if model.k == 0:
+        raise InvalidValue("manipulability is of coordinates: give the model some")
+    if q is not None:
+        model.evaluate(np.asarray(q, dtype=np.float64), np.zeros(model.n))
+    free = model.J_theta @ model.P
+    chosen = free if columns is None else free[list(columns)]
+    U, sigma, _ = np.linalg.svd(chosen)
+    axes = np.zeros(chosen.shape[0])
+    axes[: sigma.size] = sigma
+    return Manipulability(float(np.prod(axes)), axes, U)
 
 
 class Reach(NamedTuple):

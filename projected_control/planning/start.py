@@ -15,7 +15,8 @@ from projected_control.model.consistency import require_consistent
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.constraints import Constraint
 from projected_control.model.coordinates import Coordinates
-from projected_control.model.inverse_kinematics import InverseKinematics, Task
+from projected_control.planning.inverse_kinematics import InverseKinematics
+from projected_control.planning.tasks import Task
 
 Array = NDArray[np.float64]
 

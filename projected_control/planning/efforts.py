@@ -1,4 +1,4 @@
-"""Which efforts a controller sends for a motion: said once, for timing and flight check."""
+"""Which efforts a controller sends for a motion that is planned: for timing and flight check."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from projected_control.control.compensation import FrictionCompensation
 from projected_control.control.controllers import Controller
 from projected_control.control.force import own_force
 from projected_control.control.law_kinds import Law
 from projected_control.control.passive import CONTROLLABILITY_TOLERANCE
 from projected_control.control.task_axes import locate_axes
+from projected_control.model.constrained_arm import ConstrainedArm
 
 Array = NDArray[np.float64]
 
@@ -90,3 +92,30 @@ def _selected(controller: Controller) -> Array:
     locate_axes(model.arm.placements, model.n, controller.terms)
     forced = task.T @ np.diag(1.0 - task.selected) @ task.T.T
     return np.asarray(model.J_theta.T @ forced @ np.linalg.pinv(model.J_theta).T)
+
+
+def planned_friction(
+    compensation: FrictionCompensation, model: ConstrainedArm, v: Array, desired: Array
+) -> Array:
+    """τ that is compensated along a motion that is planned, where the model was evaluated, n.
+
+    Static friction counts in full, since a joint that moves slowly takes it.
+
+    Args:
+        compensation: What is known.
+        model: The arm, evaluated there.
+        v: Joint velocities of the motion, n [rad/s or m/s].
+        desired: λ_d, m.
+    """
+    known = compensation.array(model.n)[: 5 * model.n].reshape(5, model.n)
+    _, static, _, viscous, width = known
+    friction = static * np.tanh(v / width) + viscous * v
+    constraint = model.constraint
+    if compensation.contact and constraint is not None and constraint.frame is not None:
+        J = model.arm.frame(constraint.frame).jacobian[:3]
+        along = J @ v
+        forces = desired[[unit == "m" for unit in constraint.row_units]]
+        size = compensation.contact * np.linalg.norm(forces)
+        speed = max(float(np.linalg.norm(along)), compensation.contact_width)
+        friction = friction + size * (J.T @ along) / speed
+    return np.asarray(friction)

@@ -20,7 +20,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from projected_control.model.inverse_kinematics.tasks import Level
+from projected_control.planning.tasks import Level
 
 Array = NDArray[np.float64]
 

@@ -19,15 +19,15 @@ from projected_control import validate
 from projected_control.errors import InvalidValue, Unreachable
 from projected_control.model.arm import Arm
 from projected_control.model.constraints import Constraint
-from projected_control.model.inverse_kinematics.outcome import (
+from projected_control.planning.outcome import (
     KinematicSolution,
     Stop,
     TaskOutcome,
     nearest_limit,
+    reason_missed,
 )
-from projected_control.model.inverse_kinematics.reasons import reason_missed
-from projected_control.model.inverse_kinematics.steps import limited_step
-from projected_control.model.inverse_kinematics.tasks import TOLERANCE, Equations, Level, Task
+from projected_control.planning.steps import limited_step
+from projected_control.planning.tasks import TOLERANCE, Equations, Level, Task
 
 Array = NDArray[np.float64]
 
