@@ -28,7 +28,7 @@ try:
         raise ImportError("switched off by PROJECTED_CONTROL_COMPILE=0")
     import numba
 
-    from projected_control import kernel_parts
+    from projected_control import kernel_parts, kernel_workspaces
 except ImportError:
     numba = None
 
@@ -47,8 +47,9 @@ def kernel_sources() -> list[Path]:
 
 def kernel_digest() -> str:
     """A digest of all that is compiled and of how, as hexadecimal digits."""
-    digest = hashlib.sha256(Path(__file__).with_name("kernel_parts.py").read_bytes())
-    for path in kernel_sources():
+    compilers = [Path(__file__).with_name(f"kernel_{name}.py") for name in ("parts", "workspaces")]
+    digest = hashlib.sha256()
+    for path in (*compilers, *kernel_sources()):
         digest.update(path.read_bytes())
     return digest.hexdigest()
 
@@ -81,81 +82,26 @@ def compiled(function: Function) -> Function:
     references (``_nrt=False``), a third of a tick. For the same reason a kernel must not return
     arrays to Python: see `interpreted`.
     """
-    return _compile(function, keep=_CACHE is not None)
-
-
-def generated(function: Function) -> Function:
-    """Compile a kernel whose source was made at run time (see `workspace`).
-
-    It has no file, so it is not kept on disk by itself; the kernels that call it are, and hold it.
-    """
-    return _compile(function, keep=False)
-
-
-def _compile(function: Function, keep: bool) -> Function:
     if numba is None:
         return function
     previous = numba.config.CACHE_DIR
     numba.config.CACHE_DIR = _CACHE or previous
     try:
-        kernel = kernel_parts.kernel(function, keep=keep)
+        kernel = kernel_parts.kernel(function, keep=_CACHE is not None)
     finally:
         numba.config.CACHE_DIR = previous
     return cast(Function, kernel)
 
 
+def teach_workspace(unpack: Callable[..., Any], layout: Any) -> None:
+    """Make the function that names the parts of a layout known to kernels."""
+    if numba is not None:
+        kernel_workspaces.teach(unpack, layout)
+
+
 def interpreted(kernel: Function) -> Function:
     """The Python function of a kernel, for what only hands out views of arrays."""
     return cast(Function, getattr(kernel, "py_func", kernel))
-
-
-def view(work: Array, offset: int, shape: tuple[int, ...]) -> Array:
-    """A part of an array as a dense matrix, from an offset on; nothing is checked or copied.
-
-    Kernels know it by the few instructions below. A slice with ``reshape`` is the same, but calls a
-    function of numba's runtime for each part: that took a tenth of a tick.
-    """
-    return work[offset : offset + int(np.prod(shape))].reshape(shape)
-
-
-def _teach_view() -> None:
-    """Tell numba how to make a `view`: an array's head is its pointer, shape and strides."""
-    from numba.core import cgutils, types
-    from numba.core.types.containers import BaseTuple
-    from numba.extending import lower_builtin, type_callable
-    from numba.np import arrayobj
-
-    @type_callable(view)
-    def type_of_view(context: Any) -> Any:
-        def typed(work: Any, offset: Any, shape: Any) -> Any:
-            return types.Array(work.dtype, len(shape), "C")
-
-        return typed
-
-    @lower_builtin(view, types.Array, types.Integer, BaseTuple)
-    def make_view(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        work = arrayobj.make_array(signature.args[0])(context, builder, arguments[0])
-        offset = context.cast(builder, arguments[1], signature.args[1], types.intp)
-        shape = [
-            context.cast(builder, extent, kind, types.intp)
-            for extent, kind in zip(
-                cgutils.unpack_tuple(builder, arguments[2]), signature.args[2], strict=True
-            )
-        ]
-        itemsize = context.get_constant(types.intp, context.get_abi_sizeof(work.data.type.pointee))
-        strides = [itemsize]
-        for extent in shape[:0:-1]:
-            strides.insert(0, builder.mul(strides[0], extent))
-        result = arrayobj.make_array(signature.return_type)(context, builder)
-        arrayobj.populate_array(
-            result,
-            data=builder.gep(work.data, [offset]),
-            shape=shape,
-            strides=strides,
-            itemsize=itemsize,
-            meminfo=None,
-        )
-        return result._getvalue()
 
 
 def memory_fence() -> None:
@@ -180,7 +126,6 @@ def _teach_fence() -> None:
 
 
 if COMPILED:
-    _teach_view()
     _teach_fence()
 
 _CACHE = _cache_directory() if COMPILED else None

@@ -27,7 +27,7 @@ from typing import Any, Generic, TypeVar, cast, get_type_hints
 import numpy as np
 from numpy.typing import NDArray
 
-from projected_control.compiled import generated, interpreted, view
+from projected_control.compiled import teach_workspace
 from projected_control.errors import InvalidValue
 
 Array = NDArray[np.float64]
@@ -38,7 +38,7 @@ BYTES_PER_NUMBER = 8
 
 _OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv)
 _FUNCTIONS = ("max", "min")
-_TAKEN = ("work", "end", "view", "Parts", *_FUNCTIONS)
+_TAKEN = ("work", "end", "Parts", *_FUNCTIONS)
 
 
 @dataclass(frozen=True)
@@ -86,6 +86,7 @@ class Layout(Generic[Parts]):
         declared: The parts by name, in order.
         length: How many numbers the array holds, as an expression in the sizes; for the shapes of
             layouts that contain this one.
+        begins: Where each part begins, as such an expression, by name.
     """
 
     def __init__(self, parts: type[Parts], *sizes: str) -> None:
@@ -93,13 +94,15 @@ class Layout(Generic[Parts]):
         self.declared = _declared_parts(parts)
         self._check()
         source, self.length = self._source()
-        names: dict[str, Any] = {"Parts": parts, "view": view}
+        names: dict[str, Any] = {"Parts": parts}
         exec(compile(source, f"<layout of {parts.__name__}>", "exec"), names)
         function = names["unpack"]
         function.__doc__ = f"The parts of an array of `{parts.__name__}`; views, nothing is copied."
         function.__module__ = parts.__module__
-        self.unpack: Callable[..., Parts] = generated(function)
+        self.unpack: Callable[..., Parts] = function
         self._places = names["places"]
+        self.begins = self._begins()
+        teach_workspace(function, self)
         parts.__doc__ = f"{(parts.__doc__ or '').rstrip()}\n\n{self._documentation()}"
         for name, part in self.declared.items():
             getattr(parts, name).__doc__ = f"{part.meaning} Shape: {part.shape}."
@@ -133,7 +136,7 @@ class Layout(Generic[Parts]):
                 f"a workspace of {self.parts.__name__} with {_listed(sizes)} is one dense array of "
                 f"{expected} doubles, got {work.dtype} of shape {work.shape}"
             )
-        return interpreted(self.unpack)(work, *self._ordered(sizes))
+        return self.unpack(work, *self._ordered(sizes))
 
     def length_with(self, **substitutes: str) -> str:
         """`length` with expressions in place of sizes, for a layout that counts otherwise."""
@@ -173,7 +176,7 @@ class Layout(Generic[Parts]):
                 counts.append(part.count)
             shape = "(" + ", ".join(part.extents) + ",)"
             shapes.append(shape)
-            views.append(f"view(work, {name}, {shape})")
+            views.append(f"work[{name} : {name} + {part.count}].reshape({shape})")
         sizes, body = ", ".join(self.sizes), "\n".join(lines)
         begins = "".join(f"{name}, " for name in self.declared)
         source = (
@@ -181,6 +184,19 @@ class Layout(Generic[Parts]):
             f"def places({sizes}):\n{body}\n    return end, ({begins}), ({', '.join(shapes)},)\n"
         )
         return source, " + ".join(counts)
+
+    def _begins(self) -> dict[str, str]:
+        """Where each part begins, as an expression in the sizes."""
+        begins: dict[str, str] = {}
+        end = "0"
+        for name, part in self.declared.items():
+            if part.at is None:
+                begins[name] = end
+                end = _summed(f"{end} + {part.count}")
+            else:
+                tree = _Substitution(begins).visit(_parse(part.at, part.at))
+                begins[name] = _summed(ast.unparse(tree))
+        return begins
 
     def _documentation(self) -> str:
         lines = [f"    Attributes (sizes: {', '.join(self.sizes)}):"]
@@ -224,6 +240,33 @@ def _check_expression(what: str, expression: str, known: list[str]) -> None:
             raise InvalidValue(
                 f"{what} is {expression!r}; it may be made of +, -, *, //, max and min"
             )
+
+
+def _summed(expression: str) -> str:
+    """The same number as a sum of products, each kind of product once."""
+    products = _products(_parse(expression, expression))
+    texts = [" * ".join([str(count), *factors]) for factors, count in products.items() if count]
+    return " + ".join(texts) or "0"
+
+
+def _products(tree: ast.expr) -> dict[tuple[str, ...], int]:
+    """The summands of an expression: how often each product of sizes is among them."""
+    if isinstance(tree, ast.Constant):
+        return {(): cast(int, tree.value)}
+    if isinstance(tree, ast.BinOp) and isinstance(tree.op, (ast.Add, ast.Sub)):
+        found = dict(_products(tree.left))
+        sign = 1 if isinstance(tree.op, ast.Add) else -1
+        for factors, count in _products(tree.right).items():
+            found[factors] = found.get(factors, 0) + sign * count
+        return found
+    if isinstance(tree, ast.BinOp) and isinstance(tree.op, ast.Mult):
+        product: dict[tuple[str, ...], int] = {}
+        for left, one in _products(tree.left).items():
+            for right, other in _products(tree.right).items():
+                factors = tuple(sorted(left + right))
+                product[factors] = product.get(factors, 0) + one * other
+        return product
+    return {(f"({ast.unparse(tree)})",): 1}
 
 
 class _Substitution(ast.NodeTransformer):

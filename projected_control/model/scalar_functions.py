@@ -213,7 +213,8 @@ def evaluate_functions(
     n = v.size
     f = unpack_frames(scratch, frames, n)
     extra = table.size - frames * (4 + n) - value.size * COLUMNS
-    anchors, lines, numbers = unpack_table(table, frames, value.size, n, extra)
+    parts = unpack_table(table, frames, value.size, n, extra)
+    anchors, lines, numbers = parts.anchors, parts.lines, parts.more
     evaluate_frames(spatial_jacobian, v, placements, anchors, f)
     for i in range(value.size):
         kind, a, other = int(lines[i, 0]), int(lines[i, 1]), int(lines[i, 2])
