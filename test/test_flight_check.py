@@ -9,8 +9,8 @@ import pytest
 
 from projected_control.apps.cli import main
 from projected_control.control.stability import MotionLoop
+from projected_control.planning.margins import Light
 from projected_control.settings import build
-from projected_control.settings.flight_check import Light, fly
 from projected_control.settings.layers import Layers
 from projected_control.settings.nodes import FORCE, PASSIVE
 
@@ -23,7 +23,7 @@ def flown(file=ARM, node=FORCE, **changes):
     layers = Layers.read([file], "paper").on_top(names, "test")
     settings = layers.controller(node)
     q = build.build_plant(layers.arm()).truth.q
-    return fly(build.build_loop(node, settings), settings, q)
+    return build.fly(build.build_loop(node, settings), settings, q)
 
 
 def quantity(check, name):
@@ -100,7 +100,7 @@ def test_passive_joints_are_looked_at_along_the_way():
     layers = Layers.read([CONFIG / "slider_crank.yaml"], "paper")
     settings = layers.controller(PASSIVE)
     loop = build.build_loop(PASSIVE, settings)
-    check = fly(loop, settings, build.build_plant(layers.arm()).truth.q)
+    check = build.fly(loop, settings, build.build_plant(layers.arm()).truth.q)
     assert quantity(check, "controllability").value == pytest.approx(1.0 / np.sqrt(5.0), abs=0.01)
 
 

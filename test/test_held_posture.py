@@ -15,7 +15,6 @@ from projected_control.control import MotionController, MotionGains, Posture
 from projected_control.control.events import Event, events_in
 from projected_control.runs.replay import replay
 from projected_control.settings import build
-from projected_control.settings.flight_check import fly
 from projected_control.settings.nodes import FORCE, MOTION
 
 HEAVIER = {"simulation__mass_factor": 1.1}
@@ -146,7 +145,7 @@ def test_check_says_how_hard_the_arm_leans_on_its_constraint(tmp_path, capsys):
     assert "leans on the constraint what weight it can" in said
     loop, hardware = made(MOTION, values)
     settings = controller(MOTION, values)
-    flight = fly(build.build_loop(MOTION, settings), settings, hardware.truth.q.copy())
+    flight = build.fly(build.build_loop(MOTION, settings), settings, hardware.truth.q.copy())
     ((low, high),) = flight.lean.values()
     run(loop, hardware, 200)
     measured = float(hardware.truth.multipliers[0])
@@ -154,6 +153,6 @@ def test_check_says_how_hard_the_arm_leans_on_its_constraint(tmp_path, capsys):
     assert measured == pytest.approx(high, abs=0.05)
     assert abs(low) > 10.0
     pressing = controller(FORCE, {**values, "force.reference": [5.0]})
-    flight = fly(build.build_loop(FORCE, pressing), pressing, hardware.truth.q.copy())
+    flight = build.fly(build.build_loop(FORCE, pressing), pressing, hardware.truth.q.copy())
     assert not flight.leans
     assert flight.lean == {next(iter(flight.lean)): pytest.approx((5.0, 5.0), abs=1e-6)}

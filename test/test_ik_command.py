@@ -10,7 +10,7 @@ import yaml
 from projected_control.apps.cli import main
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.settings import build
-from projected_control.settings.kinematics import Case
+from projected_control.settings.build.kinematics import ArmKinematics
 from projected_control.settings.layers import Layers
 from projected_control.settings.nodes import FORCE
 
@@ -33,7 +33,7 @@ def test_a_start_is_what_the_files_ask_for_and_can_be_loaded(tmp_path, capsys):
     assert "all tasks are met" in text
     layers = Layers.read([ARM, out])
     start = yaml.safe_load(out.read_text())["/**"]["ros__parameters"]["simulation"]["start"]
-    case = Case.of(layers, FORCE)
+    case = ArmKinematics.of(layers, FORCE)
     coordinates = build.build_coordinates(list(case.wanted), case.arm, case.settings)
     model = ConstrainedArm(case.arm, case.constraint, coordinates)
     model.evaluate(np.array(start), np.zeros(7))

@@ -37,7 +37,6 @@ from projected_control.settings.nodes import (
     PassiveJointControllerSettings,
     settings_class,
 )
-from projected_control.settings.way_check import WayCheck
 
 CONFIG = Path(__file__).parents[1] / "config"
 
@@ -224,7 +223,7 @@ def test_a_live_reference_begins_near_the_arm(changes, away, taken):
     settings = controller(MOTION, values).changed(sine)
 
     def change():
-        check = WayCheck(MOTION, settings)
+        check = build.build_way_check(MOTION, settings)
         prepare_change(loop, settings, list(sine), running=True, check=check)(loop, 0.0)
 
     if taken:

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from scipy.interpolate import BPoly
 
 from projected_control.control.references import (
+    Approach,
     Constant,
     MotionLimits,
     Reference,
@@ -26,7 +27,6 @@ from projected_control.model.motion_tables import (
     new_table,
     write_instant,
 )
-from projected_control.settings.references import Approach
 
 NUMBER = st.floats(-2.0, 2.0)
 TIME = st.floats(-1.0, 12.0)

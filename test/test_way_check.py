@@ -15,7 +15,6 @@ from projected_control.errors import InvalidValue, ProjectedControlError
 from projected_control.planning.following import Follower
 from projected_control.settings import build
 from projected_control.settings.nodes import FORCE, MOTION
-from projected_control.settings.way_check import REAL_DISTANCE, WayCheck
 
 
 def scene(**changes):
@@ -24,7 +23,7 @@ def scene(**changes):
     settings, q = controller(MOTION, values), start(values)
     model = build.build_model(settings).evaluate(q, np.zeros(6))
     here = ReferencePoint(model.theta.copy(), np.zeros(2), np.zeros(2))
-    return WayCheck(MOTION, settings), q, here
+    return build.build_way_check(MOTION, settings), q, here
 
 
 REAL = {"hardware": "plugin"}
@@ -38,7 +37,7 @@ def set_point(here, x, limits=LIMITS):
 def test_a_real_arm_goes_five_centimetres_at_most_unless_told():
     check, q, here = scene(**REAL)
     check.require(set_point(here, 0.01), q, 2.0, bounded=True)
-    check.require(set_point(here, REAL_DISTANCE), q, 2.0, bounded=True)
+    check.require(set_point(here, build.REAL_DISTANCE), q, 2.0, bounded=True)
     away = r"leads flange.x 0.4.* allowed are 0.05 .*header.frame_id is relative.*max_distance"
     absolute = SetPoint(here, [0.01, here.value[1]], LIMITS, 2.0)  # taken for relative
     with pytest.raises(InvalidValue, match=away):
@@ -111,7 +110,7 @@ def test_the_way_is_looked_at_with_the_posture_in_force():
 def test_the_way_is_looked_at_with_the_force_in_force():
     values = on_plane(6, limits__effort=[35.0])
     loop, _ = made(FORCE, values)
-    check, q = WayCheck(FORCE, controller(FORCE, values)), start(values)
+    check, q = build.build_way_check(FORCE, controller(FORCE, values)), start(values)
     here = ReferencePoint(loop.controller.model.theta.copy(), np.zeros(2), np.zeros(2))
     goal = set_point(here, 0.01)
     loop.set_force_reference(Constant([0.0]))

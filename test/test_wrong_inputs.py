@@ -29,7 +29,6 @@ from projected_control.settings import build
 from projected_control.settings.files import read_parameter_file
 from projected_control.settings.nodes import FORCE, MOTION, checked_controller, own_values
 from projected_control.settings.real_arms import require_said
-from projected_control.settings.way_check import WayCheck
 from projected_control.simulation import Plant
 
 ROOT = Path(__file__).parents[1]
@@ -114,7 +113,7 @@ def _() -> None:
     model = build.build_model(real)
     place = model.evaluate(q, np.zeros(3)).theta.copy()
     place[0] = 0.01
-    WayCheck(MOTION, real).require(Constant(place), q, 0.0, bounded=True)
+    build.build_way_check(MOTION, real).require(Constant(place), q, 0.0, bounded=True)
 
 
 @wrong("missing mass")

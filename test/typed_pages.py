@@ -13,7 +13,6 @@ from blocks import Session, blocks_of
 
 from projected_control.planning import assemble
 from projected_control.settings import build
-from projected_control.settings.flight_check import fly
 from projected_control.settings.nodes import ControllerSettings
 
 YOUR_ARM, TUTORIAL = "docs/your_arm.md", "docs/tutorials/hardware.md"
@@ -95,7 +94,7 @@ def all_typed(*words: str, page: str = TUTORIAL) -> list[list[str]]:
 
 def along_the_path(node: str, settings: ControllerSettings, q: np.ndarray) -> Extent:
     """From where to where the flight check finds each joint to go."""
-    found = fly(build.build_loop(node, settings), settings, q).q
+    found = build.fly(build.build_loop(node, settings), settings, q).q
     return _extent(settings, found)
 
 

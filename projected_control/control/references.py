@@ -309,3 +309,26 @@ class Shifted(Reference):
 
     def at(self, time: float) -> ReferencePoint:
         return self.reference.at(time - self.begin)
+
+
+class Approach(Reference):
+    """A smooth way into another reference, with its rate on arrival, and then that reference.
+
+    Attributes:
+        beginning: Where the other one begins, k.
+    """
+
+    def __init__(self, start: ReferencePoint, then: Reference, limits: MotionLimits, begin: float):
+        value, rate, _ = then.at(0.0)
+        self.beginning = value
+        self._way = SetPoint(start, value, limits, begin, arrival=rate)
+        self._then = Shifted(then, self._way.end)
+        self.size, self.end = then.size, self._then.end
+
+    @property
+    def table(self) -> MotionTable | None:
+        then = self._then.table
+        return None if then is None else self._way.table.followed_by(then, self._way.end)
+
+    def at(self, time: float) -> ReferencePoint:
+        return (self._way if time < self._way.end else self._then).at(time)

@@ -1,4 +1,4 @@
-"""An arm along a path of its coordinates: where its joints are, and what its motors have to give.
+"""Where the joints of an arm are along a path of its coordinates.
 
 Between constraint and coordinates, a redundant arm has motions left. They go where the posture
 draws them, or stay as small as they can.
@@ -6,20 +6,16 @@ draws them, or stay as small as they can.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from projected_control.control.compensation import NO_COMPENSATION, FrictionCompensation
-from projected_control.control.controllers import Controller
 from projected_control.errors import InvalidValue, Unreachable
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.function_kinds import AxisCosine
-from projected_control.planning.efforts import planned_friction, sent_effort
 from projected_control.planning.inverse_kinematics import InverseKinematics
 from projected_control.planning.tasks import Task
-from projected_control.planning.timing import Bounds
 
 Array = NDArray[np.float64]
 
@@ -177,105 +173,3 @@ def square_of(model: ConstrainedArm, q: Array) -> Square | None:
     points = model.arm.frame(constraint.frame).rotation @ axis
     sign = 1.0 if float(points @ normal_of(model)) >= 0.0 else -1.0
     return Square(tuple(columns), np.array(directions), sign)
-
-
-@dataclass(frozen=True)
-class Way:
-    """An arm along one stroke: N places.
-
-    Attributes:
-        s: Places along the stroke, N.
-        q: Joint positions, N × n.
-        theta: Coordinates, N × k.
-    """
-
-    s: Array
-    q: Array
-    theta: Array
-    _splines: dict[str, object] = field(default_factory=dict, repr=False)
-
-    def derivative(self, what: str, s: Array, order: int) -> Array:
-        """A derivative of ``q`` or ``theta`` by s."""
-        if what not in self._splines:
-            from scipy.interpolate import make_interp_spline  # takes long to load
-
-            self._splines[what] = make_interp_spline(self.s, getattr(self, what), k=5)
-        return np.asarray(self._splines[what](s, order))  # type: ignore[operator]
-
-
-@dataclass(frozen=True)
-class WayLimits:
-    """What an arm may be asked for along a path.
-
-    Attributes:
-        velocity: Joint rates, n [rad/s or m/s].
-        effort: Joint efforts, n [N·m or N].
-        motion: Rates, accelerations and jerks of the coordinates, 3 × k.
-        speed: Along those coordinates that are lengths, together [m/s].
-        lengths: Which these are, k.
-    """
-
-    velocity: Array
-    effort: Array
-    motion: Array
-    speed: float
-    lengths: NDArray[np.bool_]
-
-
-def bounds_along(
-    controller: Controller,
-    way: Way,
-    limits: WayLimits,
-    force: Array | None = None,
-    friction: FrictionCompensation = NO_COMPENSATION,
-) -> Bounds:
-    """What the limits leave for u and x along a way (see `timing`).
-
-    What friction takes at the fastest is taken off the limits of the efforts, in both directions:
-    a path may be gone back.
-
-    Args:
-        controller: Whose efforts these are; its model is evaluated here.
-        way: Where it goes.
-        limits: What it may be asked for.
-        force: λ_d, m; zero unless given.
-        friction: That is compensated.
-    """
-    model = controller.model
-    n, k, s = model.n, model.k, way.s
-    q1, q2 = (way.derivative("q", s, order) for order in (1, 2))
-    t1, t2, t3 = (way.derivative("theta", s, order) for order in (1, 2, 3))
-    fastest = _fastest(q1, t1, t3, limits)
-    largest = np.tile(np.concatenate([limits.effort, limits.motion[1]]), (s.size, 1))
-    slope, bend, rest = (np.zeros((s.size, n + k)) for _ in range(3))
-    desired = np.zeros(model.m) if force is None else force
-    still = np.zeros(n)
-    for i in range(s.size):
-        model.evaluate(way.q[i], q1[i])
-        moving, M = model.arm.h.copy(), model.arm.M.copy()
-        model.evaluate(way.q[i], still)
-        weight = model.arm.h.copy()
-        sent, pressed = sent_effort(controller)
-        slope[i, :n] = sent @ (M @ q1[i])
-        bend[i, :n] = sent @ (M @ q2[i] + moving - weight)
-        rest[i, :n] = sent @ weight + pressed @ desired
-        taken = planned_friction(friction, model, fastest[i] * q1[i], desired)
-        largest[i, :n] = np.maximum(largest[i, :n] - np.abs(sent @ taken), 0.0)
-    slope[:, n:], bend[:, n:] = t1, t2
-    names = [f"the effort of {name}" for name in model.arm.joint_names]
-    coordinates = model.coordinates.names if model.coordinates is not None else ()
-    names += [f"the acceleration of {name}" for name in coordinates]
-    jerk = np.stack([t1, t2, t3]) / limits.motion[2]
-    return Bounds(s, fastest, slope, bend, rest, largest, tuple(names), jerk)
-
-
-def _fastest(q1: Array, t1: Array, t3: Array, limits: WayLimits) -> Array:
-    """Largest ṡ that rates and speed allow, and jerks at a steady speed, N."""
-    with np.errstate(divide="ignore"):
-        fastest = np.min(limits.velocity / np.abs(q1), axis=1)
-        fastest = np.minimum(fastest, np.min(limits.motion[0] / np.abs(t1), axis=1))
-        along = np.linalg.norm(t1[:, limits.lengths], axis=1)
-        fastest = np.minimum(fastest, limits.speed / along)
-        bent = np.abs(t3) / limits.motion[2]
-        fastest = np.minimum(fastest, np.cbrt(0.5 / np.max(bent, axis=1, initial=1e-30)))
-    return np.asarray(fastest)

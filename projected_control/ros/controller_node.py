@@ -17,6 +17,7 @@ from trajectory_msgs.msg import JointTrajectory
 from projected_control.control.activation import require_held, require_limits, require_start
 from projected_control.control.loop import ControlLoop
 from projected_control.errors import ProjectedControlError
+from projected_control.planning.way_check import WayCheck
 from projected_control.ros.console import GuardConsole, Notices
 from projected_control.ros.controller_diagnostics import controller_status
 from projected_control.ros.controller_manager import CannotEngage
@@ -46,7 +47,6 @@ from projected_control.runs.runner import Runner
 from projected_control.settings import build
 from projected_control.settings.nodes import ControllerSettings, ForceControllerSettings
 from projected_control.settings.real_arms import NO_WATCHDOG, is_real, require_said
-from projected_control.settings.way_check import WayCheck
 
 DISCOVERY_SECONDS = 3.5
 """How old a node must be to know who else is there; before, it does not activate [s].
@@ -66,7 +66,7 @@ class ControllerNode(ManagedNode[ControllerSettings]):
 
     def __init__(self, kind: str) -> None:
         self._loop: ControlLoop | None = None
-        self._way_check: WayCheck | None = None
+        self._way_check: tuple[ControllerSettings, WayCheck] | None = None
         self._led: Led | None = None
         self._runner: Runner | None = None
         self._thread: LoopThread | None = None
@@ -135,15 +135,16 @@ class ControllerNode(ManagedNode[ControllerSettings]):
         loop = build.build_loop(self.kind, settings)
         build.check_reference(settings, loop.controller.model.k)
         loop.warm_up()
-        WayCheck(self.kind, settings).warm_up()
+        build.build_way_check(self.kind, settings).warm_up()
         return loop
 
     @property
     def way_check(self) -> WayCheck:
         """What looks at references before they are taken, for the settings in force."""
-        if self._way_check is None or self._way_check.settings is not self.settings:
-            self._way_check = WayCheck(self.kind, self.settings)
-        return self._way_check
+        if self._way_check is None or self._way_check[0] is not self.settings:
+            check = build.build_way_check(self.kind, self.settings)
+            self._way_check = (self.settings, check)
+        return self._way_check[1]
 
     def activate(self) -> None:
         loop = self.require_loop()
@@ -390,7 +391,7 @@ class ControllerNode(ManagedNode[ControllerSettings]):
         check = None
         with self.deciding():
             if any(name.startswith("reference.") for name in changed):
-                check = WayCheck(self.kind, settings)
+                check = build.build_way_check(self.kind, settings)
             change = prepare_change(
                 loop, settings, changed, running=runner is not None, check=check
             )

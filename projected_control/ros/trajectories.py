@@ -21,9 +21,8 @@ from projected_control.control.references import (
     Waypoints,
 )
 from projected_control.errors import InvalidValue, UnknownName
+from projected_control.planning.way_check import WayCheck
 from projected_control.runs.runner import Runner
-from projected_control.settings import build
-from projected_control.settings.way_check import WayCheck
 
 ABSOLUTE, RELATIVE = "absolute", "relative"
 """What ``header.frame_id`` says of the positions; empty, or the name of a link, is absolute."""
@@ -147,8 +146,7 @@ def reviewed(
     loop, model = runner.loop, runner.loop.controller.model
     names = model.coordinates.names if model.coordinates is not None else ()
     plan = reference_from_trajectory(message, names, model.arm.frame_names)
-    limits = build.motion_limits(check.settings, model.k)
-    now = runner.time
+    limits, now = check.bounds.motion, runner.time
     wanted = plan(loop.beginning(now), limits, now)
     check.require(wanted, model.arm.q.copy(), now, bounded=True, running=loop)
     loop.make_room(wanted)

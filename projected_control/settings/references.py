@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projected_control.control.references import (
+    Approach,
     Constant,
     MotionLimits,
     Reference,
@@ -23,7 +24,6 @@ from projected_control.control.references import (
     Sines,
 )
 from projected_control.errors import InvalidValue
-from projected_control.model.motion_tables import MotionTable
 from projected_control.planning import paths
 from projected_control.planning.paths import Strokes
 from projected_control.registry import Registry
@@ -84,29 +84,6 @@ def sines(group: groups.Reference, k: int) -> Sines:
     phase = spread("reference.phase", group.phase, k)
     waves = [[Sine(*numbers)] for numbers in zip(amplitude, frequency, phase, strict=True)]
     return Sines(spread("reference.offset", group.offset, k), waves)
-
-
-class Approach(Reference):
-    """A smooth way into another reference, with its rate on arrival, and then that reference.
-
-    Attributes:
-        beginning: Where the other one begins, k.
-    """
-
-    def __init__(self, start: ReferencePoint, then: Reference, limits: MotionLimits, begin: float):
-        value, rate, _ = then.at(0.0)
-        self.beginning = value
-        self._way = SetPoint(start, value, limits, begin, arrival=rate)
-        self._then = Shifted(then, self._way.end)
-        self.size, self.end = then.size, self._then.end
-
-    @property
-    def table(self) -> MotionTable | None:
-        then = self._then.table
-        return None if then is None else self._way.table.followed_by(then, self._way.end)
-
-    def at(self, time: float) -> ReferencePoint:
-        return (self._way if time < self._way.end else self._then).at(time)
 
 
 def _hold(group: groups.Reference, start: ReferencePoint, begin: float) -> Reference:

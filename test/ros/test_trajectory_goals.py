@@ -17,8 +17,8 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from projected_control.ros.controller_node import ControllerNode
 from projected_control.ros.trajectory_action import TrajectoryAction
+from projected_control.settings import build
 from projected_control.settings.nodes import MOTION
-from projected_control.settings.way_check import WayCheck
 
 
 class Scene:
@@ -27,8 +27,8 @@ class Scene:
     def __init__(self) -> None:
         values = on_plane(6, hardware="plugin")
         self.loop, _ = made(MOTION, values)
-        self.way_check = WayCheck(MOTION, controller(MOTION, values))
-        self.settings = self.way_check.settings
+        self.settings = controller(MOTION, values)
+        self.way_check = build.build_way_check(MOTION, self.settings)
         self.runner: Any = SimpleNamespace(
             loop=self.loop, time=0.0, refused="", hand_over=lambda change: change(self.loop, 0.0)
         )

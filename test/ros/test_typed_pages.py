@@ -34,9 +34,9 @@ from typed_pages import (
 )
 
 from projected_control.settings import build
+from projected_control.settings.build import REAL_DISTANCE
 from projected_control.settings.layers import Layers
 from projected_control.settings.nodes import ARM, ControllerSettings, demo_cases
-from projected_control.settings.way_check import REAL_DISTANCE
 
 JOINTS = [6, pytest.param(7, marks=pytest.mark.long)]
 WHILE = 1500

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from projected_control.apps.commands import Subparsers
-    from projected_control.settings.flight_check import FlightCheck
+    from projected_control.planning.flight_check import FlightCheck
     from projected_control.settings.layers import Layers
 
 DESCRIPTION = """\
@@ -84,9 +84,9 @@ def run(args: argparse.Namespace) -> int:
 
     from projected_control.apps.experiments.outcome import as_json
     from projected_control.errors import ProjectedControlError
+    from projected_control.planning.margins import Light
     from projected_control.settings import build
     from projected_control.settings.files import from_command_line
-    from projected_control.settings.flight_check import Light, fly
     from projected_control.settings.inspection import inspect
     from projected_control.settings.layers import Layers
 
@@ -100,7 +100,7 @@ def run(args: argparse.Namespace) -> int:
     if not args.start_only and not troubles:
         try:
             loop = build.build_loop(node, settings)
-            flight = fly(loop, settings, np.array(found.numbers["q"]))
+            flight = build.fly(loop, settings, np.array(found.numbers["q"]))
         except ProjectedControlError as error:
             troubles.append(f"the reference cannot be followed: {error}")
     red = flight is not None and flight.light is Light.RED
@@ -149,7 +149,7 @@ def draw(flight: FlightCheck, file: Path) -> None:
 
     extras.require("matplotlib", "projected-control check --picture")
     from projected_control.apps.experiments.style import render
-    from projected_control.apps.flight_picture import flight_picture
+    from projected_control.apps.planning_pictures import flight_picture
     from projected_control.errors import InvalidValue
 
     if file.suffix not in (".png", ".svg"):

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from projected_control.apps.commands import Subparsers
     from projected_control.planning import KinematicSolution, Reach
-    from projected_control.settings.kinematics import Case, Course
+    from projected_control.planning.course import Course
+    from projected_control.settings.build.kinematics import ArmKinematics
 
 DESCRIPTION = """\
 Inverse kinematics of the arm of some parameter files, on its constraint and within its joint
@@ -95,8 +96,8 @@ def run(args: argparse.Namespace) -> int:
     """Solve, print, draw."""
     from projected_control.apps.commands.check import controller_named_in
     from projected_control.errors import InvalidValue
+    from projected_control.settings.build.kinematics import ArmKinematics
     from projected_control.settings.files import from_command_line
-    from projected_control.settings.kinematics import Case
     from projected_control.settings.layers import Layers
 
     if args.picture is not None:
@@ -106,7 +107,7 @@ def run(args: argparse.Namespace) -> int:
             raise InvalidValue(f"--picture must end in .png or .svg, got {args.picture}")
     layers = Layers.read(args.files, "", from_command_line(args.set, "--set"))
     layers, node = layers.of_node(args.node or controller_named_in(layers))
-    case = Case.of(layers, node, args.q)
+    case = ArmKinematics.of(layers, node, args.q)
     if args.along:
         return _along(case, args)
     if args.map:
@@ -114,7 +115,7 @@ def run(args: argparse.Namespace) -> int:
     return _pose(case, args)
 
 
-def _pose(case: Case, args: argparse.Namespace) -> int:
+def _pose(case: ArmKinematics, args: argparse.Namespace) -> int:
     import numpy as np
     import yaml
 
@@ -169,7 +170,7 @@ def _pose(case: Case, args: argparse.Namespace) -> int:
     return 0 if found.met else 1
 
 
-def _pose_lines(case: Case, found: KinematicSolution) -> list[str]:
+def _pose_lines(case: ArmKinematics, found: KinematicSolution) -> list[str]:
     names = case.arm.joint_names
     width = max(map(len, names))
     lines = []
@@ -200,7 +201,7 @@ def _values(items: list[str]) -> dict[str, float]:
     return values
 
 
-def _along(case: Case, args: argparse.Namespace) -> int:
+def _along(case: ArmKinematics, args: argparse.Namespace) -> int:
     import numpy as np
 
     from projected_control.apps.experiments.outcome import as_json
@@ -244,7 +245,7 @@ def _place(course: Course, i: int) -> str:
     return f"{course.places[i]:.3g} {course.unit} ({values})"
 
 
-def _map(case: Case, args: argparse.Namespace) -> int:
+def _map(case: ArmKinematics, args: argparse.Namespace) -> int:
     from projected_control.apps.experiments.outcome import as_json
     from projected_control.errors import ProjectedControlError
 
@@ -292,8 +293,8 @@ def _draw(file: Path, make: Any) -> None:
     from projected_control.apps import extras
 
     extras.require("matplotlib", "projected-control ik --picture")
-    from projected_control.apps import reach_pictures
+    from projected_control.apps import planning_pictures
     from projected_control.apps.experiments.style import render
 
-    picture = render(lambda: make(reach_pictures))
+    picture = render(lambda: make(planning_pictures))
     file.write_bytes(picture.png if file.suffix == ".png" else picture.svg)

@@ -16,6 +16,7 @@ from projected_control.settings.build.arms import (
     refuse_moved_centre,
     set_payload,
 )
+from projected_control.settings.build.checks import REAL_DISTANCE, build_way_check, fly
 from projected_control.settings.build.controllers import (
     build_compensation,
     build_controller,
@@ -54,6 +55,7 @@ from projected_control.settings.build.plants import (
 from projected_control.settings.build.takeover import first_reference, starting_point
 
 __all__ = [
+    "REAL_DISTANCE",
     "build_arm",
     "build_compensation",
     "build_constraint",
@@ -73,6 +75,7 @@ __all__ = [
     "build_plant",
     "build_reference",
     "build_sines",
+    "build_way_check",
     "check_force_step",
     "check_observers",
     "check_payload",
@@ -83,6 +86,7 @@ __all__ = [
     "delay_of",
     "description_file",
     "first_reference",
+    "fly",
     "force_controller",
     "gain_warnings",
     "lead_force",

@@ -11,6 +11,7 @@ from projected_control.control.force_source import ForceSource
 from projected_control.control.loop import ControlLoop
 from projected_control.control.references import (
     SHORTEST_PIECE,
+    Approach,
     Constant,
     MotionLimits,
     Reference,
@@ -150,7 +151,7 @@ def plan_reference(
     path = plan_path(settings, here, _somewhere(settings, here) if q is None else q, running)
     if not group.approach:
         return lambda start, begin: Shifted(path, begin)
-    return lambda start, begin: references.Approach(start, path, limits, begin)
+    return lambda start, begin: Approach(start, path, limits, begin)
 
 
 @says_where

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,14 +12,8 @@ from projected_control.control.references import Reference, ReferencePoint, Wayp
 from projected_control.errors import InvalidValue, UnknownName
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.planning import paths
-from projected_control.planning.following import (
-    Follower,
-    Way,
-    WayLimits,
-    bounds_along,
-    square_of,
-)
-from projected_control.planning.timing import Timing, time_path
+from projected_control.planning.following import Follower, square_of
+from projected_control.planning.timed_paths import PathLimits, time_strokes
 from projected_control.settings import groups, references
 from projected_control.settings.build.arms import build_limits
 from projected_control.settings.build.controllers import build_controller, build_force_reference
@@ -32,9 +25,6 @@ from projected_control.settings.nodes import (
 from projected_control.settings.references import REFERENCES
 
 Array = NDArray[np.float64]
-
-KNOT_STEPS = 10
-"""Instants of a timing per piece of the reference's table: one piece for 20 ms."""
 
 
 def moved_columns(group: groups.Reference, names: Sequence[str]) -> list[int]:
@@ -87,25 +77,24 @@ def plan_path(
     strokes = make(group, start.value[columns])
     posture = posture_of(settings, model, q) if running is None else running.controller.drawn_to
     square = square_of(model, q) if group.square else None
-    follower = Follower(model, q, posture, square)
-    force = controller.force
-    desired = None
+    force, desired = controller.force, None
     if force is not None and isinstance(settings, ForceControllerSettings):
         desired = build_force_reference(settings, force).at(0.0).value
         led = None if running is None else running.force_reference
         if led is not None:
             now = led.end if np.isfinite(led.end) else 0.0
             desired = led.at(now).value
-    limits, friction = _limits(settings, model), controller.compensation
-    motions = []
-    for stroke in strokes:
-        way = _way(follower, stroke, columns, start.value)
-        bounds = bounds_along(controller, way, limits, desired, friction)
-        motions.append((way, time_path(bounds)))
-    knots = [_knots(way, timing) for way, timing in motions]
-    if group.back or (group.repeats > 1 and not paths.closed(strokes)):
-        knots += [stroke.reversed() for stroke in reversed(knots)]
-    return _reference(knots * group.repeats)
+    return time_strokes(
+        controller,
+        Follower(model, q, posture, square),
+        strokes,
+        columns,
+        start.value,
+        _limits(settings, model),
+        desired,
+        back=group.back,
+        repeats=group.repeats,
+    )
 
 
 def posture_of(settings: MovedArmSettings, model: ConstrainedArm, q: Array) -> Array | None:
@@ -135,68 +124,14 @@ def _timed(group: groups.Reference, columns: list[int], start: ReferencePoint) -
     return Waypoints(listed.times - listed.times[0], values)
 
 
-def _way(follower: Follower, stroke: paths.Stroke, columns: list[int], here: Array) -> Way:
-    """The arm along a stroke, from wherever the follower is."""
-    s = stroke.places()
-    wanted = np.tile(here, (s.size, 1))
-    wanted[:, columns] = stroke.at(s)
-    q, theta = [], []
-    follower.approach(wanted[0])
-    for values in wanted:
-        q.append(follower.at(values).copy())
-        theta.append(follower.theta)
-    found = np.array(theta)
-    # Angles are found between −π and π; along a path they go on.
-    found = wanted + follower.coordinates.difference(found, wanted)
-    return Way(s, np.array(q), found)
-
-
-def _limits(settings: MovedArmSettings, model: ConstrainedArm) -> WayLimits:
+def _limits(settings: MovedArmSettings, model: ConstrainedArm) -> PathLimits:
     group, limits = settings.reference, build_limits(settings, model.arm)
     members = model.coordinates.members if model.coordinates is not None else ()
     effort = np.where(model.arm.actuated > 0.0, limits.effort, np.inf)
-    return WayLimits(
+    return PathLimits(
         group.rate_share * limits.velocity,
         np.minimum(group.effort_share * effort, 1e12),
         references.motion_limits(group, model.k).array(model.k),
         group.speed,
         np.array([member.unit == "m" for member in members]),
     )
-
-
-class Knots(NamedTuple):
-    """A motion along one stroke at some instants.
-
-    Attributes:
-        times: From zero on, N [s].
-        value, rate, acceleration: Of the coordinates, N × k.
-    """
-
-    times: Array
-    value: Array
-    rate: Array
-    acceleration: Array
-
-    def reversed(self) -> Knots:
-        """The same motion back: played backwards it takes the same efforts."""
-        times, value, rate, acceleration = (part[::-1] for part in self)
-        return Knots(times[0] - times, value, -rate, acceleration)
-
-
-def _knots(way: Way, timing: Timing) -> Knots:
-    last = timing.times.size - 1
-    chosen = np.unique(np.append(np.arange(0, last, KNOT_STEPS), last))
-    t, s, v, a = (column[chosen] for column in timing)
-    value, first, second = (way.derivative("theta", s, order) for order in (0, 1, 2))
-    acceleration = second * (v**2)[:, None] + first * a[:, None]
-    return Knots(t, value, first * v[:, None], acceleration)
-
-
-def _reference(parts: list[Knots]) -> Waypoints:
-    """All strokes one after the other, as pieces that agree in value, rate and acceleration."""
-    begin = np.cumsum([0.0, *(part.times[-1] for part in parts)])
-    clock = [part.times[1:] + at for part, at in zip(parts, begin, strict=False)]
-    value, rate, acceleration = (
-        np.concatenate([parts[0][i][:1], *(part[i][1:] for part in parts)]) for i in (1, 2, 3)
-    )
-    return Waypoints(np.concatenate([[0.0], *clock]), value, rate, acceleration, order=5)

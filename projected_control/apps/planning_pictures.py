@@ -1,4 +1,4 @@
-"""Pictures of inverse kinematics: a map of what an arm reaches, and the arm along its reference."""
+"""Pictures of what is planned: the margins along a reference, and what of it an arm reaches."""
 
 from __future__ import annotations
 
@@ -7,11 +7,46 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from projected_control.apps.experiments.style import BLUE, GREEN, GREY, VERMILION, canvas
+from projected_control.apps.experiments.style import BLUE, COLOURS, GREEN, GREY, VERMILION, canvas
 from projected_control.planning import Reach
-from projected_control.settings.kinematics import Course
+from projected_control.planning.course import Course
+from projected_control.planning.flight_check import FlightCheck
+from projected_control.planning.margins import RED, YELLOW
 
 Array = NDArray[np.float64]
+
+BANDS = {"#f6cfc4": (-0.15, RED), "#fbeebb": (RED, YELLOW), "#d9eedf": (YELLOW, 1.05)}
+"""Colours behind the margins, and from where to where they reach."""
+
+
+def flight_picture(check: FlightCheck) -> Figure:
+    """Margins above, joint positions below."""
+    figure, axes = canvas(2, 1, height=6.0, sharex=True)
+    above, below = axes
+    for colour, (low, high) in BANDS.items():
+        above.axhspan(low, high, color=colour, zorder=0)
+    styles = ("-", "--", ":")
+    for i, quantity in enumerate(check.quantities):
+        above.plot(
+            check.times,
+            np.clip(quantity.margin, -0.15, 1.0),
+            color=COLOURS[i % len(COLOURS)],
+            linestyle=styles[i // len(COLOURS) % len(styles)],
+            label=quantity.name,
+        )
+    worst = check.quantities[0]
+    above.plot(check.times[worst.worst], np.clip(worst.least, -0.15, 1.0), "o", color="black")
+    above.set_ylim(-0.15, 1.05)
+    above.set_ylabel("margin (1: nothing used)")
+    above.set_title(f"{check.light.value}: {worst.name}, {100 * worst.least:.0f} % left")
+    above.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=7)
+    for i in range(check.theta.shape[1]):
+        below.plot(check.times, check.theta[:, i], label=check.names[i])
+    below.axvline(check.times[worst.worst], color=GREY, linewidth=0.8)
+    below.set_ylabel("coordinates (m or rad)")
+    below.set_xlabel("time (s)")
+    below.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=7)
+    return figure
 
 
 def reach_picture(reach: Reach, course: Course | None = None) -> Figure:

@@ -16,28 +16,14 @@ from numpy.typing import NDArray
 from projected_control.control.independence import INDEPENDENT
 from projected_control.control.loop import ControlLoop
 from projected_control.control.passive import CONTROLLABILITY_TOLERANCE
-from projected_control.control.references import ReferencePoint
+from projected_control.control.references import Reference
 from projected_control.model.constrained_arm import ConstrainedArm
-from projected_control.planning import manipulability
 from projected_control.planning.efforts import asked_motion, leans, planned_friction, sent_effort
 from projected_control.planning.following import SINGULAR, Follower
-from projected_control.settings import build
-from projected_control.settings.build.paths import posture_of
-from projected_control.settings.flight_margins import (
-    RED,
-    YELLOW,
-    Light,
-    Quantity,
-    factor,
-    floor,
-    joint_range,
-    largest,
-)
-from projected_control.settings.nodes import ControllerSettings, ForceControllerSettings
+from projected_control.planning.margins import Light, Quantity, factor, floor, joint_range, largest
+from projected_control.planning.reach import manipulability
 
 Array = NDArray[np.float64]
-
-__all__ = ["RED", "YELLOW", "FlightCheck", "Light", "Quantity", "fly"]
 
 STEP, FEWEST, MOST = 0.02, 100, 3000
 """How far apart the instants are at which a reference is looked at [s], how many at least, and at
@@ -134,32 +120,50 @@ class FlightCheck:
         }
 
 
-def fly(loop: ControlLoop, settings: ControllerSettings, q: Array) -> FlightCheck:
-    """Look at a controller along its whole reference, from where an arm stands.
+def instants(
+    reference: Reference, begin: float = 0.0, fewest: int = FEWEST, most: int = MOST
+) -> Array:
+    """When to look at a reference from a time on, evenly [s].
 
     Args:
-        loop: Of these settings.
-        settings: Its settings.
-        q: Where the arm stands, n [rad or m]; on its constraint.
+        reference: What is looked at; the first `PERIODIC_SECONDS` of one without an end.
+        begin: From when on [s].
+        fewest, most: How many parts there are, at least and at most.
     """
-    model = build.build_model(settings)
-    model.evaluate(q, np.zeros(model.n))
-    here = ReferencePoint(model.theta.copy(), *np.zeros((2, model.k)))
-    again = settings.reference.repeats > 1
-    once = {"reference.approach": True, "reference.repeats": 1}
-    once |= {"reference.back": settings.reference.back or again}  # what repeats is gone once
-    reference = build.build_reference(settings.changed(once), here, 0.0, q)
-    end = reference.end if np.isfinite(reference.end) else PERIODIC_SECONDS
-    count = int(np.clip(np.ceil(end / STEP), FEWEST, MOST))
-    times = np.linspace(0.0, max(end, 1e-3), count + 1)
-    follower = Follower(model, q, posture_of(settings, model, q))
+    end = reference.end if np.isfinite(reference.end) else begin + PERIODIC_SECONDS
+    end = max(end, begin + 1e-3)
+    count = int(np.clip(np.ceil((end - begin) / STEP), fewest, most))
+    return np.linspace(begin, end, count + 1)
+
+
+def fly(
+    loop: ControlLoop,
+    model: ConstrainedArm,
+    reference: Reference,
+    q: Array,
+    *,
+    posture: Array | None = None,
+    delay: int = 1,
+) -> FlightCheck:
+    """Look at a controller along a whole reference, from where an arm stands.
+
+    Args:
+        loop: Whose controller and limits these are; its model is evaluated here.
+        model: Of the same arm, constraint and coordinates; evaluated here too.
+        reference: What it follows, from time zero on.
+        q: Where the arm stands, n [rad or m]; on its constraint.
+        posture: Where motions are drawn to that no coordinate describes, n; None for nowhere.
+        delay: From a state to the effect of its answer [samples].
+    """
+    times = instants(reference)
+    follower = Follower(model, q, posture)
     places = np.zeros((times.size, model.n))
     for i, time in enumerate(times):
         follower.time = time
         places[i] = follower.at(reference.at(time).value)
     rates = np.asarray(np.gradient(places, times, axis=0))
     changes = np.asarray(np.gradient(rates, times, axis=0))
-    seen = look_along(loop, settings, model, times, places, rates, changes)
+    seen = look_along(loop, model, times, places, rates, changes, delay=delay)
     return FlightCheck(
         times,
         places,
@@ -189,23 +193,24 @@ class Seen:
 
 def look_along(
     loop: ControlLoop,
-    settings: ControllerSettings,
     model: ConstrainedArm,
     times: Array,
     q: Array,
     v: Array,
     a: Array,
     desired: Array | None = None,
+    *,
+    delay: int = 1,
 ) -> Seen:
     """Every quantity at some instants of a motion.
 
     Args:
-        loop: Of these settings; its model is evaluated here.
-        settings: Of the controller.
-        model: Of the same arm, evaluated here.
+        loop: Whose controller and limits these are; its model is evaluated here.
+        model: Of the same arm, constraint and coordinates; evaluated here too.
         times: Instants, N [s].
         q, v, a: Where the joints are there, their rates and accelerations, N × n.
-        desired: λ_d there, N × m; that of the settings unless given.
+        desired: λ_d there, N × m; what the loop begins with unless given.
+        delay: From a state to the effect of its answer [samples].
     """
     controller, limits = loop.controller, loop.guard.limits
     count, names = times.size, model.arm.joint_names
@@ -214,14 +219,14 @@ def look_along(
     force = np.zeros((count, model.m))
     measure, rank, smallest = np.zeros(count), np.zeros(count), np.full(count, np.inf)
     if desired is None:
-        desired = np.tile(_desired_force(settings, loop), (count, 1))
-    known = build.build_compensation(settings, model.n)
+        led = loop.force_reference
+        desired = np.tile(np.zeros(model.m) if led is None else led.at(0.0).value, (count, 1))
     for i in range(count):
         controller.stop(q[i], v[i], times[i])
         independence[i], controllability[i] = controller.margins
         model.evaluate(q[i], v[i], times[i])
         theta[i] = model.theta
-        friction = planned_friction(known, model, v[i], desired[i])
+        friction = planned_friction(controller.compensation, model, v[i], desired[i])
         M, load = model.arm.M, model.arm.h + friction
         sent, pressed = sent_effort(controller)
         asked = asked_motion(controller, v[i], a[i])
@@ -238,7 +243,7 @@ def look_along(
         largest("velocity of", "rad/s or m/s", np.abs(v), limits.velocity, names),
         joint_range(q, limits.lower, limits.upper, names),
         *_rows(model, rank, smallest),
-        *_loops(loop, settings, count),
+        *_loops(loop, delay, count),
     ]
     if controller.needs_independence:
         found.insert(3, floor("independence of the coordinates", independence, INDEPENDENT))
@@ -247,13 +252,6 @@ def look_along(
         found.append(floor(name, controllability, CONTROLLABILITY_TOLERANCE))
     kept = [each for each in found if each is not None]
     return Seen(theta, kept, measure, rank, smallest, force)
-
-
-def _desired_force(settings: ControllerSettings, loop: ControlLoop) -> Array:
-    force = loop.controller.force
-    if force is None or not isinstance(settings, ForceControllerSettings):
-        return np.zeros(loop.controller.model.m)
-    return build.build_force_reference(settings, force).at(0.0).value
 
 
 def _rows(model: ConstrainedArm, rank: Array, smallest: Array) -> list[Quantity]:
@@ -268,11 +266,10 @@ def _rows(model: ConstrainedArm, rank: Array, smallest: Array) -> list[Quantity]
     return found
 
 
-def _loops(loop: ControlLoop, settings: ControllerSettings, count: int) -> list[Quantity]:
+def _loops(loop: ControlLoop, delay: int, count: int) -> list[Quantity]:
     """Both loops: inverse dynamics makes their margins the same wherever the arm is."""
     controller = loop.controller
     found = []
-    delay = settings.force.delay if isinstance(settings, ForceControllerSettings) else 1
     loops = [sampled for sampled, _ in controller.motion_loops(delay)]
     if loops:
         least = min(sampled.gain_margin for sampled in loops)

@@ -1,14 +1,9 @@
-"""From parameter files to inverse kinematics: a pose, a whole reference, a map of what is reached.
-
-The flight check (`flight_check`) says what a controller would do from where the arm stands; here
-the question is what the arm could do at all, within its joint limits.
-"""
+"""From parameter files to inverse kinematics: a pose, a whole reference, a map of the reach."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,43 +14,37 @@ from projected_control.model.arm import Arm
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.constraints import Constraint, with_mimics
 from projected_control.model.coordinates import Coordinates
-from projected_control.planning import (
-    InverseKinematics,
-    KinematicSolution,
-    Manipulability,
-    Reach,
-    Task,
-    manipulability,
-    map_reach,
+from projected_control.planning.course import Course, course_along
+from projected_control.planning.flight_check import instants
+from projected_control.planning.following import square_of
+from projected_control.planning.inverse_kinematics import InverseKinematics
+from projected_control.planning.outcome import KinematicSolution
+from projected_control.planning.reach import Manipulability, Reach, manipulability, map_reach
+from projected_control.planning.tasks import Task
+from projected_control.settings.build.arms import (
+    build_arm,
+    build_constraint,
+    build_coordinates,
+    build_limits,
 )
-from projected_control.planning.following import Square, normal_of, square_of
-from projected_control.planning.outcome import nearest_limit
-from projected_control.settings import build
+from projected_control.settings.build.loops import build_reference
 from projected_control.settings.build.paths import moved_columns
+from projected_control.settings.build.plants import start_guess
 from projected_control.settings.layers import Layers
 from projected_control.settings.nodes import ControllerSettings
 from projected_control.settings.references import REFERENCES
 
 Array = NDArray[np.float64]
 
-PERIODIC_SECONDS = 10.0
-"""How much of a reference without an end is looked at [s]."""
-
-RESTARTS = 5
-"""From how many other configurations the first place is looked for that is missed."""
-
 INSTANTS = 200
 """At how many places a reference is looked at that is no path."""
-
-NORMALS = 8
-"""How often a tool is turned anew at most until it is square to a surface that bends."""
 
 Wanted = Mapping[str, float]
 """Values of coordinates by their names, all of one priority."""
 
 
 @dataclass(frozen=True)
-class Case:
+class ArmKinematics:
     """An arm of parameter files, as inverse kinematics needs it.
 
     Attributes:
@@ -76,7 +65,7 @@ class Case:
     wanted: dict[str, float]
 
     @classmethod
-    def of(cls, layers: Layers, node: str, q: Sequence[float] | None = None) -> Case:
+    def of(cls, layers: Layers, node: str, q: Sequence[float] | None = None) -> ArmKinematics:
         """The arm of some files; without a constraint where these name none.
 
         Args:
@@ -85,8 +74,8 @@ class Case:
             q: Guess; where the simulated arm of the files starts unless given.
         """
         settings, simulated = layers.controller(node), layers.arm().simulation
-        arm = build.build_arm(settings)
-        limits = build.build_limits(settings, arm)
+        arm = build_arm(settings)
+        limits = build_limits(settings, arm)
         held = settings.constraint.kind or settings.constraints
         names, values = simulated.coordinates, simulated.values
         if len(names) != len(values):
@@ -97,17 +86,17 @@ class Case:
         return cls(
             settings,
             arm,
-            with_mimics(arm, build.build_constraint(settings) if held else None),
+            with_mimics(arm, build_constraint(settings) if held else None),
             limits.lower,
             limits.upper,
-            build.start_guess(arm, q if q is not None else simulated.start),
+            start_guess(arm, q if q is not None else simulated.start),
             dict(zip(names, values, strict=True)),
         )
 
     def task(self, wanted: Wanted) -> Task:
         """Coordinates by name, and the values they are to have."""
         names = list(wanted)
-        coordinates = build.build_coordinates(names, self.arm, self.settings)
+        coordinates = build_coordinates(names, self.arm, self.settings)
         return Task(coordinates, list(wanted.values()))
 
     def solver(self, tasks: Sequence[Task], posture: Array | None = None) -> InverseKinematics:
@@ -142,7 +131,7 @@ class Case:
         names = self.settings.coordinates
         if not names:
             raise InvalidValue("coordinates must be given: what is moved of the arm")
-        coordinates = build.build_coordinates(names, self.arm, self.settings)
+        coordinates = build_coordinates(names, self.arm, self.settings)
         return ConstrainedArm(self.arm.twin(), self.constraint, coordinates)
 
     def ellipsoid(self, q: Array) -> Manipulability | None:
@@ -164,11 +153,11 @@ class Case:
             spacing: Size of a cell [m or rad].
             progress: Told how many cells were found.
         """
-        plane = build.build_coordinates(names, self.arm, self.settings)
+        plane = build_coordinates(names, self.arm, self.settings)
         q, held = self.start(), None
         others = [n for n in self.settings.coordinates if n not in (*names, *free)]
         if others:
-            coordinates = build.build_coordinates(others, self.arm, self.settings)
+            coordinates = build_coordinates(others, self.arm, self.settings)
             still = np.zeros(self.arm.n)
             held = Task(coordinates, coordinates.value(self.arm.twin().update(q, still)))
         return map_reach(
@@ -189,34 +178,14 @@ class Case:
         assert model.coordinates is not None
         model.evaluate(q, np.zeros(model.n))
         places, wanted = self._reference(model, q)
-        square = square_of(model, q) if self.settings.reference.square else None
-        solver = self.solver([Task(model.coordinates, wanted[0], "reference")])
-        found: list[Array] = []
-        missed, measure, isotropy, margin = (np.zeros(len(places)) for _ in range(4))
-        first = ""
-        for i, values in enumerate(wanted):
-            # What lies beyond the first place that is missed is looked at from there only.
-            solver.restarts = 0 if i > 0 and missed[i - 1] > 0.0 else RESTARTS
-            q, error, phrase = _reached(solver, model, q, values, square)
-            found.append(q)
-            missed[i] = error
-            if phrase and not first:
-                first = f"at {places[i]:.3g}: {phrase}"
-            at = manipulability(model, q)
-            near = nearest_limit(q, self.lower, self.upper, self.arm.joint_names)
-            measure[i], isotropy[i] = at.measure, at.isotropy
-            margin[i] = 1.0 if near is None else near.margin
-        return Course(
-            model.coordinates.names,
-            self._unit(model.coordinates),
+        return course_along(
+            self.solver([Task(model.coordinates, wanted[0], "reference")]),
+            model,
             places,
             wanted,
-            np.array(found),
-            missed,
-            measure,
-            isotropy,
-            margin,
-            first,
+            q,
+            unit=self._unit(model.coordinates),
+            square=square_of(model, q) if self.settings.reference.square else None,
         )
 
     def _unit(self, coordinates: Coordinates) -> str:
@@ -236,9 +205,8 @@ class Case:
         make = REFERENCES[group.kind].strokes
         if make is None:
             start = ReferencePoint(here, *np.zeros((2, model.k)))
-            reference = build.build_reference(self.settings, start, 0.0, q)
-            end = reference.end if np.isfinite(reference.end) else PERIODIC_SECONDS
-            times = np.linspace(0.0, max(end, 1e-3), INSTANTS + 1)
+            reference = build_reference(self.settings, start, 0.0, q)
+            times = instants(reference, 0.0, INSTANTS, INSTANTS)
             return times, np.array([reference.at(t).value for t in times])
         columns = moved_columns(group, coordinates.names)
         ways, rows, begin = [], [], 0.0
@@ -250,58 +218,3 @@ class Case:
             rows.append(values)
             begin += stroke.length
         return np.concatenate(ways), np.concatenate(rows)
-
-
-class Course(NamedTuple):
-    """An arm along its reference, N places.
-
-    Attributes:
-        names: Of the coordinates.
-        unit: Of the places: seconds, or the way along a path.
-        places: Times, or ways from the beginning of a path on, N.
-        wanted: Coordinates as the reference has them, N × k.
-        q: Joint positions, N × n.
-        missed: ‖θ − θ_d‖ and what is missed of the constraint; zero where it is reached, N.
-        manipulability, isotropy: Of the coordinates, N.
-        margin: Of the joint closest to its limit: one in the middle of its range, zero at its end.
-        trouble: In words, where and why it is missed first; empty where it is not.
-    """
-
-    names: tuple[str, ...]
-    unit: str
-    places: Array
-    wanted: Array
-    q: Array
-    missed: Array
-    manipulability: Array
-    isotropy: Array
-    margin: Array
-    trouble: str
-
-    @property
-    def within_reach(self) -> bool:
-        """Whether all of it is."""
-        return not self.trouble
-
-
-def _reached(
-    solver: InverseKinematics, model: ConstrainedArm, q: Array, values: Array, square: Square | None
-) -> tuple[Array, float, str]:
-    """Joint positions for values of the coordinates, what they miss, and why."""
-    for _ in range(NORMALS if square is not None else 1):
-        wanted = values
-        if square is not None:
-            model.evaluate(q, np.zeros(model.n))
-            wanted = values.copy()
-            wanted[list(square.columns)] = square.directions @ (square.sign * normal_of(model))
-        found = solver.follow(q, [wanted])
-        if found is None:
-            best = solver.solve(q, strict=False)
-            if not best.met:
-                return best.q, max(outcome.error for outcome in best.outcomes), best.phrase
-            found = best.q
-        moved = float(np.abs(found - q).max())
-        q = found
-        if moved < 1e-9:
-            break
-    return q, 0.0, ""

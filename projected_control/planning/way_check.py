@@ -7,69 +7,80 @@ some ticks.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
 from projected_control.control.loop import ControlLoop
-from projected_control.control.references import Constant, Reference
+from projected_control.control.references import Approach, Constant, MotionLimits, Reference
 from projected_control.errors import InvalidValue
+from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.coordinates import Coordinates
+from projected_control.planning.flight_check import instants, look_along
 from projected_control.planning.following import Follower
-from projected_control.settings import build
-from projected_control.settings.build.paths import posture_of
-from projected_control.settings.flight_check import look_along
-from projected_control.settings.flight_margins import RED, Quantity
-from projected_control.settings.nodes import ControllerSettings
-from projected_control.settings.real_arms import is_real
-from projected_control.settings.references import Approach, motion_limits, spread
+from projected_control.planning.margins import RED, Quantity
 
 Array = NDArray[np.float64]
 
-REAL_DISTANCE = 0.05
-"""How far a reference leads on a real arm unless ``reference.max_distance`` says it [m or rad]."""
-
-STEP, FEWEST, MOST = 0.02, 8, 150
-"""How far apart the instants are [s], how many at least, and at most; the knots of a curve come on
+FEWEST, MOST = 8, 150
+"""How many parts a reference is looked at in, at least and at most; the knots of a curve come on
 top."""
 
 BETWEEN = 4
 """Into how many parts their distances are divided where only the reference is looked at."""
 
-PERIODIC_SECONDS = 10.0
-"""How much of a reference without an end is looked at [s]."""
-
 ROUNDING = 1e-6
 """Share by which a bound may be exceeded without a word."""
 
 
-def largest_distance(settings: ControllerSettings, k: int) -> Array:
-    """How far a reference may lead from where the arm is, k [m or rad]."""
-    given = settings.reference.max_distance
-    if given:
-        return spread("reference.max_distance", given, k)
-    return np.full(k, REAL_DISTANCE if is_real(settings) else np.inf)
+class WayBounds(NamedTuple):
+    """How far and how fast a reference may lead.
+
+    Attributes:
+        distance: From where the arm is, k [m or rad].
+        motion: What a set-point asks for on its way.
+        slow: Whether the rates and accelerations of `motion` bound what comes by a topic or an
+            action, too.
+        looks: Whether the arm is followed along the way, and how near it comes to its limits.
+    """
+
+    distance: Array
+    motion: MotionLimits
+    slow: bool = False
+    looks: bool = True
 
 
 class WayCheck:
-    """Looks at references for a controller with these settings.
+    """Looks at references for a controller.
 
     Args:
-        node: Which controller.
-        settings: Its settings, as they are in force.
+        loop: Of the controller; its own, as it is evaluated here.
+        model: Of the same arm, constraint and coordinates; its own, too.
+        bounds: How far and how fast they may lead.
+        posture: Where motions are drawn to that no coordinate describes, n, or None for nowhere, of
+            an arm that stands at q: what counts where none is given that runs.
+        delay: From a state to the effect of its answer [samples].
     """
 
-    def __init__(self, node: str, settings: ControllerSettings) -> None:
-        self.settings = settings
-        self._loop = build.build_loop(node, settings)
-        self._model = build.build_model(settings)
-        largest_distance(settings, self._model.k)
+    def __init__(
+        self,
+        loop: ControlLoop,
+        model: ConstrainedArm,
+        bounds: WayBounds,
+        posture: Callable[[Array], Array | None] = lambda q: None,
+        delay: int = 1,
+    ) -> None:
+        self.bounds = bounds
+        self._loop, self._model, self._posture, self._delay = loop, model, posture, delay
 
     def warm_up(self) -> None:
         """Run every kernel once, so that no reference waits for the compiler."""
         model = self._model
         model.evaluate(np.zeros(model.n), np.zeros(model.n))
         times, rest = np.zeros(1), np.zeros((1, model.n))
-        look_along(self._loop, self.settings, model, times, rest, rest, rest)
+        look_along(self._loop, model, times, rest, rest, rest, delay=self._delay)
         self._coordinates.difference(Constant(model.theta).at(0.0).value, model.theta)
 
     @property
@@ -92,10 +103,9 @@ class WayCheck:
             reference: What is to be followed.
             q: Where the arm is, n [rad or m].
             begin: From when on [s].
-            bounded: Whether ``reference.max_distance`` counts, and on a real arm the stated rates
-                and accelerations: for what comes by a topic or an action.
-            running: What is to follow it where it runs already: its posture and λ_d count, else
-                those of the settings.
+            bounded: Whether the distance counts, and the rates and accelerations where `WayBounds`
+                says so: for what comes by a topic or an action.
+            running: What is to follow it where it runs already: its posture and λ_d count.
         """
         times = _instants(reference, begin)
         if bounded:
@@ -108,9 +118,9 @@ class WayCheck:
                 "header.frame_id is relative: then they count from where the reference is. If you "
                 "mean to go that far, set reference.max_distance",
             )
-            if self.settings.reference.check and is_real(self.settings):
+            if self.bounds.looks and self.bounds.slow:
                 self._require_slow(rate, acceleration)
-        if self.settings.reference.check:
+        if self.bounds.looks:
             self._require_way(times, *_motion(reference, times), q, running)
 
     def require_beginning(self, reference: Reference, q: Array, begin: float) -> None:
@@ -138,7 +148,7 @@ class WayCheck:
         )
 
     def _require_near(self, value: Array, q: Array, begin: float, advice: str) -> None:
-        model, bound = self._model, largest_distance(self.settings, self._model.k)
+        model, bound = self._model, self.bounds.distance
         model.evaluate(q, np.zeros(model.n), begin)
         here = model.theta.copy()
         away = np.abs(self._coordinates.difference(value, here)).max(axis=0)
@@ -151,7 +161,7 @@ class WayCheck:
             )
 
     def _require_slow(self, rate: Array, acceleration: Array) -> None:
-        limits = motion_limits(self.settings.reference, self._model.k).array(self._model.k)
+        limits = self.bounds.motion.array(self._model.k)
         for article, what, values, bound in (
             ("a", "rate", rate, limits[0]),
             ("an", "acceleration", acceleration, limits[1]),
@@ -178,7 +188,7 @@ class WayCheck:
         model, coordinates = self._model, self._coordinates
         places, rates, changes = (np.zeros((times.size, model.n)) for _ in range(3))
         if running is None:
-            posture, led = posture_of(self.settings, model, q), None
+            posture, led = self._posture(q), None
         else:
             posture, led = running.controller.drawn_to, running.force_reference
         follower = Follower(model, q, posture, explain=False)
@@ -193,7 +203,9 @@ class WayCheck:
             asked = np.concatenate([target[1], acceleration[i]]) - model.terms.bias
             changes[i] = G_pinv @ asked
         desired = None if led is None else np.array([led.at(time).value for time in times])
-        seen = look_along(self._loop, self.settings, model, times, places, rates, changes, desired)
+        seen = look_along(
+            self._loop, model, times, places, rates, changes, desired, delay=self._delay
+        )
         for quantity in seen.quantities:
             if _gets_worse(quantity):
                 at = quantity.worst
@@ -229,13 +241,10 @@ def _between(reference: Reference, times: Array) -> tuple[Array, Array, Array]:
 
 def _instants(reference: Reference, begin: float) -> Array:
     """When to look: evenly, and where the pieces of a curve begin, up to as many."""
-    end = reference.end if np.isfinite(reference.end) else begin + PERIODIC_SECONDS
-    end = max(end, begin + 1e-3)
-    count = int(np.clip(np.ceil((end - begin) / STEP), FEWEST, MOST))
-    times = np.linspace(begin, end, count + 1)
+    times = instants(reference, begin, FEWEST, MOST)
     if reference.table is None:
         return times
     knots = reference.table.begin
-    knots = knots[(knots > begin) & (knots < end)]
+    knots = knots[(knots > begin) & (knots < times[-1])]
     chosen = knots[np.unique(np.linspace(0, knots.size - 1, min(knots.size, MOST)).astype(int))]
     return np.unique(np.concatenate([times, chosen]))

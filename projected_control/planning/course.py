@@ -1,0 +1,122 @@
+"""An arm along its whole reference: what of it is within reach, and how well the arm moves there.
+
+The flight check (`flight_check`) says what a controller would do from where the arm stands; here
+the question is what the arm could do at all, within its joint limits.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from projected_control.model.constrained_arm import ConstrainedArm
+from projected_control.planning.following import Square, normal_of
+from projected_control.planning.inverse_kinematics import InverseKinematics
+from projected_control.planning.outcome import nearest_limit
+from projected_control.planning.reach import manipulability
+
+Array = NDArray[np.float64]
+
+RESTARTS = 5
+"""From how many other configurations the first place is looked for that is missed."""
+
+NORMALS = 8
+"""How often a tool is turned anew at most until it is square to a surface that bends."""
+
+
+class Course(NamedTuple):
+    """An arm along its reference, N places.
+
+    Attributes:
+        names: Of the coordinates.
+        unit: Of the places: seconds, or the way along a path.
+        places: Times, or ways from the beginning of a path on, N.
+        wanted: Coordinates as the reference has them, N × k.
+        q: Joint positions, N × n.
+        missed: ‖θ − θ_d‖ and what is missed of the constraint; zero where it is reached, N.
+        manipulability, isotropy: Of the coordinates, N.
+        margin: Of the joint closest to its limit: one in the middle of its range, zero at its end.
+        trouble: In words, where and why it is missed first; empty where it is not.
+    """
+
+    names: tuple[str, ...]
+    unit: str
+    places: Array
+    wanted: Array
+    q: Array
+    missed: Array
+    manipulability: Array
+    isotropy: Array
+    margin: Array
+    trouble: str
+
+    @property
+    def within_reach(self) -> bool:
+        """Whether all of it is."""
+        return not self.trouble
+
+
+def course_along(
+    solver: InverseKinematics,
+    model: ConstrainedArm,
+    places: Array,
+    wanted: Array,
+    q: Array,
+    *,
+    unit: str,
+    square: Square | None = None,
+) -> Course:
+    """The arm along a whole reference, each place reached from the one before.
+
+    Args:
+        solver: Of the arm, with one task: the coordinates of the reference.
+        model: The same arm with these coordinates; evaluated here.
+        places: Times, or ways from the beginning of a path on, N.
+        wanted: The coordinates there, N × k.
+        q: Where the arm starts, n [rad or m].
+        unit: Of the places.
+        square: Coordinates that follow the surface rather than given values.
+    """
+    found: list[Array] = []
+    missed, measure, isotropy, margin = (np.zeros(len(places)) for _ in range(4))
+    first = ""
+    for i, values in enumerate(wanted):
+        # What lies beyond the first place that is missed is looked at from there only.
+        solver.restarts = 0 if i > 0 and missed[i - 1] > 0.0 else RESTARTS
+        q, error, phrase = _reached(solver, model, q, values, square)
+        found.append(q)
+        missed[i] = error
+        if phrase and not first:
+            first = f"at {places[i]:.3g}: {phrase}"
+        at = manipulability(model, q)
+        near = nearest_limit(q, solver.lower, solver.upper, model.arm.joint_names)
+        measure[i], isotropy[i] = at.measure, at.isotropy
+        margin[i] = 1.0 if near is None else near.margin
+    names = model.coordinates.names if model.coordinates is not None else ()
+    joints = np.array(found)
+    return Course(names, unit, places, wanted, joints, missed, measure, isotropy, margin, first)
+
+
+def _reached(
+    solver: InverseKinematics, model: ConstrainedArm, q: Array, values: Array, square: Square | None
+) -> tuple[Array, float, str]:
+    """Joint positions for values of the coordinates, what they miss, and why."""
+    for _ in range(NORMALS if square is not None else 1):
+        wanted = values
+        if square is not None:
+            model.evaluate(q, np.zeros(model.n))
+            wanted = values.copy()
+            wanted[list(square.columns)] = square.directions @ (square.sign * normal_of(model))
+        found = solver.follow(q, [wanted])
+        if found is None:
+            best = solver.solve(q, strict=False)
+            if not best.met:
+                return best.q, max(outcome.error for outcome in best.outcomes), best.phrase
+            found = best.q
+        moved = float(np.abs(found - q).max())
+        q = found
+        if moved < 1e-9:
+            break
+    return q, 0.0, ""
