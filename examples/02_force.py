@@ -1,8 +1,12 @@
 """The arm on its slider presses on it with a desired force while it moves (hybrid control)."""
 
+import argparse
+
 import numpy as np
 
 import projected_control as pc
+
+argparse.ArgumentParser(description=__doc__).parse_args()  # takes no arguments, and says so
 
 UP = [0, 0, 1]  # normal of the plane the arm moves in
 press = pc.Sines([5.0], [[pc.Sine(3.0, frequency=0.25)]])  # λ_d [N]

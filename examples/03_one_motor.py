@@ -1,8 +1,12 @@
 """A slider-crank with a motor on the crank only: the constraint moves the other joint."""
 
+import argparse
+
 import numpy as np
 
 import projected_control as pc
+
+argparse.ArgumentParser(description=__doc__).parse_args()  # takes no arguments, and says so
 
 START, GOAL = np.pi / 6, np.pi / 3  # of the crank [rad]
 line = pc.PointOnLine("tip", point=[0, 0, 0], direction=[1, 0, 0], plane_normal=[0, -1, 0])

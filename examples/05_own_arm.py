@@ -1,5 +1,6 @@
-"""An arm of one's own, from a URDF file: python 05_own_arm.py [file.urdf [frame]]."""
+"""An arm of one's own, from a URDF file, wipes a table: python 05_own_arm.py [file.urdf [frame]]."""
 
+import argparse
 import sys
 
 import numpy as np
@@ -17,8 +18,16 @@ URDF = '<robot name="own"><link name="base"/>{}</robot>'.format(
     "".join(JOINT.format(name=n, parent=p, child=c, axis=a, at=z) for n, p, c, a, z in PARTS)
 )
 
-arm = pc.Arm.from_urdf(sys.argv[1] if len(sys.argv) > 1 else URDF)  # a path, or the text itself
-frame = sys.argv[2] if len(sys.argv) > 2 else arm.frame_names[-1]
+parser = argparse.ArgumentParser(description=__doc__)
+parser.add_argument("file", nargs="?", help="a URDF file; an arm of four joints without it")
+parser.add_argument("frame", nargs="?", help="what wipes; the last frame without it")
+args = parser.parse_args()
+try:
+    arm = pc.Arm.from_urdf(args.file or URDF)  # a path, or the text itself
+    frame = args.frame or arm.frame_names[-1]
+    arm.update(np.zeros(arm.n), np.zeros(arm.n)).frame(frame)
+except pc.ProjectedControlError as error:
+    parser.error(str(error))
 print(arm)
 
 # The frame wipes a horizontal table that is where the frame happens to be.

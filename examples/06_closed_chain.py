@@ -1,9 +1,13 @@
 """A five-bar: torques of its two motors for a motion, and the force at its tip; without ROS."""
 
+import argparse
+
 import numpy as np
 
 from projected_control import Arm, ConstrainedArm, LoopClosure, assemble, inverse_dynamics
 from projected_control.resources import share_file
+
+argparse.ArgumentParser(description=__doc__).parse_args()  # takes no arguments, and says so
 
 arm = Arm.from_urdf(
     share_file("urdf", "five_bar.urdf.xacro"), passive=["left_elbow", "right_elbow"]

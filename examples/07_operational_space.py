@@ -1,8 +1,12 @@
 """An arm of seven joints wipes, keeps its tool upright below that, and its elbow below both."""
 
+import argparse
+
 import numpy as np
 
 import projected_control as pc
+
+argparse.ArgumentParser(description=__doc__).parse_args()  # takes no arguments, and says so
 
 arm = pc.Arm.from_urdf(
     pc.share_file("urdf", "seven_joints.urdf"),
@@ -49,7 +53,7 @@ def watch(_, tick):
 
 pc.run(loop, port, ticks=4000, observe=watch)
 late = np.array(errors)[2000:]
-for level, names in ((1, "place"), (2, "lean"), (3, "elbow")):
+for level, names, unit in ((1, "place", "mm"), (2, "lean", "mrad"), (3, "elbow", "mm")):
     rows = [i for i, one in enumerate(priority) if one == level]
-    print(f"level {level}, {names}: largest error {1e3 * late[:, rows].max():.3f} mm or mrad")
+    print(f"level {level}, {names}: largest error {1e3 * late[:, rows].max():.3f} {unit}")
 print(f"force {np.mean(force[2000:]):.2f} N, 10 N were asked for")

@@ -1,8 +1,12 @@
 """A push at the tip: what a Cartesian impedance gives way by, in free space and on a table."""
 
+import argparse
+
 import numpy as np
 
 import projected_control as pc
+
+argparse.ArgumentParser(description=__doc__).parse_args()  # takes no arguments, and says so
 
 PUSH = np.array([5.0, 0.0, 5.0])  # N, in the world
 STIFFNESS = [500.0, 500.0, 2000.0, 20.0, 20.0, 20.0]  # N/m and N·m/rad, in the tool's axes

@@ -1,8 +1,12 @@
 """Selection matrix and constraint force loop on a table that is not as level as it was thought."""
 
+import argparse
+
 import numpy as np
 
 import projected_control as pc
+
+argparse.ArgumentParser(description=__doc__).parse_args()  # takes no arguments, and says so
 
 TILT = np.radians(5.0)
 

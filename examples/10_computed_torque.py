@@ -1,8 +1,12 @@
 """What people start an arm with: gravity compensation, then computed torque on all joints."""
 
+import argparse
+
 import numpy as np
 
 import projected_control as pc
+
+argparse.ArgumentParser(description=__doc__).parse_args()  # takes no arguments, and says so
 
 arm = pc.Arm.from_urdf(pc.share_file("urdf", "seven_joints.urdf"))
 q = np.array([0.0, 0.35, 0.0, -1.7, 0.0, 1.1, 0.0])

@@ -1,8 +1,12 @@
 """Where can this arm go, and how? Tasks by priority on a constraint, manipulability, reach."""
 
+import argparse
+
 import numpy as np
 
 import projected_control as pc
+
+argparse.ArgumentParser(description=__doc__).parse_args()  # takes no arguments, and says so
 
 arm = pc.Arm.from_urdf(
     pc.share_file("urdf", "seven_joints.urdf"),

@@ -7,7 +7,7 @@ import os
 import re
 import subprocess
 import sys
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -73,10 +73,14 @@ def test_bench_node_refuses_what_cannot_be_measured(wrong, capsys):
 # How a run is judged
 
 
-def found(**changes: float) -> dict[str, float]:
+def errors(x: float = 3.3e-5, heading: float = 4e-5) -> dict[str, float]:
+    return {"tip.x": x, "tip.angle": heading}
+
+
+def found(**changes: Any) -> dict[str, Any]:
     numbers = {
         "ticks": 2000,
-        "tracking_rms": 3.3e-5,
+        "tracking_rms_by_coordinate": errors(),
         "lambda_rms": 10.0,
         "torque_rms": 2.5,
         "torque_peak": 4.0,
@@ -87,13 +91,13 @@ def found(**changes: float) -> dict[str, float]:
     return {**numbers, **changes}
 
 
-def judged(lockstep: bool = True, changed: tuple[str, ...] = (), ended: str = "", **off: float):
+def judged(lockstep: bool = True, changed: tuple[str, ...] = (), ended: str = "", **off: Any):
     settings = settings_for("slider", 2.0, "paper", lockstep, {}, paced=True)
     return judge(settings, found(**off), found(), changed, ended)
 
 
 def test_a_run_as_expected_has_nothing_to_say():
-    verdict = judged(tracking_rms=3.31e-5, residual_max=7e-14)
+    verdict = judged(tracking_rms_by_coordinate=errors(x=3.31e-5), residual_max=7e-14)
     assert not verdict.warning
     assert verdict.counted == "2,000 of 2,000 states answered"
     assert verdict.numbers()["off"] == verdict.numbers()["problems"] == []
@@ -106,7 +110,14 @@ def test_a_run_as_expected_has_nothing_to_say():
         ({"ticks": 196}, "196 of 2,000 states were answered"),
         ({"ticks": 2001}, "2,001 of 2,000 states were answered"),
         ({"torque_rms": 2.55}, "torque RMS (N·m) is 2.55 where 2.5 is expected"),
-        ({"tracking_rms": 0.0874}, "tracking error RMS (m, rad) is 0.0874 where 3.3e-05"),
+        (
+            {"tracking_rms_by_coordinate": errors(x=0.0874)},
+            "tracking error RMS (m) is 0.0874 where 3.3e-05",
+        ),
+        (
+            {"tracking_rms_by_coordinate": errors(heading=0.0874)},
+            "tracking error RMS (rad) is 0.0874 where 4e-05",
+        ),
         ({"lambda_rms": 9.8}, "λ RMS (N) is 9.8 where 10 is expected"),
     ],
 )
@@ -120,16 +131,23 @@ def test_a_run_that_is_off_says_what_is_and_what_to_do(off, words):
 
 def test_by_the_clock_a_busy_computer_is_named():
     """What timing does to a loop is allowed for, lost states are not."""
-    assert not judged(lockstep=False, tracking_rms=4e-4, torque_rms=2.6, ticks=2090).warning
+    assert not judged(
+        lockstep=False,
+        tracking_rms_by_coordinate=errors(x=4e-4),
+        torque_rms=2.6,
+        ticks=2090,
+    ).warning
     verdict = judged(lockstep=False, ticks=1900)
     assert "1,900 of 2,000 states were answered" in verdict.warning
     assert "run it without --real-time" in verdict.warning
 
 
 def test_what_somebody_changed_is_said_and_no_fault():
-    verdict = judged(changed=("gains.stiffness",), tracking_rms=0.01)
+    verdict = judged(
+        changed=("gains.stiffness",), tracking_rms_by_coordinate=errors(x=0.01)
+    )
     assert not verdict.warning
-    assert verdict.numbers()["off"] == ["tracking_rms"]
+    assert verdict.numbers()["off"] == ["tracking_rms_m"]
     assert verdict.numbers()["changed"] == ["gains.stiffness"]
 
 

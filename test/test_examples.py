@@ -41,6 +41,36 @@ def test_all_are_tested_and_short():
         assert len(path.read_text(encoding="utf-8").splitlines()) < 70
 
 
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_wrong_arguments_are_refused_in_one_sentence(path, tmp_path):
+    """The one that takes a file and a frame names the file that is not there."""
+    wrong = ["--fast"] if path.name != "05_own_arm.py" else ["no.urdf"]
+    done = subprocess.run(
+        [sys.executable, str(path), *wrong],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        encoding="utf-8",
+    )
+    usage, sentence = done.stderr.splitlines()
+    assert (done.returncode, done.stdout) == (2, "")
+    assert usage.startswith(f"usage: {path.name}")
+    assert wrong[0] in sentence
+
+
+def test_a_frame_that_an_arm_does_not_have_is_refused(tmp_path):
+    urdf = ROOT / "urdf" / "seven_joints.urdf"
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "examples" / "05_own_arm.py"), str(urdf), "hand"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        encoding="utf-8",
+    )
+    assert done.returncode == 2
+    assert "unknown frame 'hand'; there are: base, flange" in done.stderr
+
+
 def test_slider(tmp_path):
     idc, idc_error, pidc, pidc_error = run("01_slider.py", tmp_path).splitlines()
     assert numbers(idc) == [pytest.approx(2.483, abs=0.01), pytest.approx(0.0, abs=0.02)]

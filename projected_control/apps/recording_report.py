@@ -8,6 +8,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from projected_control.apps import tracking
 from projected_control.apps.demo.report import effort_figure, motion_figure
 from projected_control.apps.demo.verdict import COMPARED
 from projected_control.apps.experiments.outcome import Outcome, Picture, Table
@@ -83,7 +84,11 @@ def report(recording: Recording) -> Outcome:
     numbers, times = numbers_of(recording), recording.times
     state = recording.quantities()
     about, latency = recording.about, numbers["latency_us"]
-    rows = [[label, f"{numbers[key]:.6g}"] for key, label in COMPARED.items()]
+    errors = tracking.by_unit(numbers, _units(recording))
+    told = tracking.with_units(numbers, errors)
+    rows = [
+        [label, f"{told[key]:.6g}"] for key, label in {**tracking.labels(errors), **COMPARED}.items()
+    ]
     steadiness = [
         ["states answered", f"{numbers['ticks']}"],
         ["rate of the states (Hz)", f"{numbers['rate_hz']:.2f}"],
@@ -115,8 +120,8 @@ def report(recording: Recording) -> Outcome:
         f"{about['node'].strip('/')}, {numbers['seconds']:.3g} s",
         " ".join(f"{w[0].upper()}{w[1:]}." for w in recording.warnings())
         or "Every tick of the run was recorded.",
-        f"{numbers['ticks']} states answered; tracking error {numbers['tracking_rms']:.3g} m, rad "
-        f"RMS, torque {numbers['torque_rms']:.3f} N·m RMS where inverse dynamics, with a motor in "
+        f"{numbers['ticks']} states answered; tracking error {tracking.in_words(errors)}"
+        f", torque {numbers['torque_rms']:.3f} N·m RMS where inverse dynamics, with a motor in "
         f"every joint, would need {numbers['torque_rms_idc']:.3f}.",
         {"recording": numbers},
         tables,
@@ -153,9 +158,12 @@ def comparison(one: Recording, other: Recording, names: tuple[str, str]) -> Outc
             f"has {', '.join(other.joints)} and {', '.join(other.coordinates)}"
         )
     both = [numbers_of(one), numbers_of(other)]
-    labels = {**COMPARED, "residual_max": "‖Φ‖, largest", "ticks": "states answered"}
+    units = _units(one)
+    errors = [tracking.by_unit(numbers, units) for numbers in both]
+    told = [tracking.with_units(*each) for each in zip(both, errors, strict=True)]
+    labels = {**tracking.labels(errors[0]), **COMPARED, "residual_max": "‖Φ‖, largest", "ticks": "states answered"}
     rows = [
-        [label, *(f"{n[key]:.6g}" for n in both), _change(both[0][key], both[1][key])]
+        [label, *(f"{n[key]:.6g}" for n in told), _change(told[0][key], told[1][key])]
         for key, label in labels.items()
     ]
     for phrase in sorted({*both[0]["events"], *both[1]["events"]}):
@@ -172,8 +180,8 @@ def comparison(one: Recording, other: Recording, names: tuple[str, str]) -> Outc
         f"{names[0]} and {names[1]}",
         f"{both[0]['seconds']:.3g} s and {both[1]['seconds']:.3g} s",
         " ".join(f"{w[0].upper()}{w[1:]}." for r in (one, other) for w in r.warnings()),
-        f"Tracking error {both[0]['tracking_rms']:.3g} and {both[1]['tracking_rms']:.3g} m, rad "
-        f"RMS, torque {both[0]['torque_rms']:.4g} and {both[1]['torque_rms']:.4g} N·m RMS.",
+        f"Tracking error {tracking.in_words(errors[0])}, then {tracking.in_words(errors[1])}; "
+        f"torque {both[0]['torque_rms']:.4g} and {both[1]['torque_rms']:.4g} N·m RMS.",
         {"comparison": {names[0]: both[0], names[1]: both[1], "largest_difference": apart}},
         tables,
         [

@@ -200,6 +200,7 @@ def run(args: argparse.Namespace) -> int:
     from projected_control.apps.demo.torque import motion_and_force
     from projected_control.apps.demo.verdict import judge
     from projected_control.apps.experiments.output import output_folder, publish, write_files
+    from projected_control.apps.tracking import by_unit
 
     say = (lambda text: None) if args.json else (lambda text: print(text, file=sys.stderr))
     with output_folder(args.out, REPORT_MEGABYTES) as folder:
@@ -224,6 +225,7 @@ def run(args: argparse.Namespace) -> int:
             "lockstep": args.lockstep,
             "real_time": args.real_time,
             **summary,
+            "tracking_rms_by_unit": by_unit(summary, settings.units),
             **motion_and_force(state[1]).numbers(),
             **judged,
             **verdict.numbers(),

@@ -9,6 +9,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from projected_control.apps import tracking
 from projected_control.apps.demo.case import DemoSettings
 from projected_control.apps.demo.torque import in_words, motion_and_force, motion_torque
 from projected_control.apps.demo.verdict import Comparison, Verdict
@@ -63,7 +64,7 @@ def make_report(
         "The simulated arm, the watchdog and the controller ran as processes of their own and "
         "talked over DDS, on the topics an arm behind ros2_control has.",
         f"{verdict.counted}, real-time factor {factor:.2f}; tracking error "
-        f"{summary['tracking_rms']:.3g} m, rad RMS. {in_words(held)}",
+        f"{tracking.in_words(tracking.by_unit(summary, settings.units))}. {in_words(held)}",
         {"demo": dict(summary)},
         [
             Table(

@@ -6,16 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from projected_control.apps import tracking
 from projected_control.apps.demo.case import DemoSettings
 
 COMPARED = {
-    "tracking_rms": "tracking error RMS (m, rad)",
     "lambda_rms": "λ RMS (N)",
     "torque_rms": "torque RMS (N·m)",
     "torque_peak": "torque peak (N·m)",
     "torque_rms_idc": "torque RMS that IDC would need (N·m)",
 }
-"""Numbers that a loop counts, with their units."""
+"""Numbers that a loop counts, with their units; its tracking errors come first, by unit."""
 
 OF_THE_ARM = {
     "residual_max": "‖Φ‖ of the arm, largest (m, rad)",
@@ -125,7 +125,8 @@ def judge(
         ended: Why it ended early; empty where it did not.
     """
     lockstep, answered, of = settings.controller.lockstep, summary["ticks"], settings.ticks
-    comparisons = [] if expected is None else _compare(summary, expected, lockstep)
+    units = settings.units
+    comparisons = [] if expected is None else _compare(summary, expected, units, lockstep)
     problems = []
     least, most = (of, of) if lockstep else ((1.0 - FEWER) * of, (1.0 + MORE) * of)
     complete = least <= answered <= most
@@ -143,12 +144,18 @@ def judge(
 
 
 def _compare(
-    summary: Mapping[str, Any], expected: Mapping[str, Any], lockstep: bool
+    summary: Mapping[str, Any],
+    expected: Mapping[str, Any],
+    units: Mapping[str, str],
+    lockstep: bool,
 ) -> list[Comparison]:
     found = []
-    for key, label in {**COMPARED, **OF_THE_ARM}.items():
+    errors = tracking.by_unit(expected, units)
+    summary = tracking.with_units(summary, tracking.by_unit(summary, units))
+    expected = tracking.with_units(expected, errors)
+    for key, label in {**tracking.labels(errors), **COMPARED, **OF_THE_ARM}.items():
         ours, wanted = float(summary[key]), float(expected[key])
-        floor = FLOORS[key][0 if lockstep else 1]
+        floor = FLOORS[tracking.KEY if key not in FLOORS else key][0 if lockstep else 1]
         within = abs(ours - wanted) <= TOLERANCE[lockstep] * abs(wanted) + floor
         found.append(Comparison(key, label, ours, wanted, not within))
     return found
