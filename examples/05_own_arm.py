@@ -1,4 +1,4 @@
-"""An arm of one's own, from a URDF file, wipes a table: python 05_own_arm.py [file.urdf [frame]]."""
+"""An arm of one's own, from a URDF file, wipes: python 05_own_arm.py [file.urdf [frame]]."""
 
 import argparse
 import sys

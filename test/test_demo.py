@@ -143,9 +143,7 @@ def test_by_the_clock_a_busy_computer_is_named():
 
 
 def test_what_somebody_changed_is_said_and_no_fault():
-    verdict = judged(
-        changed=("gains.stiffness",), tracking_rms_by_coordinate=errors(x=0.01)
-    )
+    verdict = judged(changed=("gains.stiffness",), tracking_rms_by_coordinate=errors(x=0.01))
     assert not verdict.warning
     assert verdict.numbers()["off"] == ["tracking_rms_m"]
     assert verdict.numbers()["changed"] == ["gains.stiffness"]

@@ -87,7 +87,8 @@ def report(recording: Recording) -> Outcome:
     errors = tracking.by_unit(numbers, _units(recording))
     told = tracking.with_units(numbers, errors)
     rows = [
-        [label, f"{told[key]:.6g}"] for key, label in {**tracking.labels(errors), **COMPARED}.items()
+        [label, f"{told[key]:.6g}"]
+        for key, label in {**tracking.labels(errors), **COMPARED}.items()
     ]
     steadiness = [
         ["states answered", f"{numbers['ticks']}"],
@@ -161,7 +162,12 @@ def comparison(one: Recording, other: Recording, names: tuple[str, str]) -> Outc
     units = _units(one)
     errors = [tracking.by_unit(numbers, units) for numbers in both]
     told = [tracking.with_units(*each) for each in zip(both, errors, strict=True)]
-    labels = {**tracking.labels(errors[0]), **COMPARED, "residual_max": "‖Φ‖, largest", "ticks": "states answered"}
+    labels = {
+        **tracking.labels(errors[0]),
+        **COMPARED,
+        "residual_max": "‖Φ‖, largest",
+        "ticks": "states answered",
+    }
     rows = [
         [label, *(f"{n[key]:.6g}" for n in told), _change(told[0][key], told[1][key])]
         for key, label in labels.items()

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from projected_control import validate
+from projected_control.compiling import expect
 from projected_control.control.compensation import (
     NO_COMPENSATION,
     FrictionCompensation,
@@ -38,6 +39,7 @@ from projected_control.control.surface import (
 )
 from projected_control.control.task_terms import TASK
 from projected_control.control.terms import CONTROL, ControlTerms, Effort
+from projected_control.control.tick import tick
 from projected_control.errors import InvalidValue, Uncontrollable
 from projected_control.model.constrained_arm import ConstrainedArm
 
@@ -102,6 +104,7 @@ class Controller:
     def __init__(self, model: ConstrainedArm, gains: MotionGains, period: float, law: Law) -> None:
         if model.coordinates is None:
             raise InvalidValue("a controller needs coordinates to follow: give the model some")
+        expect(compute, tick)
         self.model, self.law, self.law_number = model, law, int(law)
         model.fade()
         self.period = validate.positive("period", period)

@@ -327,7 +327,7 @@ def _run_nodes(
     monitor.units = settings.units
     fleet, interrupted, ended, page = Fleet(folder, {}), False, "", None
     try:
-        say("Preparing the control law (compiles its kernels the first time) …")
+        say("Preparing the control law …")
         warm_up(settings)
         refuse_others(monitor)
         page = _open_page(folder) if with_page else None

@@ -182,8 +182,9 @@ def _on_the_sine(controller: ControllerSettings) -> dict[str, Any]:
 
 def warm_up(settings: DemoSettings) -> None:
     """Compile what a run needs, where that was not done before: once, not in every node."""
-    build.build_loop(settings.case.node, settings.controller).warm_up()
+    loop = build.build_loop(settings.case.node, settings.controller)
     arm = build.build_plant(settings.arm)
+    loop.warm_up()
     arm.plant.step(np.zeros(arm.plant.model.n))
 
 

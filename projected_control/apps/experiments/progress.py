@@ -7,13 +7,15 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import TextIO
 
+from projected_control import compiling
 from projected_control.apps import interrupt
 
 Progress = Callable[[str, float], None]
 """Called with what is being done and which fraction of it, 0 to 1, is finished."""
 
 
-BUILDING = "building the loop (its kernels are compiled the first time)"
+BUILDING = "building the loop"
+COMPILING = "compiling kernels, once"
 
 
 def each_percent(ticks: int, progress: Progress) -> Callable[[int, object], None]:
@@ -34,7 +36,10 @@ def silent(what: str, fraction: float) -> None:
 
 @contextmanager
 def terminal_progress(stream: TextIO) -> Iterator[Progress]:
-    """Bars on a terminal, one for each thing done; nothing elsewhere, nor where rich is missing."""
+    """Bars on a terminal, one for each thing done; nothing elsewhere, nor where rich is missing.
+
+    The compiling of kernels, with the time that is left, is one of them.
+    """
     if not stream.isatty() or find_spec("rich") is None:
         yield silent
         return
@@ -48,6 +53,7 @@ def terminal_progress(stream: TextIO) -> Iterator[Progress]:
         BarColumn(),
         TextColumn("{task.percentage:>3.0f} %"),
         TimeElapsedColumn(),
+        TextColumn("{task.fields[left]}"),
     )
     tasks: dict[str, TaskID] = {}
     with Bars(*columns, console=Console(file=stream)) as bars:
@@ -55,7 +61,14 @@ def terminal_progress(stream: TextIO) -> Iterator[Progress]:
         def show(what: str, fraction: float) -> None:
             interrupt.check()
             if what not in tasks:
-                tasks[what] = bars.add_task(what, total=1.0)
+                tasks[what] = bars.add_task(what, total=1.0, left="")
             bars.update(tasks[what], completed=fraction)
 
-        yield show
+        def compile_on(fraction: float, left: float | None) -> None:
+            if COMPILING not in tasks:
+                tasks[COMPILING] = bars.add_task(COMPILING, total=1.0, left="")
+            said = compiling.words(left) if fraction < 1.0 else ""
+            bars.update(tasks[COMPILING], completed=fraction, left=said)
+
+        with compiling.shown_by(compile_on):
+            yield show
