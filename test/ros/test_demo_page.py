@@ -9,49 +9,17 @@ pytest.importorskip("aiohttp", reason="aiohttp is not installed")
 pytest.importorskip("matplotlib", reason="matplotlib is not installed")
 
 import json
-import os
-import pty
-import select
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from time import monotonic
 from urllib.request import urlopen
 
+from browser import Browser, missing
 from fleet import Fleet
+from terminal import PATIENCE, Terminal
 
 from projected_control.settings.nodes import FORCE
-
-PATIENCE = 240.0
-
-
-class Terminal:
-    """A process on a terminal of its own."""
-
-    def __init__(self, command: list[str], environment: dict[str, str]) -> None:
-        self._end, other = pty.openpty()
-        self.process = subprocess.Popen(
-            command, stdin=other, stdout=other, stderr=other, env=environment
-        )
-        os.close(other)
-        self.text = ""
-
-    def until(self, words: str) -> None:
-        """Read on until it says so."""
-        give_up = monotonic() + PATIENCE
-        while words not in self.text:
-            assert monotonic() < give_up, self.text[-2000:]
-            if select.select([self._end], [], [], 0.2)[0]:
-                self.text += os.read(self._end, 65536).decode(errors="replace")
-
-    def enter(self) -> None:
-        os.write(self._end, b"\n")
-
-    def close(self) -> None:
-        if self.process.poll() is None:
-            self.process.terminate()
-            self.process.wait(30.0)
-        os.close(self._end)
 
 
 @pytest.mark.long
@@ -99,3 +67,70 @@ def test_without_a_terminal_there_is_no_page(fleet: Fleet, tmp_path: Path) -> No
     assert done.returncode == 0, done.stderr
     assert "Report:" in done.stdout
     assert not (tmp_path / "view.log").exists()
+
+
+@pytest.fixture
+def browser() -> Iterator[Browser]:
+    made = Browser()
+    made.size(1280, 800)
+    yield made
+    made.close()
+
+
+BANNER = "document.getElementById('demo-banner').textContent"
+RUNS = "page.state.demo?.task === {task!r} && !page.state.demo.switching"
+
+
+@pytest.mark.long
+@pytest.mark.browser
+@pytest.mark.skipif(bool(missing()), reason=missing() or "-")
+def test_one_click_shows_the_other_task(fleet: Fleet, tmp_path: Path, browser: Browser) -> None:
+    """It ends what runs, starts the other, and the page goes on; a second click is refused."""
+    command = [sys.executable, "-m", "projected_control.apps.cli", "demo", "--seconds", "3"]
+    terminal = Terminal([*command, "--out", str(tmp_path / "out")], fleet.environment)
+    try:
+        terminal.until("/#")
+        address = (tmp_path / "out" / "view.address").read_text().strip()
+        browser.driver.get(address)
+        browser.until(RUNS.format(task="slider"))
+        browser.click("[data-task=seven_joints]")
+        browser.until(f"{BANNER}.includes('starts seven_joints')")
+        second = browser.run("return page.link.ask({ask: 'demo', task: 'slider'})")
+        assert second["reason"] == "seven_joints is being started: wait until it runs"
+        browser.until(RUNS.format(task="seven_joints"))
+        browser.until("page.charts.latest('joint_7/effort') !== undefined", "seven joints")
+        drawn = browser.run("return page.scene.frames")
+        browser.until(f"page.scene.frames > {drawn + 10}", "a moving arm")
+        browser.keep("demo_switched")
+        terminal.until("Enter ends it")
+        terminal.enter()
+        terminal.until("Report:")
+        assert terminal.process.wait(PATIENCE) == 0
+    finally:
+        terminal.close()
+    found = json.loads((tmp_path / "out" / "demo.json").read_text())
+    assert (found["task"], found["answered"], found["of"]) == ("seven_joints", 3000, 3000)
+
+
+@pytest.mark.long
+@pytest.mark.browser
+@pytest.mark.skipif(bool(missing()), reason=missing() or "-")
+def test_a_task_that_does_not_start_is_told_of(
+    fleet: Fleet, tmp_path: Path, browser: Browser
+) -> None:
+    """A value that fits the slider alone: the page says what is wrong, and the slider is back."""
+    command = [sys.executable, "-m", "projected_control.apps.cli", "demo", "--seconds", "2"]
+    command += ["--set", "constraint.frame:=tip", "--out", str(tmp_path / "out")]
+    terminal = Terminal(command, fleet.environment)
+    try:
+        terminal.until("Enter ends it")
+        browser.driver.get((tmp_path / "out" / "view.address").read_text().strip())
+        browser.until(RUNS.format(task="slider"))
+        browser.click("[data-task=seven_joints]")
+        told = browser.until("page.state.demo?.trouble")
+        assert told.startswith("seven_joints was not started: ")
+        assert told.endswith("slider runs again.")
+        assert told in browser.until(BANNER)
+        browser.until(RUNS.format(task="slider"))
+    finally:
+        terminal.close()

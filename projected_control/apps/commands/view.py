@@ -70,6 +70,7 @@ def add_parser(subparsers: Subparsers) -> argparse.ArgumentParser:
         metavar="FILE",
         help="write the address there, readable by you alone",
     )
+    parser.add_argument("--demo", type=int, help=argparse.SUPPRESS)  # a socket of the demonstration
     return parser
 
 
@@ -95,5 +96,6 @@ def run(args: argparse.Namespace) -> int:
         key=args.key,
         browser=not args.no_browser and has_display(),
         address_file=args.address_file,
+        demo=args.demo,
     )
     return serve(options, lambda text: print(text, flush=True))

@@ -191,8 +191,8 @@ def warm_up(settings: DemoSettings) -> None:
 def run_in_process(settings: DemoSettings, progress: Progress = silent) -> dict[str, Any]:
     """The same run without ROS, in lockstep: what the numbers ought to be."""
     progress(BUILDING, 0.0)
-    arm = build.build_plant(settings.arm)
     loop = build.build_loop(settings.case.node, settings.controller)
+    arm = build.build_plant(settings.arm)
     loop.warm_up()
     controller = loop.controller
     state = arm.read()

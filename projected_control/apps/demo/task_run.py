@@ -85,8 +85,8 @@ def run_task(
     """
     progress(BUILDING, 0.0)
     told = each_percent(ticks, progress)
-    plant = build.build_plant(arm)
     loop = build.build_loop(node, controller)
+    plant = build.build_plant(arm)
     loop.warm_up()
     if prepare is not None:
         prepare(loop, plant)

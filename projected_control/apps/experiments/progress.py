@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import TextIO
 
-from projected_control import compiling
 from projected_control.apps import interrupt
 
 Progress = Callable[[str, float], None]
@@ -46,6 +45,8 @@ def terminal_progress(stream: TextIO) -> Iterator[Progress]:
     from rich.console import Console
     from rich.progress import BarColumn, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
     from rich.progress import Progress as Bars
+
+    from projected_control import compiling  # loads numba
 
     columns = (
         SpinnerColumn(),

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from projected_control.apps.view.access import Gate, is_local
 from projected_control.apps.view.commands import Commands
+from projected_control.apps.view.demo_link import DemoLink
 from projected_control.apps.view.process import way_there
 from projected_control.apps.view.ros_link import RosLink
 from projected_control.apps.view.server import Page
@@ -42,6 +43,7 @@ class Options:
         certificate, key: Files for https; None for http.
         browser: Whether to open it in a browser.
         address_file: Where to write its address; None for nowhere.
+        demo: Descriptor of the socket to the demonstration whose page it is; None for no such.
     """
 
     control: bool = False
@@ -52,6 +54,7 @@ class Options:
     key: Path | None = None
     browser: bool = False
     address_file: Path | None = None
+    demo: int | None = None
 
 
 def serve(options: Options, say: Callable[[str], None]) -> int:
@@ -79,7 +82,8 @@ async def _serve(
     link = RosLink()
     watch = Watch(link)
     gate = Gate(_names(options))
-    page = Page(watch, Commands(watch, options.control), gate)
+    demo = DemoLink(options.demo) if options.demo is not None else None
+    page = Page(watch, Commands(watch, options.control, demo), gate)
     watching = asyncio.create_task(watch.run())
     try:
         port = await _open(page, options, context)

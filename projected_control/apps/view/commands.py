@@ -20,6 +20,7 @@ from std_srvs.srv import SetBool, Trigger
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from projected_control.apps.view import presets
+from projected_control.apps.view.demo_link import DemoLink
 from projected_control.apps.view.mirror import Member, Mirror
 from projected_control.apps.view.parameters import blend_seconds
 from projected_control.apps.view.requests import (
@@ -62,13 +63,14 @@ class Commands:
     Args:
         watch: What is known of the controllers.
         control: Whether anything may be sent.
+        demo: The demonstration whose page it is; None where it is of none.
 
     Attributes:
         changes: Those that can be undone, the oldest first.
     """
 
-    def __init__(self, watch: Watch, control: bool) -> None:
-        self._watch, self.control = watch, control
+    def __init__(self, watch: Watch, control: bool, demo: DemoLink | None = None) -> None:
+        self._watch, self.control, self.demo = watch, control, demo
         self.changes: deque[Change] = deque(maxlen=MOST_CHANGES)
         self._given: set[str] = set()  # controllers that follow a set-point of ours
         self._doing = {
@@ -82,6 +84,7 @@ class Commands:
             "stop": self._stop,
             "arm": self._arm,
             "tare": self._tare,
+            "demo": self._demo,
         }
 
     async def do(self, message: Mapping[str, Any]) -> dict[str, Any]:
@@ -304,6 +307,15 @@ class Commands:
         if not answer.success:
             raise InvalidValue(answer.message)
         return {"text": answer.message}
+
+    async def _demo(self, message: Mapping[str, Any]) -> dict[str, Any]:
+        """Have the demonstration show another task."""
+        if self.demo is None:
+            raise InvalidValue("this page is not one of a demonstration (projected-control demo)")
+        title = self.demo.ask(text_in(message, "task"))
+        self.changes.clear()  # what could be undone belongs to nodes that end
+        self._given.clear()
+        return {"text": title}
 
     # Checks
 

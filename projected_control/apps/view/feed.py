@@ -108,7 +108,12 @@ class Feed:
         await self._send_frame(client, mirror, now)
 
     async def _send_overview(self, client: Client, now: float) -> None:
-        overview = {**self._watch.overview(now), "presets": presets.names()}
+        demo = self._commands.demo
+        overview = {
+            **self._watch.overview(now),
+            "presets": presets.names(),
+            "demo": demo.state if demo is not None else None,
+        }
         text = _json(overview)
         if text != client.overview:
             client.overview = text

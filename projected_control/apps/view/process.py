@@ -45,6 +45,7 @@ class PageProcess:
         environment: Complete.
         control: Whether it may send.
         browser: Whether it opens itself in one.
+        demo: Its socket to the demonstration whose page it is; None for no such.
     """
 
     def __init__(
@@ -53,6 +54,7 @@ class PageProcess:
         environment: Mapping[str, str],
         control: bool = False,
         browser: bool = False,
+        demo: socket.socket | None = None,
     ) -> None:
         self._address, self._log = folder / "view.address", folder / "view.log"
         self._address.unlink(missing_ok=True)
@@ -60,6 +62,8 @@ class PageProcess:
         command += ["--address-file", str(self._address.resolve())]
         command += ["--control"] if control else []
         command += [] if browser else ["--no-browser"]
+        handed = () if demo is None else (demo.fileno(),)
+        command += [f"--demo={number}" for number in handed]
         self._log.unlink(missing_ok=True)
         self._log.touch(mode=0o600)  # it holds the token
         with self._log.open("wb") as log:
@@ -70,6 +74,7 @@ class PageProcess:
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,  # Ctrl-C reaches us alone
+                pass_fds=handed,
             )
 
     def __enter__(self) -> PageProcess:

@@ -61,6 +61,7 @@ const link = new Link({
     at("banner").textContent = "The page has lost its server; it comes back by itself. What is shown is old.";
     if (connected && state.watched) link.send({ ask: "watch", controller: state.watched });
     header();
+    tasks();
     panel.refresh();
   },
   askToken: async () => {
@@ -97,8 +98,10 @@ const HANDLERS = {
     header();
     panel.refresh();
   },
-  overview({ controllers, lights, presets }) {
+  overview({ controllers, lights, presets, demo }) {
     state.controllers = controllers;
+    state.demo = demo;
+    tasks();
     if (!controllers.some(({ id }) => id === state.watched) && controllers.length) watch(controllers[0].id);
     lamps.show(lights);
     panel.presets(presets);
@@ -161,6 +164,30 @@ function header() {
   at("stop").disabled = !may();
   at("stop").title = state.control ? "Deactivate every controller (Esc)" : "Read-only: start the page with --control";
   write(at("stop"), state.controllers.length > 1 ? "Stop all" : "Stop");
+}
+
+// What the demonstration can show: one button per task, and what goes on while it switches.
+function tasks() {
+  const { demo } = state;
+  at("demo").hidden = !demo;
+  keep(at("demo"), Object.entries(demo?.tasks ?? {}), ([name]) => name, ([name, title]) => {
+    const button = element("button", { type: "button", title: `${title}: the demonstration starts it in place of what runs` }, name);
+    button.dataset.task = name;
+    button.addEventListener("click", () => show(name));
+    return button;
+  }, (button, [name]) => {
+    button.setAttribute("aria-current", String(name === demo.task && !demo.switching));
+    button.disabled = !may() || Boolean(demo.switching);
+  });
+  const banner = at("demo-banner");
+  banner.hidden = !(demo?.switching || demo?.trouble);
+  banner.className = demo?.switching ? "" : "bad";
+  if (!banner.hidden) write(banner, demo.switching ? `The demonstration ends ${demo.task} and starts ${demo.switching}; the page goes on by itself.` : demo.trouble);
+}
+
+async function show(task) {
+  const answer = await link.ask({ ask: "demo", task });
+  toast(answer.ok ? `${answer.text}: it is being started` : answer.reason, !answer.ok);
 }
 
 async function stop() {

@@ -1,0 +1,319 @@
+"""A demonstration of nodes: started, watched and ended, and other tasks in their place."""
+
+from __future__ import annotations
+
+import os
+import select
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from time import monotonic
+from typing import Any, NamedTuple
+
+from projected_control.apps.demo.board import Board
+from projected_control.apps.demo.case import DemoSettings, judge_arm, warm_up
+from projected_control.apps.demo.display import live_display
+from projected_control.apps.demo.domain import join, ours, refuse_others
+from projected_control.apps.demo.fleet import Fleet
+from projected_control.apps.demo.in_process import in_process
+from projected_control.apps.demo.monitor import Monitor, Recording
+from projected_control.apps.demo.task_run import TaskRun
+from projected_control.apps.experiments.output import write_files
+from projected_control.apps.experiments.progress import terminal_progress
+from projected_control.apps.view.process import PageProcess, way_there
+from projected_control.errors import ProjectedControlError
+from projected_control.ros.truth_topic import RATE
+from projected_control.settings.nodes import ARM, WATCHDOG
+
+START_SECONDS = 1200.0
+"""How long the nodes may take to come up; the first time they compile their kernels [s]."""
+
+LOOK_SECONDS = 0.1
+"""Between two looks at terminal, page and nodes while the page stays [s]."""
+
+ARRIVE_SECONDS = 10.0
+"""How long the last messages of a run in lockstep may take to arrive [s]."""
+
+GONE_SECONDS = 10.0
+"""How long the nodes of the task before may be heard of [s]."""
+
+Say = Callable[[str], None]
+
+
+class NodesRun(NamedTuple):
+    """What was seen of a run of nodes.
+
+    Attributes:
+        choice, settings: What ran.
+        state, truth: What the controller and the simulated arm told over the time.
+        summary: What they counted.
+        twin: The same run in process, of a task; else None.
+        expected: What that one counted.
+        changed: What was changed meanwhile.
+        ended: Why it ended early, in words; empty where it did not.
+        interrupted: Whether it was ended by Ctrl-C.
+    """
+
+    choice: str
+    settings: DemoSettings
+    state: Recording
+    truth: Recording
+    summary: dict[str, Any]
+    twin: TaskRun | None
+    expected: dict[str, Any]
+    changed: list[str]
+    ended: str
+    interrupted: bool
+
+
+class Stage:
+    """Where tasks are shown one after the other, with one page for all of them.
+
+    Args:
+        folder: For logs and parameters.
+        quiet: Whether nothing is shown in the terminal.
+        tasks: Those that the page offers, by name, each with what it is called; None without page.
+        make: Settings of a task by its name.
+        say: Tells the user something.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        quiet: bool,
+        tasks: Mapping[str, str] | None,
+        make: Callable[[str], DemoSettings],
+        say: Say,
+    ) -> None:
+        self._folder, self._quiet, self._tasks = folder, quiet, tasks
+        self._make, self._say = make, say
+        self._board: Board | None = None
+        self._page: PageProcess | None = None
+        self._told = False
+
+    def show(self, choice: str) -> NodesRun:
+        """Show a task, and those that the page asks for after it, until the user ends it.
+
+        Returns:
+            The run of the newest task that was shown for its whole time.
+        """
+        if "HOME" not in os.environ:
+            os.environ.setdefault("ROS_LOG_DIR", str(self._folder))
+        os.environ.setdefault("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
+        self._board = None if self._tasks is None else Board(self._tasks, choice)
+        done, before, trouble = None, "", ""
+        try:
+            while True:
+                try:
+                    run, wanted = self._show_one(choice, trouble, first=not (before or trouble))
+                except ProjectedControlError as error:
+                    if not before:
+                        raise
+                    trouble = f"{choice} was not started: {error}. {before} runs again."
+                    self._say(trouble)
+                    choice, before = before, ""
+                    continue
+                except KeyboardInterrupt:
+                    if done is None:
+                        raise
+                    break
+                if run is not None and (done is None or not run.interrupted):
+                    done = run
+                if not wanted:
+                    break
+                before, choice, trouble = choice, wanted, ""
+                self._say(f"The page asks for {choice}: {before} ends.")
+        finally:
+            if self._page is not None:
+                with suppress(KeyboardInterrupt):
+                    self._page.close()
+            if self._board is not None:
+                self._board.close()
+        if done is None:
+            raise KeyboardInterrupt
+        return done
+
+    def _show_one(self, choice: str, trouble: str, first: bool) -> tuple[NodesRun | None, str]:
+        """Show one task; its run, None where it was left early, and the task to come, if any.
+
+        With the page it goes on after the time is over, until Enter: the run is of that time.
+        """
+        settings, board, say = self._make(choice), self._board, self._say
+        if board is not None and not first:
+            board.switching(choice)
+        node = settings.case.node
+        monitor = join(node, say) if first else Monitor(node)
+        monitor.units = settings.units
+        fleet, interrupted, wanted, run = Fleet(self._folder, {}), False, "", None
+        try:
+            say("Preparing the control law …")
+            warm_up(settings)
+            if first:
+                refuse_others(monitor)
+                self._open_page()
+            else:
+                _let_go(monitor)
+            parameters = settings.parameter_file().encode()
+            (path,) = write_files(self._folder, {"parameters.yaml": parameters})
+            arguments = ["--params-file", str(path.resolve())]
+            for each in (node, WATCHDOG):
+                fleet.start(each, arguments)
+            say("Working out in process what to expect, while the nodes come up …")
+            with terminal_progress(sys.stderr) as progress:
+                twin, expected = in_process(settings.unrecorded, progress)
+            began = monotonic()
+            while not monitor.connected() and monotonic() - began < START_SECONDS:
+                monitor.spin(0.05)
+                fleet.check()
+            if first:
+                refuse_others(monitor, (node, WATCHDOG))
+            fleet.start(ARM, arguments)
+            self._tell_address()
+
+            def begun() -> None:
+                if board is not None:
+                    board.shown(choice, trouble)
+
+            def asked() -> str:
+                return board.wanted() if board is not None else ""
+
+            with live_display(sys.stderr, settings.case.title, self._quiet) as show:
+                ended = ""
+                try:
+                    forgiving = self._page is not None
+                    ended, wanted = _watch(settings, fleet, monitor, show, forgiving, begun, asked)
+                except KeyboardInterrupt:
+                    interrupted = True
+                if not wanted:
+                    summary = {**monitor.summary(), **judge_arm(settings, monitor.arm_summary())}
+            if not wanted:
+                seen = monitor.recording(), monitor.truth(), summary, twin, expected
+                changed = list(monitor.changed)
+                run = NodesRun(choice, settings, *seen, changed, ended, interrupted)
+            if self._page is not None and not interrupted and not wanted:
+                over = f"The {settings.seconds:g} s of the report are over"
+                say(f"{over}; the page stays. Enter ends it.")
+                with suppress(KeyboardInterrupt):
+                    if settings.controller.lockstep:
+                        monitor.go_on()
+                    wanted = _stay(fleet, asked, say)
+        finally:
+            if wanted and board is not None:
+                board.switching(wanted)
+            with suppress(KeyboardInterrupt):
+                fleet.stop()
+            monitor.close()
+        return run, wanted
+
+    def _open_page(self) -> None:
+        """The live page, which may send: the arm is simulated."""
+        if self._board is not None and self._page is None:
+            self._page = PageProcess(
+                self._folder, dict(os.environ), control=True, browser=True, demo=self._board.far
+            )
+            self._board.far.close()  # the page has it now
+
+    def _tell_address(self) -> None:
+        """Say where the page is; the demonstration goes on where there is none."""
+        if self._page is None or self._told:
+            return
+        self._told = True
+        try:
+            address = self._page.address()
+        except ProjectedControlError as error:
+            self._say(f"Without the live page: {error}")
+            return
+        self._say(f"The arm in a browser, and its gains to change: {address}")
+        if hint := way_there(address):
+            self._say(hint)
+
+
+def _let_go(monitor: Monitor) -> None:
+    """Wait until the nodes of the task before are heard of no more."""
+    began = monotonic()
+    while ours(monitor.nodes()) and monotonic() - began < GONE_SECONDS:
+        monitor.spin(0.05)
+
+
+def _stay(fleet: Fleet, asked: Callable[[], str], say: Say) -> str:
+    """Until Enter, or until the page asks for another task; that one.
+
+    A node that dies meanwhile is told of once.
+    """
+    told: set[str] = set()
+    while not select.select([sys.stdin], [], [], LOOK_SECONDS)[0]:
+        if wanted := asked():
+            return wanted
+        for node, reason in fleet.ended().items():
+            if node not in told:
+                told.add(node)
+                say(f"{reason}. The page stays; Enter ends it.")
+    sys.stdin.readline()
+    return ""
+
+
+def _watch(
+    settings: DemoSettings,
+    fleet: Fleet,
+    monitor: Monitor,
+    show: Callable[[Monitor, float], None],
+    forgiving: bool,
+    begun: Callable[[], None],
+    asked: Callable[[], str],
+) -> tuple[str, str]:
+    """Until the simulated time is over; or until the user has stopped it, where that may be.
+
+    Args:
+        settings, fleet, monitor: What runs.
+        show: Shows how far it is.
+        forgiving: Whether the user may stop it.
+        begun: Called with the first state.
+        asked: Gives the task that the page asks for.
+
+    Returns:
+        Why it ended early, in words, nothing where it did not; and the task that is to come.
+    """
+    began = monotonic()
+    start: float | None = None
+    while True:
+        monitor.spin(0.1)
+        fleet.check()
+        level, message, values = monitor.diagnostics.get(settings.case.node, (0, "", {}))
+        stopped = values.get("state") == "inactive" and start is not None
+        if forgiving and (stopped or (level == 2 and start is not None)):
+            return f"{settings.case.node} went inactive: {message or 'it was told to'}", ""
+        if level == 2:
+            raise ProjectedControlError(f"{settings.case.node}: {message}")
+        if start is None:
+            if monitor.time > 0.0:
+                start = 0.0 if settings.controller.lockstep else monitor.time
+                begun()
+            elif monotonic() - began > START_SECONDS:
+                reason = message or fleet.tail(settings.case.node)
+                raise ProjectedControlError(f"the controller did not start: {reason}")
+            continue
+        if wanted := asked():
+            return "", wanted
+        done = (monitor.time - start) / settings.seconds
+        show(monitor, done)
+        if settings.controller.lockstep:
+            if done > 0.9 and monitor.summary()["ticks"] >= settings.ticks:
+                _let_arrive(settings, monitor)
+                return "", ""
+        elif done >= 1.0:
+            return "", ""
+
+
+def _let_arrive(settings: DemoSettings, monitor: Monitor) -> None:
+    """The last messages of a run in lockstep: what was sent comes, on a busy computer later."""
+    last = settings.seconds - 2.0 / min(settings.controller.state_rate, RATE)
+    began = monotonic()
+    while min(monitor.time, monitor.true_time) < last:
+        if monotonic() - began > ARRIVE_SECONDS:
+            raise ProjectedControlError(
+                f"of {settings.seconds:g} s the controller told {monitor.time:g} s and the "
+                f"simulated arm {monitor.true_time:g} s, and nothing more came for "
+                f"{ARRIVE_SECONDS:g} s; is the computer very busy? Try once more"
+            )
+        monitor.spin(0.05)
