@@ -15,7 +15,6 @@ import yaml
 
 from projected_control.apps import cli
 from projected_control.apps.bench import node
-from projected_control.apps.commands import demo
 from projected_control.apps.demo.case import PATIENT, settings_for
 from projected_control.apps.demo.torque import in_words, motion_and_force
 from projected_control.apps.demo.verdict import judge
@@ -345,8 +344,12 @@ def test_nodes_started_from_here_are_no_others(domains):
 def test_interrupted_before_its_first_state_it_has_nothing_to_report(tmp_path, monkeypatch, capsys):
     """Ctrl+C while the nodes come up: one word, and no report of nothing."""
     nothing = (np.zeros(0), {})
-    run = demo.NodesRun(nothing, nothing, {}, None, {}, [], "", interrupted=True)
-    monkeypatch.setattr(demo, "_run_nodes", lambda *_: run)
+    pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
+    from projected_control.apps.demo.nodes_run import NodesRun, Stage
+
+    settings = settings_for("slider", 10.0, "paper", True, {}, paced=True)
+    run = NodesRun("slider", settings, nothing, nothing, {}, None, {}, [], "", interrupted=True)
+    monkeypatch.setattr(Stage, "show", lambda *_: run)
     assert cli.main(["demo", "--headless", "--out", str(tmp_path / "out")]) == 130
     assert capsys.readouterr().err.endswith("projected-control: interrupted\n")
     assert not (tmp_path / "out" / "index.html").exists()

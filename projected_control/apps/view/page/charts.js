@@ -1,7 +1,7 @@
 // Strip charts of what ~/state holds, drawn on canvases.
 
 import { element } from "/elements.js";
-import { lanesOf, ticks, tidy } from "/lanes.js";
+import { GAP, lanesOf, ticks, tidy } from "/lanes.js";
 import { colour, onTheme } from "/theme.js";
 
 const WINDOWS = [5, 15, 60, 300]; // seconds in sight, to choose from
@@ -271,7 +271,7 @@ export class Charts {
     const factor = spec.factor ?? 1;
     const columns = spec.lines.map((line) => this.index?.get(line.name));
     const ranges = columns.map((column) => range(rows, column, factor));
-    chart.lanes = lanesOf(spec.lines, ranges.map(([low, high]) => Math.max(Math.abs(low), Math.abs(high)) || 0), chart.lanes);
+    chart.lanes = lanesOf(spec.lines, ranges.map(([low, high]) => Math.max(Math.abs(low), Math.abs(high)) || 0), chart.lanes, bottom - top);
     const x = (t) => left + ((t - from) / this.span) * (right - left);
 
     pen.font = `11px ${FONT}`;
@@ -286,10 +286,10 @@ export class Charts {
       const half = pen.measureText(text).width / 2;
       pen.fillText(text, Math.min(Math.max(x(now + back), left + half), right - half), bottom + 4);
     }
-    const gap = 12, share = (bottom - top - gap * (chart.lanes.length - 1)) / chart.lanes.length;
+    const share = (bottom - top - GAP * (chart.lanes.length - 1)) / chart.lanes.length;
     chart.labels = [];
     chart.lanes.forEach((lane, k) => {
-      const above = top + k * (share + gap), below = above + share;
+      const above = top + k * (share + GAP), below = above + share;
       let low = Math.min(...lane.map((i) => ranges[i][0])), high = Math.max(...lane.map((i) => ranges[i][1]));
       if (!(low <= high)) [low, high] = [0, 1];
       if (spec.zero) low = Math.min(low, 0);

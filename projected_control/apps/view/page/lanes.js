@@ -4,9 +4,13 @@ const APART = 8; // times as large from which lines get axes of their own
 const TOGETHER = 4; // and down to which those that are apart stay so
 const MOST = 3; // axes in one chart
 
+export const LANE = 36, GAP = 12; // what an axis with three labels needs, and the distance between two [px]
+
 // Puts lines together that share a unit and are of like size; a line and its dashed twin always share an axis.
 // `sizes` are their largest values in sight, `before` the lanes until now: lines change places only where it helps.
-export function lanesOf(lines, sizes, before) {
+// In a low chart there are fewer lanes: labels must not lie on each other.
+export function lanesOf(lines, sizes, before, height = Infinity) {
+  const most = Math.max(1, Math.min(MOST, Math.floor((height + GAP) / (LANE + GAP))));
   const groups = new Map(); // lines of one colour are of one thing
   lines.forEach((line, i) => {
     const key = `${line.unit ?? ""} ${line.group ?? line.colour}`;
@@ -19,7 +23,7 @@ export function lanesOf(lines, sizes, before) {
   const lanes = [];
   for (const group of [...groups.values()].sort((a, b) => b.size - a.size)) {
     const fits = lanes.find((lane) => lane.unit === group.unit && (group.size === 0 || lane.size <= apart * group.size));
-    const last = lanes.length >= MOST ? lanes[lanes.length - 1] : null;
+    const last = lanes.length >= most ? lanes[lanes.length - 1] : null;
     const lane = fits ?? last;
     if (lane) lane.lines.push(...group.lines);
     else lanes.push({ unit: group.unit, size: group.size, lines: [...group.lines] });
