@@ -152,7 +152,7 @@ def start(context: LaunchContext) -> list[Action]:
     own = own_values(given, chosen, hardware)
     settings = {name: chosen.settings(name, values) for name, values in own.items()}
     loop = loop_choice.choose_loop(given["loop"], chosen, settings[controller], settings.get(ARM))
-    loop_choice.refuse_falling(chosen, settings[controller], loop)
+    loop_choice.refuse_falling(settings[controller], loop)
     said = parts.checks(context, chosen, settings[controller])
     said += [LogInfo(msg=loop.said)] if loop.said else []
     if given["time_interface"] and (hardware in PLUGINS or not loop.plugin):

@@ -82,3 +82,10 @@ def test_every_answered_event_has_advice():
     answered = {str(event.name) for event in Event if event and event & ANSWERED}
     assert answered == set(ADVICE)
     assert all(answer_to(int(event)) is not Action.FOLLOW for event in Event if event & ANSWERED)
+
+
+def test_a_force_with_the_wrong_sign_may_be_a_bias():
+    """The line says how to tell one from the other, and what to do in either case."""
+    said = ADVICE["FORCE_REVERSED"]
+    assert said.index("~/tare") < said.index("force.sign: -1")
+    assert "In this stop the arm presses on nothing" in said

@@ -12,7 +12,8 @@ from projected_control import Runner, run
 from projected_control.apps.cli import main
 from projected_control.apps.demo.case import settings_for
 from projected_control.control import MotionController, MotionGains, Posture
-from projected_control.control.events import Event, events_in
+from projected_control.control.events import Action, Event, events_in
+from projected_control.control.references import Constant
 from projected_control.runs.replay import replay
 from projected_control.settings import build
 from projected_control.settings.nodes import FORCE, MOTION
@@ -156,3 +157,23 @@ def test_check_says_how_hard_the_arm_leans_on_its_constraint(tmp_path, capsys):
     flight = build.fly(build.build_loop(FORCE, pressing), pressing, hardware.truth.q.copy())
     assert not flight.leans
     assert flight.lean == {next(iter(flight.lean)): pytest.approx((5.0, 5.0), abs=1e-6)}
+
+
+@pytest.mark.parametrize(("kind", "leans"), [(MOTION, True), (FORCE, False)])
+def test_check_says_how_hard_the_arm_leans_in_a_stop(tmp_path, capsys, kind, leans):
+    """As the simulated arm does in one: PIDC some 40 N, what has a force loop nothing."""
+    values = on_plane(6)
+    _, said = checked(tmp_path, capsys, values, "--node", kind)
+    (line,) = [line for line in said.splitlines() if "in a damped stop [N or N·m]" in line]
+    low, high = (float(word) for word in line.split()[-3::2])
+    loop, hardware = made(kind, values)
+    Runner(loop, hardware).open()
+    for k in range(700):
+        if k == 50:
+            loop.set_reference(Constant(loop.controller.model.theta + 1.0))
+        hardware.write(loop.update(hardware.read()).effort)
+    assert loop.report.action is Action.STOP
+    measured = float(hardware.truth.multipliers[0])
+    assert (abs(measured) > 10.0) is leans
+    assert measured == pytest.approx(low, rel=0.02, abs=0.05)
+    assert measured == pytest.approx(high, rel=0.02, abs=0.05)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from arms import raw_state, slider_model
 from loops import T
-from rides import NEEDS_NATIVE, Ride
+from rides import NEEDS_NATIVE, Ride, Twins, long_reference
 
 from projected_control import Runner, SimulatedArm, run
 from projected_control.control import ForceController, ForceGains, MotionController, MotionGains
@@ -13,6 +13,7 @@ from projected_control.control.events import Action, Event
 from projected_control.control.limits import Limits
 from projected_control.control.loop import ControlLoop
 from projected_control.control.references import Constant
+from projected_control.control.state import RawState
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.native.updates import Report, Section, Status, Update, encode
 from projected_control.planning import assemble
@@ -118,6 +119,28 @@ def test_a_run_ends_with_the_reason_and_its_replay_is_the_same(tmp_path):
     recording = read_recording(tmp_path / "run.mcap")
     assert 50 + 100 <= len(recording.rows) <= 50 + 105
     assert int(recording.column("events")[-1]) & Event.LATCHED
+    assert replay(recording, make_loop()).difference == 0.0
+
+
+class Blinking(Blind):
+    """An arm that tells nothing for 60 ticks."""
+
+    def read(self):
+        state = super().read()
+        return state if self.ticks <= 110 else SimulatedArm.read(self)
+
+
+def test_what_was_interrupted_goes_back_to_its_reference_and_is_replayed(tmp_path):
+    pytest.importorskip("mcap")
+    plant = Plant(ConstrainedArm(MODEL.arm.twin(), MODEL.constraint))
+    loop = make_loop()
+    statistics = run(loop, Blinking(plant, START), 200, record=tmp_path / "run.mcap")
+    assert not statistics.lost
+    assert loop.controller.terms.rejoin[1] > 0.06
+    recording = read_recording(tmp_path / "run.mcap")
+    actions = recording.column("action")
+    assert actions[100] == Action.ZERO
+    assert actions[-1] == Action.FOLLOW
     assert replay(recording, make_loop()).difference == 0.0
 
 
@@ -259,6 +282,27 @@ def test_the_acting_side_latches_too():
     report = ride.state().sections[Section.REPORT]
     assert report[Report.ACTION] == Action.ZERO
     assert report[Report.EVENTS] & Event.LATCHED
+
+
+@NEEDS_NATIVE
+def test_the_acting_side_goes_back_to_its_reference_as_a_loop_in_python_does():
+    twins = Twins()
+    ride = twins.ride
+    twins.change(lambda loop: loop.set_reference(long_reference(loop, 200)))
+    twins.go(100)
+    for _ in range(150):
+        assert ride.plant.read(ride.effort) == 0
+        ride.send(encode(Update.BEAT, ride.session, ride.next()))
+        stamp, wrench = 1e-9 * (len(ride.rows) * 1_000_000), ride.plant.wrench.copy()
+        ride.effort = ride.acting.cycle(NOTHING, NOTHING, wrench)
+        ride.efforts.append(ride.effort)
+        ride.rows.append(RawState(NOTHING, NOTHING, stamp, wrench))
+        twins.expected.append(twins.own.update(ride.rows[-1]).effort.copy())
+    assert not ride.effort.any()
+    twins.go(50)
+    assert twins.own.controller.terms.rejoin[1] > 0.15
+    twins.go(500)
+    twins.compare()
 
 
 @NEEDS_NATIVE

@@ -386,7 +386,6 @@ def test_weight_is_not_carried_over_topics_unless_asked_for(arguments, more):
     layers = Layers.read([resources.share_file("config", "three_link_slider.yaml")]).on_top(
         {"robot_description_arguments": arguments, **more}, "test"
     )
-    chosen = SimpleNamespace(case=SimpleNamespace(node="motion_controller"))
     settings = layers.controller("motion_controller")
     arm = build.build_arm(settings)
     carried = weight_to_carry(arm, build.build_limits(settings, arm))
@@ -396,10 +395,10 @@ def test_weight_is_not_carried_over_topics_unless_asked_for(arguments, more):
         straight = np.abs(arm.twin().update(np.zeros(3), np.zeros(3)).h).max()
         assert float(carried[0].rpartition(" ")[2]) > 0.5 * straight
         with pytest.raises(ProjectedControlError, match=r"not installed; this arm's weight.*fall"):
-            loop_choice.refuse_falling(chosen, settings, topics)
+            loop_choice.refuse_falling(settings, topics)
     else:
-        loop_choice.refuse_falling(chosen, settings, topics)
-    loop_choice.refuse_falling(chosen, settings, loop_choice.LoopChoice(True))
+        loop_choice.refuse_falling(settings, topics)
+    loop_choice.refuse_falling(settings, loop_choice.LoopChoice(True))
 
 
 @pytest.mark.parametrize("refused", [False, True])

@@ -1,7 +1,8 @@
 """The table "Where each of these holds" of docs/safety.md: its tests exist, its refusals are said.
 
 A new row is one line, in alphabetical order of its first cell. Tests are named in the last cell as
-`file.py::test_name`, below test/; a refusal is quoted as the code says it, … for what is filled in.
+`file.py::test_name`, below test/, each followed by the places where it shows what the row says:
+every `yes` needs one. A refusal is quoted as the code says it, … for what is filled in.
 """
 
 from __future__ import annotations
@@ -19,17 +20,38 @@ HEADING = "## Where each of these holds"
 PLACES = ("in process", "nodes", "lockstep", "plugin", "replay")
 COLUMNS = ("what", *PLACES, "shown by")
 QUOTED = re.compile(r"`([^`]+)`")
-ANSWER = re.compile(r"yes(: .+)?|refused: .+|not there: .+")
+SHOWN = re.compile(r"`([^`]+)`(?: \(([^)]*)\))?")
+ALIKE = ("as in process", "same node")
+ANSWER = re.compile(rf"(yes|{'|'.join(ALIKE)})(: .+)?|refused: .+|not there: .+")
+
+
+def tables(page: str) -> list[list[list[str]]]:
+    """The cells of the two tables below the heading, line by line."""
+    section = page.partition(HEADING + "\n")[2].partition("\n## ")[0]
+    found: list[list[list[str]]] = [[]]
+    for line in section.splitlines():
+        if line.startswith("|"):
+            found[-1].append([cell.strip() for cell in line.strip().strip("|").split("|")])
+        elif found[-1]:
+            found.append([])
+    return [each for each in found if each]
 
 
 def table(page: str) -> list[list[str]]:
-    """The cells of the rows below the heading, without the two lines at the table's head."""
-    section = page.partition(HEADING + "\n")[2].partition("\n## ")[0]
-    lines = [line.strip() for line in section.splitlines() if line.startswith("|")]
-    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
-    assert cells, f"docs/safety.md has no table below {HEADING!r}"
+    """The rows of the first table, without the two lines at its head."""
+    assert tables(page), f"docs/safety.md has no table below {HEADING!r}"
+    cells = tables(page)[0]
     assert tuple(cells[0]) == COLUMNS
     return cells[2:]
+
+
+def grounds(page: str) -> dict[tuple[str, str], list[str]]:
+    """The tests on which an answer rests that has none of its own, by answer and place."""
+    head, _, *rows = tables(page)[1]
+    assert tuple(head[1:]) == ALIKE
+    return {
+        (kind, row[0]): QUOTED.findall(row[1 + i]) for row in rows for i, kind in enumerate(ALIKE)
+    }
 
 
 @cache
@@ -64,18 +86,34 @@ def faults(row: list[str]) -> list[str]:
     """What is wrong with a row."""
     if len(row) != len(COLUMNS):
         return [f"{len(row)} cells, expected {len(COLUMNS)}: {', '.join(COLUMNS)}"]
-    found = []
+    found, shown = [], SHOWN.findall(row[-1])
+    covered = {place.strip() for _, places in shown for place in places.split(",") if places}
+    found += [f"{place!r} is no place" for place in sorted(covered - set(PLACES))]
     for place, cell in zip(PLACES, row[1:-1], strict=True):
+        kind = cell.partition(":")[0]
         if not ANSWER.fullmatch(cell):
-            found.append(f"{place}: {cell!r} is neither yes, refused: …, nor not there: …")
+            found.append(
+                f"{place}: {cell!r} is neither yes, {', '.join(ALIKE)}, refused: … nor not there: …"
+            )
+        elif kind == "yes" and place not in covered:
+            found.append(f"{place}: no test shows it there")
+        elif kind in ALIKE and not GROUNDS.get((kind, place)):
+            found.append(f"{place}: nothing shows that it is {kind} there")
+        elif place in covered and kind != "yes":
+            found.append(f"{place}: a test shows it, and the cell does not say yes")
         elif cell.startswith("refused: "):
             sentence = cell.removeprefix("refused: ").strip("`")
             parts = [re.escape(part.strip()) for part in sentence.split("…")]
             if not re.search(".*".join(parts), said()):
                 found.append(f"{place}: the code does not say {sentence!r}")
-    names = QUOTED.findall(row[-1])
-    if not names:
+    if not shown:
         found.append("no test shows it")
+    return found + unknown([name for name, _ in shown])
+
+
+def unknown(names: list[str]) -> list[str]:
+    """Which of these tests are not there."""
+    found = []
     for name in names:
         file, _, function = name.partition("::")
         if not (ROOT / "test" / file).is_file():
@@ -85,12 +123,17 @@ def faults(row: list[str]) -> list[str]:
     return found
 
 
-ROWS = table(PAGE.read_text(encoding="utf-8"))
+TEXT = PAGE.read_text(encoding="utf-8")
+ROWS, GROUNDS = table(TEXT), grounds(TEXT)
 
 
 @pytest.mark.parametrize("row", ROWS, ids=[row[0] for row in ROWS])
 def test_a_row_is_true_to_code_and_tests(row):
     assert not faults(row)
+
+
+def test_what_has_no_test_of_its_own_rests_on_tests_that_are_there():
+    assert not unknown([name for names in GROUNDS.values() for name in names])
 
 
 def test_rows_are_in_alphabetical_order_and_each_once():
@@ -107,6 +150,10 @@ def test_rows_are_in_alphabetical_order_and_each_once():
         ),
         ("refused: a sentence that no code says|yes|yes|yes|yes|`test_arm.py::test_x`", "not say"),
         ("yes|yes|yes|yes|yes|", "no test shows it"),
+        ("yes|yes|yes|yes|yes|`test_arm.py::test_x` (nodes)", "lockstep: no test shows it there"),
+        ("same node|yes|yes|yes|yes|`test_arm.py::test_x`", "nothing shows that it is same node"),
+        ("yes|yes|yes|yes|yes|`test_arm.py::test_x` (attic)", "'attic' is no place"),
+        ("not there: no|yes|yes|yes|yes|`test_arm.py::test_x` (in process)", "does not say yes"),
         ("yes|yes|yes|yes|yes|`test_of_no_file.py::test_x`", "no file"),
         ("yes|yes|yes|yes|yes|`test_guard.py::test_that_is_not_there`", "has no test"),
         ("yes|yes|yes|`test_guard.py::test_a_guard_needs_a_period`", "cells, expected"),

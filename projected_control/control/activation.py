@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -23,17 +21,27 @@ from projected_control.model.dynamics import massless_joints
 
 Array = NDArray[np.float64]
 
-BY_ITS_OWN = "by hand, or with its own controller"
-HOW_BACK = (
-    "a simulated one with its service ~/reset, or Reset on the live page; a real one by hand, or "
-    "with its own controller"
-)
+_BACK = "its brakes released and by hand, or with its own controller"
 
 NEGLIGIBLE_WEIGHT = 0.01
 """Share of a joint's effort limit that its weight may take without counting as weight to carry."""
 
 PLACES = 200
 """Configurations at which the weight is looked at, beside the present one."""
+
+
+def how_back(real: bool) -> str:
+    """In words, how an arm is brought back to where it may start.
+
+    Args:
+        real: Whether it is a real one, or behind a controller manager: it has no ~/reset.
+    """
+    if real:
+        return _BACK
+    return (
+        "a simulated one with ~/reset of its node simulated_arm, or Reset on the live page; a real "
+        f"one {_BACK}"
+    )
 
 
 class CannotStart(ProjectedControlError, ValueError):
@@ -62,7 +70,7 @@ def obstacles(loop: ControlLoop, q: Array, tolerance: float, *, real: bool = Fal
         )
     if against := contradiction(model.arm, model.constraint, q):
         found.append(against)
-    found += _outside(loop, q, BY_ITS_OWN if real else HOW_BACK)
+    found += _outside(loop, q, how_back(real))
     found += model.arm.implausible
     if lost := massless_joints(model.M, model.P, model.arm.joint_names):
         found.append(
@@ -126,21 +134,22 @@ def weight_to_carry(arm: Arm, limits: Limits) -> list[str]:
     return [f"{arm.joint_names[i]} up to {most[i]:.3g}" for i in np.flatnonzero(counts)]
 
 
-def require_held(loop: ControlLoop) -> None:
-    """Raise where an arm that carries its weight by our efforts would fall without them."""
-    if carried := weight_to_carry(loop.controller.model.arm, loop.guard.limits):
-        raise CannotStart(may_fall(carried))
+def require_held(arm: Arm, limits: Limits, why: str = "") -> None:
+    """Raise where an arm that carries its weight by our efforts over topics would fall without.
 
-
-def may_fall(carried: Sequence[str]) -> str:
-    """In words, that an arm with such weight may fall, and what to do about it."""
-    return (
-        f"this arm's weight is carried by our efforts ({', '.join(carried)} N·m or N), and over "
-        "topics they end where this node is late or dies: the arm would fall; let the plugin hold "
-        "it (hardware: plugin, loop:=plugin), set effort_includes_gravity to false where the arm "
-        "carries itself, or ask for it: ros2_control.may_fall true, may_fall:=true of the launch "
-        "file"
-    )
+    Args:
+        arm, limits: See `weight_to_carry`.
+        why: Why it is carried over topics, where that was not asked for.
+    """
+    if carried := weight_to_carry(arm, limits):
+        reason = f"{why}; " if why else ""
+        raise CannotStart(
+            f"{reason}this arm's weight is carried by our efforts ({', '.join(carried)} N·m or N), "
+            "and over topics they end where this node is late or dies: the arm would fall; let the "
+            "plugin hold it (hardware: plugin, loop:=plugin), set effort_includes_gravity to false "
+            "where the arm carries itself, or ask for it: ros2_control.may_fall true, "
+            "may_fall:=true of the launch file"
+        )
 
 
 def _outside(loop: ControlLoop, q: Array, how_back: str) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -46,6 +47,19 @@ from projected_control.model.constrained_arm import ConstrainedArm
 Array = NDArray[np.float64]
 
 
+FORGOTTEN = (
+    "friction",
+    "disturbance",
+    "integral",
+    "limited",
+    "waits",
+    "kept_rank",
+    "stop_for",
+    "interrupted",
+    "rejoin",
+)
+"""Terms that begin at zero when a controller starts anew."""
+
 POSTURE = "posture"
 """Name of the loop that draws free motions to a posture."""
 
@@ -63,6 +77,24 @@ class SampledLoop(Protocol):
 
     def require_stable(self, name: str = "") -> Any:
         """Raise where it would diverge, with what would be stable."""
+
+
+def motion_loops(
+    gains: MotionGains, disturbance: Disturbance, names: Sequence[str], period: float, delay: int
+) -> list[tuple[MotionLoop, str]]:
+    """The sampled loops of coordinates with their names, each pair of gains once.
+
+    Args:
+        gains, disturbance: What acts on the coordinates.
+        names: Of the coordinates, k; empty ones where they have none.
+        period: Of the loop [s].
+        delay: From a state to the effect of its answer [samples].
+    """
+    stiffness, damping, _ = gains.array(len(names))
+    loops: dict[MotionLoop, str] = {}
+    for name, K, D in zip(names, stiffness, damping, strict=True):
+        loops.setdefault(disturbance.loop(MotionLoop(float(K), float(D), period, delay)), name)
+    return list(loops.items())
 
 
 class Controller:
@@ -266,14 +298,11 @@ class Controller:
     def motion_loops(self, delay: int) -> list[tuple[SampledLoop, str]]:
         """The sampled loops of the motion with this delay, and their names.
 
-        One per coordinate, and one of the posture where there is one.
+        Those of the coordinates (see `motion_loops`), and one of the posture where there is one.
         """
-        stiffness, damping, _ = self.gains.array(self.model.k)
         names = self.model.coordinates.names if self.model.coordinates else ()
-        return [
-            (self.disturbance.loop(MotionLoop(float(K), float(D), self.period, delay)), name)
-            for name, K, D in zip(names, stiffness, damping, strict=True)
-        ] + self.posture_loops(self.gains, delay)
+        loops = motion_loops(self.gains, self.disturbance, names, self.period, delay)
+        return [*loops, *self.posture_loops(self.gains, delay)]
 
     def posture_loops(self, gains: MotionGains, delay: int) -> list[tuple[SampledLoop, str]]:
         """The loop that draws free motions to the posture, with these gains; none without one.
@@ -388,7 +417,7 @@ class Controller:
         self._terms.error[:] = 0.0
         if self._estimates and self._source is not None:
             reset_surface(self.model, self._terms, self._source)
-        for part in ("friction", "disturbance", "integral", "limited", "waits", "kept_rank"):
+        for part in FORGOTTEN:
             getattr(self._terms, part)[:] = 0.0
         if self.force is not None:
             self.force.reset()

@@ -48,10 +48,12 @@ from projected_control.control.motion import (
     find_effort,
     invert_motion,
     keep_all,
+    stop_damping,
     tracking_error,
 )
 from projected_control.control.operational_space import follow_levels
 from projected_control.control.passive import press
+from projected_control.control.rejoining import followed_error
 from projected_control.control.task_axes import into_coordinates
 from projected_control.control.task_terms import TaskTerms, unpack_task
 from projected_control.control.terms import ControlTerms
@@ -259,6 +261,7 @@ def impedance_law(stop: bool, passive: NDArray[np.int64], t: Terms, c: ControlTe
     """Spring and damper along the constraint and a force across it; or all of it, open-loop."""
     s = unpack_task(c.task, t.v.size, t.theta.size)
     tracking_error(t, c)
+    followed_error(stop_damping(c), t, c)
     invert_motion(s.projected[0] != 0.0, t, c)
     compensate_friction(stop, t, c)
     take_external(stop, t, c, s)

@@ -22,6 +22,7 @@ from projected_control.compiled import compiled
 from projected_control.control.compensation import compensate_friction
 from projected_control.control.disturbance import integrate_error, note_rest, take_disturbance
 from projected_control.control.law_kinds import LAWS, MOTION, PASSIVE, Law, LawKind
+from projected_control.control.rejoining import followed_error
 from projected_control.control.task_terms import unpack_task
 from projected_control.control.terms import ControlTerms
 from projected_control.model.constrained_arm import Terms
@@ -96,6 +97,12 @@ def tracking_error(t: Terms, c: ControlTerms) -> None:
 
 
 @compiled
+def stop_damping(c: ControlTerms) -> float:
+    """d of a damped stop [1/s]."""
+    return max(c.gains[2, 0], STOP_DAMPING)
+
+
+@compiled
 def stiff_constraint(t: Terms, c: ControlTerms) -> None:
     """b_d = b − G_D (A q̇ − ẋ) − G_P Φ: IDC is as stiff against the constraint as along it."""
     G_P, G_D = c.gains[0, 0], c.gains[1, 0]
@@ -106,8 +113,8 @@ def stiff_constraint(t: Terms, c: ControlTerms) -> None:
 
 @compiled
 def posture_motion(d: float, t: Terms, c: ControlTerms, wanted: Array) -> None:
-    """wanted = K₀ (q₀ − q) − (d + D₀) q̇, in the metric's coordinates."""
-    K_0, D_0 = c.posture_gains[0], c.posture_gains[1]
+    """wanted = K₀ (q₀ − q) − (d + D₀) q̇, in the metric's coordinates; K₀ s after a stop."""
+    K_0, D_0 = c.posture_gains[0] * (1.0 - c.rejoin[2]), c.posture_gains[1]
     for i in range(t.v.size):
         away = t.sqrt_metric[i] * (c.posture[i] - t.q[i])
         wanted[i] = K_0 * away - (d + D_0) * t.v[i]
@@ -169,6 +176,7 @@ def prepare_motion(stop: bool, projected: bool, t: Terms, c: ControlTerms) -> No
         c: Reference and gains, and what is computed.
     """
     tracking_error(t, c)
+    followed_error(stop_damping(c), t, c)
     invert_motion(projected, t, c)
     compensate_friction(stop, t, c)
     if c.disturbance_kind[0] == 0.0:
@@ -215,7 +223,7 @@ def note_stop(stop: bool, t: Terms, c: ControlTerms) -> None:
 @compiled
 def braking(t: Terms, c: ControlTerms, w: Array) -> None:
     """w = K (q_s − q) − d q̇, in the metric's coordinates: at q_s the arm came to rest."""
-    d = max(c.gains[2, 0], STOP_DAMPING)
+    d = stop_damping(c)
     K = STOP_STIFFNESS if c.stop_for[0] > STOP_SETTLING else 0.0
     for i in range(t.v.size):
         w[i] = K * t.sqrt_metric[i] * (c.anchor[i] - t.q[i]) - d * t.v[i]

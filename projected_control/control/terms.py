@@ -52,6 +52,13 @@ class ControlTerms(NamedTuple):
     ]
     stop_for: Annotated[Array, Part("1", "How long the arm has been in a damped stop [s].")]
     anchor: Annotated[Array, Part("n", "Where it is held in a stop, in joint units.")]
+    interrupted: Annotated[
+        Array, Part("1", "How long the reference has not been followed, by the last tick [s].")
+    ]
+    rejoin: Annotated[
+        Array, Part("3", "τ and T [s] of the way back to the reference, and 1 − s; zeros for none.")
+    ]
+    left: Annotated[Array, Part("2, k", "θ₀ and θ̇₀, where that way began; see `rejoining`.")]
     period: Annotated[Array, Part("1", "Period of the loop [s].")]
     delay: Annotated[Array, Part("1", "From a state to the effect of its answer [samples].")]
     friction_gains: Annotated[

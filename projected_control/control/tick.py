@@ -52,9 +52,10 @@ from projected_control.control.letter import (
     take_reference,
     unpack_letter,
 )
-from projected_control.control.motion import note_stop, posture_distance
+from projected_control.control.motion import note_stop, posture_distance, tracking_error
 from projected_control.control.passive import CONTROLLABILITY_TOLERANCE
 from projected_control.control.rank_change import keep_directions
+from projected_control.control.rejoining import lead_back, note_following
 from projected_control.control.silence import SILENT
 from projected_control.control.surface import follow_surface
 from projected_control.control.task_axes import locate_axes
@@ -332,7 +333,12 @@ def tick(
             locate_contact(v, spatial_jacobian, placements, c)
         locate_axes(placements, q.size, c)
         note_stop(answer == _ACTION_STOP, t, c)
+        if answer == _ACTION_FOLLOW and (c.interrupted[0] > 0.0 or c.rejoin[1] > 0.0):
+            tracking_error(t, c)
+            lead_back(t, c)
         apply_law(law, answer == _ACTION_STOP, passive, t, c)
+        if c.rejoin[1] != 0.0:
+            tracking_error(t, c)  # what is reported is the error of the reference
         if t.rank[0] != g.rank[0]:
             if not np.isnan(g.rank[0]):
                 events |= _RANK_CHANGED
@@ -342,6 +348,7 @@ def tick(
         if passive.size and c.margins[1] <= CONTROLLABILITY_TOLERANCE:
             events |= _CONTROL_LOST
     action, events = release_effort(c.effort[2], events, g)
+    note_following(action, c)
     limited = action == _ACTION_FOLLOW and events & _LIMITED != 0
     if limited:
         find_shortfall(g.sent, t, c)

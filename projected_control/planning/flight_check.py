@@ -50,6 +50,7 @@ class FlightCheck:
         rank: Rank of A, N.
         singular_value: Smallest singular value of A that counts, N.
         force: λ, what the arm exerts on its constraint, N × m [N or N·m].
+        stopped: The same where the arm has come to rest in a damped stop, N × m.
         rows: Names of its rows.
         leans: Whether the law leaves to the constraint what of the weight that can carry: without a
             force loop it sends no effort across it.
@@ -64,15 +65,24 @@ class FlightCheck:
     rank: Array
     singular_value: Array
     force: Array
+    stopped: Array
     rows: tuple[str, ...]
     leans: bool
 
     @property
     def lean(self) -> dict[str, tuple[float, float]]:
         """Least and largest λ along the way, by row [N or N·m]."""
+        return self._sides(self.force)
+
+    @property
+    def lean_in_stop(self) -> dict[str, tuple[float, float]]:
+        """Least and largest λ that a stop on the way leaves, by row [N or N·m]."""
+        return self._sides(self.stopped)
+
+    def _sides(self, force: Array) -> dict[str, tuple[float, float]]:
         return {
             name: (float(values.min()), float(values.max()))
-            for name, values in zip(self.rows, self.force.T, strict=True)
+            for name, values in zip(self.rows, force.T, strict=True)
         }
 
     @property
@@ -104,6 +114,7 @@ class FlightCheck:
             "smallest_singular_value": float(self.singular_value.min()),
             "smallest_manipulability": float(self.manipulability.min()),
             "force_on_constraint": {name: list(pair) for name, pair in self.lean.items()},
+            "force_in_stop": {name: list(pair) for name, pair in self.lean_in_stop.items()},
             "quantities": [
                 {
                     "name": quantity.name,
@@ -174,9 +185,21 @@ def fly(
         seen.rank,
         seen.singular_value,
         seen.force,
+        stopped_force(loop, times, places),
         tuple(model.constraint.row_names) if model.constraint is not None else (),
         leans(loop.controller),
     )
+
+
+def stopped_force(loop: ControlLoop, times: Array, q: Array) -> Array:
+    """λ where an arm has come to rest in a damped stop, at each of these places, N × m."""
+    controller, model = loop.controller, loop.controller.model
+    force, rest = np.zeros((times.size, model.m)), np.zeros(model.n)
+    for i, time in enumerate(times):
+        sent = controller.stop(q[i], rest, time).total
+        kept = model.arm.M @ (model.sqrt_metric * (model.A_pinv @ model.terms.b)) + model.arm.h
+        force[i] = np.linalg.pinv(model.terms.jacobian[: model.m].T, rcond=SINGULAR) @ (sent - kept)
+    return force
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 
+from projected_control.control.activation import how_back
 from projected_control.control.events import Action, Event, GuardReport, answer_to, events_in
 
 PAUSE = 5.0
@@ -23,14 +24,9 @@ ANSWERED = sum(int(event) for event in Event if event and answer_to(int(event)))
 _HOW = "{how back}"
 """In an advice, the place of how an arm is brought back."""
 
-_SIMULATED = (
-    " (~/reset of the node simulated_arm; a real one with its brakes and by hand, or with its own "
-    "controller)"
-)
-_REAL = " (with its brakes and by hand, or with its own controller)"
 _BACK = (
-    f"if it does not come back by itself: deactivate the controller, bring the arm back{_HOW} and "
-    "activate the controller with reference.kind hold"
+    f"if it does not come back by itself: deactivate the controller, bring the arm back ({_HOW}) "
+    "and activate the controller with reference.kind hold"
 )
 ADVICE = {
     "POSITION_LIMIT": f"a joint is outside limits.lower or limits.upper; {_BACK}",
@@ -38,8 +34,10 @@ ADVICE = {
     "REFERENCE_JUMPED": "send a reference that begins where the arm is (~/reference, or "
     "reference.kind hold)",
     "FORCE_STALE": "no wrench came for limits.force_time; look at the sensor and its driver",
-    "FORCE_REVERSED": "the measured force falls where the model's rises: turn its sign, "
-    "force.sign: -1 (or 1 where it is -1 now), and activate the controller again",
+    "FORCE_REVERSED": "the measured force has the other sign than the model's. In this stop the "
+    "arm presses on nothing: where a force is measured all the same, the sensor has a bias, "
+    "deactivate the controller and call ~/tare without contact; where none is, its sign is turned, "
+    "set force.sign: -1 (or 1 where it is -1 now); then activate the controller again",
     "FORCE_FAR_OFF": "the measured force is more than limits.force_stop from the model's; look at "
     "the sensor's sign (force.sign), frame and tare, and at the masses; a reference that begins "
     "at the arm (~/reference) starts it again",
@@ -55,7 +53,7 @@ ADVICE = {
     "STATE_STALE": "the arm or its driver sends no joint states, or their time stands still",
     "EFFORT_NOT_FINITE": "the law gave no finite effort; look at gains and description",
     "LEFT_CONSTRAINT": "‖Φ‖ is more than limits.residual, and the controller goes inactive; bring "
-    f"the arm back onto its constraint{_HOW} and activate the controller again",
+    f"the arm back onto its constraint ({_HOW}) and activate the controller again",
     "CONTROL_LOST": "the motors do not reach the passive joints here; bring the arm elsewhere and "
     "activate the controller again",
 }
@@ -148,7 +146,7 @@ class GuardConsole:
 
 def advice_for(event: Event, real: bool) -> str:
     """What to do after an event; empty where there is nothing to be done."""
-    return ADVICE.get(str(event.name), "").replace(_HOW, _REAL if real else _SIMULATED)
+    return ADVICE.get(str(event.name), "").replace(_HOW, how_back(real))
 
 
 def _sentence(event: Event, action: Action, real: bool) -> str:

@@ -153,7 +153,7 @@ class ControllerNode(ManagedNode[ControllerSettings]):
         if is_real(self.settings):
             require_limits(loop)
         if PORTS[self.settings.hardware].lets_fall and not self.settings.ros2_control.may_fall:
-            require_held(loop)
+            require_held(loop.controller.model.arm, loop.guard.limits)
         port = self._make_port(loop)
         reporter = StateReporter(self._beats, self._states, loop, port, self.settings)
         reporter.warm_up()

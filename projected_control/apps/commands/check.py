@@ -173,11 +173,18 @@ def _flight_lines(flight: FlightCheck) -> list[str]:
         f"{flight.times[least]:.2f} s; {flight.manipulability.max():.4g} at most"
     )
     if flight.lean:
-        sides = [
-            f"{name or 'λ'} {low:.4g} to {high:.4g}" for name, (low, high) in flight.lean.items()
-        ]
-        lines.append(f"  force on the constraint [N or N·m]: {', '.join(sides)}{_leaning(flight)}")
+        said = _sides(flight.lean)
+        lines.append(f"  force on the constraint [N or N·m]: {said}{_leaning(flight)}")
+        lines.append(f"  the same in a damped stop [N or N·m]: {_sides(flight.lean_in_stop)}")
     return [*lines, f"{flight.light.value.upper()}: {flight.nearest}"]
+
+
+def _sides(lean: dict[str, tuple[float, float]]) -> str:
+    """Least and largest λ of each row; what is less than rounding is zero."""
+    return ", ".join(
+        f"{name or 'λ'} {round(low, 6) + 0.0:.4g} to {round(high, 6) + 0.0:.4g}"
+        for name, (low, high) in lean.items()
+    )
 
 
 def _leaning(flight: FlightCheck) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from projected_control.apps.launch.choices import Choice
-from projected_control.control.activation import may_fall, weight_to_carry
+from projected_control.control.activation import require_held
 from projected_control.errors import InvalidValue, ProjectedControlError
 from projected_control.native.engine import refuse_python_parts
 from projected_control.native.plugin_build import plugin_there
@@ -60,20 +60,17 @@ def choose_loop(
     return LoopChoice(True)
 
 
-def refuse_falling(chosen: Choice, settings: ControllerSettings, choice: LoopChoice) -> None:
+def refuse_falling(settings: ControllerSettings, choice: LoopChoice) -> None:
     """Raise where an arm with weight would be carried over topics, and nothing asks for that.
 
     Args:
-        chosen: Controller and arm.
         settings: Of the controller, on a real arm.
         choice: Where its ticks are made.
     """
     if choice.plugin or settings.ros2_control.may_fall:
         return
     arm = build.build_model(settings).arm
-    if carried := weight_to_carry(arm, build.build_limits(settings, arm)):
-        why = f"{choice.said}; " if choice.said else ""
-        raise InvalidValue(f"{why}{may_fall(carried)}")
+    require_held(arm, build.build_limits(settings, arm), choice.said)
 
 
 def reason_against(

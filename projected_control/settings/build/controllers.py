@@ -24,6 +24,7 @@ from projected_control.control import (
     SelectionController,
 )
 from projected_control.control.compensation import FrictionCompensation
+from projected_control.control.controllers import motion_loops
 from projected_control.control.disturbance import Disturbance
 from projected_control.control.force import ForceLoopState
 from projected_control.control.law_kinds import LAWS
@@ -178,14 +179,9 @@ def build_gains(settings: MovedArmSettings, k: int, arm_delay: int = 1) -> Motio
         k: Number of coordinates.
         arm_delay: What is known of the arm's own delay [samples].
     """
-    for loop, name in _motion_loops(settings, k, arm_delay):
+    for loop, name in _loops_of(settings, k, arm_delay):
         loop.require_stable(name)
-    group = settings.gains
-    return MotionGains(
-        spread("gains.stiffness", group.stiffness, k),
-        spread("gains.damping", group.damping, k),
-        group.null_damping,
-    )
+    return _gains_of(settings, k)
 
 
 def build_compensation(settings: MovedArmSettings, n: int) -> FrictionCompensation:
@@ -223,7 +219,7 @@ def gain_warnings(settings: MovedArmSettings, arm_delay: int = 1) -> list[str]:
     """What is doubtful about the gains though nothing is wrong with them."""
     found = []
     if getattr(settings, "law", "") not in ("impedance", "gravity"):  # which do not use them
-        loops = _motion_loops(settings, len(settings.coordinates), arm_delay)
+        loops = _loops_of(settings, len(settings.coordinates), arm_delay)
         found += [loop.warning(name) for loop, name in loops]
     if isinstance(settings, ForceControllerSettings):
         gains = build_force_gains(settings, arm_delay)
@@ -231,22 +227,23 @@ def gain_warnings(settings: MovedArmSettings, arm_delay: int = 1) -> list[str]:
     return [text for text in found if text]
 
 
-def _motion_loops(
-    settings: MovedArmSettings, k: int, arm_delay: int
-) -> list[tuple[MotionLoop, str]]:
-    """The sampled loops of k coordinates with their names, each pair of gains once."""
-    group = settings.gains
-    stiffness = spread("gains.stiffness", group.stiffness, k)
-    damping = spread("gains.damping", group.damping, k)
-    delay = delay_of(settings, arm_delay)
+def _loops_of(settings: MovedArmSettings, k: int, arm_delay: int) -> list[tuple[MotionLoop, str]]:
+    """The sampled loops of k coordinates with their names."""
+    names = settings.coordinates if len(settings.coordinates) == k else [""] * k
     rate = settings.rate if isinstance(settings, TimedSettings) else 1000.0
-    rejection = build_disturbance(settings, k)
-    loops: dict[MotionLoop, str] = {}
-    for i in range(k):
-        name = settings.coordinates[i] if len(settings.coordinates) == k else ""
-        loop = rejection.loop(MotionLoop(stiffness[i], damping[i], 1.0 / rate, delay))
-        loops.setdefault(loop, name)
-    return list(loops.items())
+    delay = delay_of(settings, arm_delay)
+    return motion_loops(
+        _gains_of(settings, k), build_disturbance(settings, k), names, 1.0 / rate, delay
+    )
+
+
+def _gains_of(settings: MovedArmSettings, k: int) -> MotionGains:
+    group = settings.gains
+    return MotionGains(
+        spread("gains.stiffness", group.stiffness, k),
+        spread("gains.damping", group.damping, k),
+        group.null_damping,
+    )
 
 
 def build_force_gains(settings: ForceControllerSettings, arm_delay: int = 1) -> ForceGains:
