@@ -192,11 +192,22 @@ def graph(fleet: Any, expected: Mapping[str, Any]) -> Lines:
     fleet.until_state(FORCE, "active")
     for kind in (MOTION, PASSIVE):
         fleet.until_state(kind, "unconfigured")
-    give_up = monotonic() + SETTLED_SECONDS
-    fleet.until(
-        lambda: seen(fleet.node) == expected or monotonic() > give_up, "topics and services"
-    )
-    return seen(fleet.node)
+    return settled(fleet, expected)
+
+
+def settled(fleet: Any, expected: Mapping[str, Any]) -> Lines:
+    """What is there once all that is expected is; what was there last where it does not come.
+
+    It is what was compared: looked at once more, a node may just be missing.
+    """
+    give_up, found = monotonic() + SETTLED_SECONDS, [seen(fleet.node)]
+
+    def done() -> bool:
+        found.append(seen(fleet.node))
+        return found[-1] == expected or monotonic() > give_up
+
+    fleet.until(done, "topics and services")
+    return found[-1]
 
 
 def seen(node: Any) -> Lines:

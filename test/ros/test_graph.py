@@ -9,7 +9,7 @@ pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
 from time import monotonic
 
 from fleet import Fleet
-from interface_snapshot import GRAPH, changes, graph, kept, seen
+from interface_snapshot import GRAPH, changes, graph, kept, seen, settled
 from test_interface import WHAT_TO_DO
 
 
@@ -26,3 +26,34 @@ def after(fleet: Fleet) -> list[str]:
     late = [f"later: {line}" for line in changes(GRAPH, seen(fleet.node))]
     ends = fleet.node.get_publishers_info_by_topic("/force_controller/state")
     return [*late, f"publishers of the state: {[str(end) for end in ends]}"]
+
+
+class Fickle:
+    """A graph in which a topic is seen one time and not the next, and who waits for it."""
+
+    looks = 0
+
+    @property
+    def node(self):
+        return self
+
+    def get_node_names_and_namespaces(self):
+        self.looks += 1
+        return [("arm", "/")] if self.looks % 2 == 0 else []
+
+    def get_publisher_names_and_types_by_node(self, name, space):
+        return [("/states", ["a/msg/State"])]
+
+    def get_subscriber_names_and_types_by_node(self, name, space):
+        return []
+
+    get_service_names_and_types_by_node = get_subscriber_names_and_types_by_node
+
+    def until(self, done, what):
+        while not done():
+            pass
+
+
+def test_what_was_compared_is_what_is_given() -> None:
+    expected = {"arm publishes /states": "a/msg/State"}
+    assert settled(Fickle(), expected) == expected
