@@ -1,7 +1,8 @@
 """Finding the files that are shared with the package: descriptions (urdf/), settings (config/).
 
-They stand in one of three places, depending on how the package came here: under the prefix of a
-ROS 2 workspace (colcon), under the Python prefix (pip), or in the source tree.
+They stand in one of three places, depending on how the package came here: in the source tree, from
+which an editable install runs, under the prefix of a ROS 2 workspace (colcon), or under the Python
+prefix (pip).
 """
 
 from __future__ import annotations
@@ -16,6 +17,9 @@ from time import time
 from projected_control.errors import InvalidValue, ProjectedControlError
 
 PACKAGE = "projected_control"
+
+SHARED = ("launch", "config", "urdf", "worlds")
+"""Folders of the source tree whose files are shared."""
 
 PRESETS = ("gentle", "paper", "stiff", "delayed")
 """Gains and limits in config/presets/, by name."""
@@ -35,13 +39,11 @@ class MissingResource(ProjectedControlError, FileNotFoundError):
 def share_directories() -> list[Path]:
     """Where shared files may stand, first choice first."""
     root = Path(__file__).resolve().parents[1]
-    places = [Path(sys.prefix, "share", PACKAGE)]
+    places = [root] if (root / "package.xml").is_file() else []  # those that belong to this code
     ament = _ament_share()
     if ament is not None:
-        places.insert(0, ament)
-    if (root / "package.xml").is_file():
-        places.append(root)
-    return places
+        places.append(ament)
+    return [*places, Path(sys.prefix, "share", PACKAGE)]
 
 
 def _ament_share() -> Path | None:

@@ -1,6 +1,7 @@
 """What an installed package has to contain, for pip and for ROS 2."""
 
 import configparser
+import os
 import re
 import shutil
 import subprocess
@@ -107,3 +108,44 @@ def test_ros_dependencies_agree(metadata, manifest):
     keys = {element.text for element in manifest.iter("exec_depend")} - NOT_ON_PYPI
     assert all("==" in requirement.split(";")[0] for requirement in requirements)
     assert names == {k for k in keys if re.search(r"^rcl|_(msgs|srvs|interfaces)$", k)}
+
+
+def test_an_editable_install_is_found_by_ros2_launch(wheel, tmp_path):
+    """What pip leaves out of one stands there as links, the same files as in a wheel."""
+    from projected_control.apps.ament_links import link_package
+
+    (tmp_path / "bin").mkdir()
+    for name in (*NODES, "projected-control"):
+        (tmp_path / "bin" / name).touch(mode=0o755)
+    (tmp_path / "share" / "projected_control" / "config").mkdir(parents=True)
+    gone = tmp_path / "share" / "projected_control" / "config" / "gone.yaml"
+    gone.symlink_to(tmp_path / "nowhere")
+    link_package(ROOT, tmp_path)
+    link_package(ROOT, tmp_path)  # again, as after a change of setup.py
+    assert not gone.is_symlink()
+    there = {
+        path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if path.is_file()
+    }
+    packed = {name.removeprefix(f"{DATA}/") for name in wheel.namelist() if name.startswith(DATA)}
+    assert {name for name in there if not name.startswith("bin/")} == packed
+    share = tmp_path / "share" / "projected_control"
+    launch = [
+        Path(folder, "gazebo.launch.py")
+        for folder, _, files in os.walk(share)
+        if "gazebo.launch.py" in files
+    ]  # as ros2 launch looks for it
+    assert launch == [share / "launch" / "gazebo.launch.py"]
+    assert launch[0].resolve() == ROOT / "launch" / "gazebo.launch.py"
+
+
+def test_make_links_what_an_editable_install_lacks():
+    recipe = (ROOT / "Makefile").read_text(encoding="utf-8")
+    install, link = "pip install --editable", "-m projected_control.apps.ament_links"
+    assert recipe.count(install) == recipe.count(link) == 1
+    assert recipe.index(install) < recipe.index(link)
+
+
+def test_no_page_replaces_the_editable_install_of_make():
+    replaced = re.compile(r"\.venv/bin/(?:python -m )?pip install (?!.*--editable)['\"]?\.")
+    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
+    assert [p.name for p in pages if replaced.search(p.read_text(encoding="utf-8"))] == []
