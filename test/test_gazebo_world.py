@@ -1,5 +1,6 @@
 """The files for Gazebo, which need no Gazebo: assembled, and with the arm's own dynamics."""
 
+import importlib
 import json
 import sys
 from pathlib import Path
@@ -9,6 +10,7 @@ import numpy as np
 import pinocchio
 import pytest
 import yaml
+from pretended_gazebo import pretended_modules
 from sdf_tree import Tree
 
 from projected_control.apps.gazebo import files as gazebo_files
@@ -450,6 +452,33 @@ def test_without_gazebo_it_says_what_to_install(monkeypatch):
             monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(ProjectedControlError, match=r"gz\.sim8.*apt install ros-"):
         find_gazebo()
+
+
+def test_protobuf_that_is_missing_or_does_not_fit_is_named(monkeypatch, tmp_path):
+    """Gazebo's Python modules are there then, and to install them again would not help."""
+    files = pretended_modules(tmp_path)
+    for release in RELEASES:
+        for module in (*release, "gz"):
+            monkeypatch.delitem(sys.modules, module, raising=False)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    wrench = files / "gz" / "msgs10" / "wrench_pb2.py"
+    for text, words in (
+        ("raise ModuleNotFoundError('No module named google', name='google')", "is missing"),
+        ("raise TypeError('Descriptors cannot be created directly')", "does not fit"),
+    ):
+        wrench.write_text(text)
+        importlib.invalidate_caches()
+        with pytest.raises(ProjectedControlError, match=f"protobuf {words}.*python3-protobuf"):
+            find_gazebo()
+    wrench.unlink()
+    importlib.invalidate_caches()
+    with pytest.raises(ProjectedControlError, match=r"its messages are not .*wrench_pb2"):
+        find_gazebo()
+    wrench.write_text("class Wrench: pass")
+    importlib.invalidate_caches()
+    assert find_gazebo().wrench.__name__ == "Wrench"
+    for name in [name for name in sys.modules if name.split(".")[0] in ("gz", "sdformat14")]:
+        monkeypatch.delitem(sys.modules, name)
 
 
 def test_the_step_of_our_own_simulation_does_not_bound_gazebos_rate():

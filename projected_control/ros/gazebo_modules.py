@@ -15,6 +15,10 @@ RELEASES = (
 """Python modules of Gazebo's releases, the one we know best first."""
 
 
+MESSAGES = (("wrench", "Wrench"), ("empty", "Empty"), ("stringmsg", "StringMsg"))
+"""Files and classes of its messages, in the order of `Gazebo`."""
+
+
 class Gazebo(NamedTuple):
     """The modules of the release at hand."""
 
@@ -29,25 +33,45 @@ def find_gazebo() -> Gazebo:
     """Import Gazebo's Python modules.
 
     Raises:
-        ProjectedControlError: Where there are none, with what to install.
+        ProjectedControlError: Where there are none, or protobuf is missing, with what to install.
     """
-    missing = {}
+    missing: dict[str, str] = {}
     for sim, math, sdf, transport, messages in RELEASES:
         try:
             for name in (math, sdf):  # the others, and Gazebo's own loader, need their types
                 importlib.import_module(name)
-            return Gazebo(
-                importlib.import_module(sim),
-                importlib.import_module(transport),
-                importlib.import_module(f"{messages}.wrench_pb2").Wrench,
-                importlib.import_module(f"{messages}.empty_pb2").Empty,
-                importlib.import_module(f"{messages}.stringmsg_pb2").StringMsg,
-            )
+            modules = importlib.import_module(sim), importlib.import_module(transport)
         except ImportError as error:
             missing[sim] = str(error)
+            continue
+        kinds = (_message(messages, file, kind) for file, kind in MESSAGES)
+        return Gazebo(*modules, *kinds)
     names = "; ".join(f"{name}: {reason}" for name, reason in missing.items())
     raise ProjectedControlError(
         f"Gazebo's Python modules are not installed ({names}): apt install "
         "ros-$ROS_DISTRO-ros-gz, or python3-gz-sim8 and python3-gz-transport13 from "
         "packages.osrfoundation.org"
     )
+
+
+def _message(package: str, file: str, kind: str) -> Any:
+    """A class of Gazebo's messages, which need Python's protobuf."""
+    name = f"{package}.{file}_pb2"
+    try:
+        return getattr(importlib.import_module(name), kind)
+    except Exception as error:  # a protobuf that does not fit raises errors of its own
+        if isinstance(error, ModuleNotFoundError) and not _of_protobuf(error.name or ""):
+            raise ProjectedControlError(
+                f"Gazebo's Python modules are there, but its messages are not ({error}): apt "
+                "install python3-gz-msgs10 from packages.osrfoundation.org"
+            ) from None
+        how = "is missing" if isinstance(error, ModuleNotFoundError) else "does not fit"
+        raise ProjectedControlError(
+            f"Gazebo's Python modules are there, but Python's protobuf {how}, without which its "
+            f"messages cannot be read ({name}: {error}): apt install python3-protobuf, or pip "
+            "install protobuf in the version that Gazebo was built with"
+        ) from None
+
+
+def _of_protobuf(module: str) -> bool:
+    return module == "google" or module.startswith("google.")

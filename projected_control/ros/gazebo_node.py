@@ -13,9 +13,13 @@ from sensor_msgs.msg import JointState
 
 from projected_control.control.force_source import WORLD, ForceSource
 from projected_control.control.loop import ControlLoop, Tick
-from projected_control.ros.controller_node import ControllerNode
+from projected_control.errors import ProjectedControlError
+from projected_control.ros.controller_node import DISCOVERY_SECONDS, ControllerNode
+from projected_control.ros.gazebo_stopwatch import Spent
 from projected_control.ros.listening_port import QUEUE
 from projected_control.ros.messages import NANOSECONDS, StateWriter, clock_layout
+from projected_control.ros.neighbours import already_there, of_ours
+from projected_control.ros.starting import pause
 from projected_control.ros.state_topic import StateReporter
 from projected_control.runs.port import Port
 from projected_control.runs.runner import Runner
@@ -32,6 +36,9 @@ TELL_EVERY = 10
 
 HEARD = 100
 """Messages of a topic that wait for their step; of more the oldest are forgotten."""
+
+LISTEN_SECONDS = DISCOVERY_SECONDS
+"""How old the node must be before it is asked who else is there [s]."""
 
 TURNING = 4.0
 """Velocities, in units of `JointFriction.blend`, below which dry friction is not known."""
@@ -60,7 +67,7 @@ class Course:
         self._ticks = self._compared = 0
         self._squares = np.zeros(2)  # of λ as the model has it, and of what the sensor differs by
         self._residual = 0.0  # the largest square
-        self._began, self._time = monotonic(), 0.0
+        self._spent, self._time = Spent(), 0.0
         # Written to at once, so that the memory of a run does not grow with its course.
         self._table = np.full((MOST_ROWS, 1 + self._model.k + self._model.m), np.nan)
         self._rows, self._every = 0, TELL_EVERY
@@ -104,7 +111,7 @@ class Course:
             "residual_max": float(np.sqrt(self._residual)),
             "lambda_model_rms": float(force) if compared else None,
             "lambda_difference_rms": float(difference) if compared else None,
-            "real_time_factor": self._time / max(monotonic() - self._began, 1e-9),
+            **self._spent.summary(self._time, self._ticks),
         }
 
     @property
@@ -138,6 +145,7 @@ class GazeboController(ControllerNode):
         self._heard: list[Any] = []
         self._awake: list[Any] = []
         self._asks_all = True
+        self._beside = False
         super().__init__(kind)
         self._to_be_started = False  # the first step of the physics starts it
         node = self._loop_node
@@ -207,8 +215,37 @@ class GazeboController(ControllerNode):
         self._course = Course(self.require_loop(), self.friction)
         return [reporter, self._course]
 
+    def require_alone(self) -> None:
+        """Raise beside another controller, arm or watchdog of ours in this ROS domain.
+
+        Nothing else can command the arm in Gazebo, but topics, parameters and /clock would be
+        those of two.
+        """
+        pause(self._born + LISTEN_SECONDS - monotonic())
+        if others := self._others():
+            raise ProjectedControlError(already_there(others))
+
+    def _others(self) -> list[str]:
+        """Nodes of ours in this domain, but for this one."""
+        there = of_ours(self.get_node_names())
+        if self.get_name() in there:
+            there.remove(self.get_name())
+        return there
+
     def _check_neighbours(self, port: Port) -> None:
-        """In Gazebo nobody else can command the arm, and Gazebo itself ends with us."""
+        """Name those who come later, once: the run was there before them, and goes on."""
+        if not (self._checks % 4 or self._beside) and (others := self._others()):
+            self._beside = True
+            self.get_logger().error(f"{already_there(others)}; this run goes on")
+
+    def let_go(self) -> None:
+        """Gazebo has detached the arm from what holds it."""
+        runner = self._runner
+        if runner is not None and not runner.lost:
+            runner.lost = (
+                "the arm has left its constraint: Gazebo has detached it from what held it; a "
+                "reset of the world puts it back"
+            )
 
     def _summary(self, runner: Runner) -> dict[str, Any]:
         more = {} if self._course is None else self._course.summary()

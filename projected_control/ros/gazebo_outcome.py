@@ -6,6 +6,7 @@ whatever happened to the simulation.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 RUNNING = "running"
@@ -13,9 +14,13 @@ RUNNING = "running"
 
 
 def write_outcome(path: str, reason: str) -> None:
-    """Keep why a run failed; an empty text for a run that did not."""
+    """Keep why a run failed; an empty text for a run that did not.
+
+    Where the folder is gone, the one who wanted to know has ended before, and it is not kept.
+    """
     if path:
-        Path(path).write_text(reason, encoding="utf-8")
+        with suppress(FileNotFoundError):
+            Path(path).write_text(reason, encoding="utf-8")
 
 
 def was_loaded(path: Path) -> bool:
@@ -32,3 +37,9 @@ def read_outcome(path: Path) -> str:
         )
     outcome = path.read_text(encoding="utf-8")
     return "Gazebo ended before its time" if outcome == RUNNING else outcome
+
+
+def read_trouble(path: Path) -> str:
+    """Why the controller did not do its work, of a Gazebo that was told to end; or nothing."""
+    outcome = path.read_text(encoding="utf-8") if was_loaded(path) else ""
+    return "" if outcome == RUNNING else outcome

@@ -69,10 +69,14 @@ def never_raises(method: Method) -> Method:
             known = isinstance(error, ProjectedControlError)
             reason = str(error) if known else traceback.format_exc()
             print(f"projected_control in Gazebo failed, and Gazebo ends: {reason}", file=sys.stderr)
-            write_outcome(system.outcome, reason)
-            sys.stdout.flush()
-            sys.stderr.flush()
-            os._exit(FAILED)
+            try:
+                write_outcome(system.outcome, reason)
+            except OSError as unwritten:
+                print(f"projected_control: the reason is not kept: {unwritten}", file=sys.stderr)
+            finally:  # whatever happens, no exception gets into Gazebo, which would abort
+                sys.stdout.flush()
+                sys.stderr.flush()
+                os._exit(FAILED)
 
     return cast(Method, guarded)
 
@@ -155,6 +159,7 @@ class ArmSystem:
         self._node.trigger_configure()
         if self._node.trouble:
             raise ProjectedControlError(f"the controller was not configured: {self._node.trouble}")
+        self._node.require_alone()
 
     @never_raises
     def pre_update(self, info: Any, ecm: Any) -> None:
@@ -167,6 +172,8 @@ class ArmSystem:
         joints, n = self._joints, self._start.size
         if not joints.read(ecm):  # in the first step joints have no positions yet
             return
+        if self._weld is not None and self._weld.let_go:
+            self._node.let_go()
         q, v = self._start + joints.q[:n], joints.v[:n].copy()
         time = info.sim_time.total_seconds()
         wrench = self._measure() if self._measures else None
@@ -202,7 +209,7 @@ class ArmSystem:
         if self._summary:
             with open(self._summary, "w", encoding="utf-8") as file:
                 json.dump(self._node.numbers, file, indent=2)
-        write_outcome(self.outcome, self._node.trouble)
+        write_outcome(self.outcome, self._node.trouble or self._node.failure())
         self._node._leave_active()
         self._executor.shutdown()
         self._node.destroy_node()

@@ -45,6 +45,11 @@ class Weld:
         if not self._node.subscribe(gazebo.text, f"{topic}/state", self._on_state):
             raise ProjectedControlError(f"cannot listen to {topic}/state of Gazebo")
 
+    @property
+    def let_go(self) -> bool:
+        """Whether the arm has been on its slider, and was detached from it."""
+        return self._number >= 0 and not self._attached
+
     def begin(self) -> None:
         """The world is reset."""
         with self._lock:

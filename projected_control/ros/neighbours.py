@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterable
 from time import monotonic, sleep
 from typing import Any
 
@@ -11,6 +13,10 @@ from std_msgs.msg import Header
 from projected_control.errors import ProjectedControlError
 from projected_control.ros.listening_port import QUEUE
 from projected_control.ros.wait_set import drain, unused
+from projected_control.settings.nodes import ARM, CONTROLLERS, WATCHDOG
+
+DOMAINS = 100
+"""ROS domains from 1 on, of which one is chosen; higher numbers are short of ports."""
 
 NAMESAKE_SECONDS = 0.5
 """How long a controller listens for another of the same name, or for a watchdog that was named a
@@ -224,3 +230,19 @@ class Accusation:
 def _listed(names: set[str]) -> str:
     known = sorted(name.lstrip("/") for name in names - {NAMELESS})
     return ", ".join(known) or "somebody whose name is not known yet"
+
+
+def of_ours(names: Iterable[str]) -> list[str]:
+    """Those of the nodes that run or watch an arm of this package, each as often as it is there."""
+    kinds = {*CONTROLLERS, ARM, WATCHDOG}
+    return sorted(name for name in names if name in kinds)
+
+
+def already_there(others: Iterable[str]) -> str:
+    """In words, that these nodes are in this ROS domain, and what to do."""
+    domain = os.environ.get("ROS_DOMAIN_ID", "0")
+    free = 1 + int(domain) % DOMAINS if domain.isdigit() else 1
+    return (
+        f"{' and '.join(others)} run in ROS domain {domain} already: another demonstration, Gazebo "
+        f"or a launch file. End it, or choose another domain (ROS_DOMAIN_ID={free})"
+    )

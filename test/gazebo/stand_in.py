@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import shutil
 import sys
 from datetime import timedelta
 from pathlib import Path
@@ -24,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from sdf_tree import inertia, pose
 
-from projected_control.ros import gazebo_modules, gazebo_system
+from projected_control.ros import gazebo_modules, gazebo_node, gazebo_system
 
 MODEL = 7  # any number will do for an entity
 
@@ -115,6 +116,7 @@ class Physics:
             assert type(solver.getBoxedLcpSolver()).__name__ == "PgsBoxedLcpSolver"
         if self.model.weld is not None:
             solver.addConstraint(self.model.weld)
+        self._solver = solver
         self.steps, self.listeners = 0, {}
         self._sensor = self.model.joints.get("tip_sensor_joint")
 
@@ -130,8 +132,19 @@ class Physics:
         self.world.step(False)
         self.steps += 1
         self.model.skeleton.resetCommands()
-        for callback in self.listeners.get("/tip_sensor", []):
-            callback(self.wrench())
+        self.tell("/tip_sensor", self.wrench)
+        if self.steps == 1:
+            self.tell("/slider/state", lambda: SimpleNamespace(data="attached"))
+
+    def tell(self, topic, message):
+        """What Gazebo publishes."""
+        for callback in self.listeners.get(topic, []):
+            callback(message())
+
+    def detach(self):
+        """The slider lets go."""
+        self._solver.removeConstraint(self.model.weld)
+        self.tell("/slider/state", lambda: SimpleNamespace(data="detached"))
 
     def wrench(self):
         """What the sensor's joint passes on to its child, in that one's axes."""
@@ -190,7 +203,12 @@ def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("world", type=Path)
     parser.add_argument("--iterations", type=int, required=True)
+    parser.add_argument("--detach-at", type=int, help="step at which the slider lets go")
+    parser.add_argument("--remove", type=Path, help="folder that is gone when the world ends")
+    parser.add_argument("--listen", action="store_true", help="who else is there, as in Gazebo")
     given = parser.parse_args(arguments)
+    if not given.listen:
+        gazebo_node.LISTEN_SECONDS = 0.0
     physics = Physics(given.world)
     gazebo_system.find_gazebo = lambda: modules(physics)
     systems = []
@@ -199,11 +217,15 @@ def main(arguments=None):
             system = importlib.import_module(plugin.findtext("module_name")).get_system()
             system.configure(MODEL, SimpleNamespace(get_string=plugin.findtext), None, None)
             systems.append(system)
-    for _ in range(given.iterations):
+    for step in range(given.iterations):
+        if step == given.detach_at:
+            physics.detach()
         info = physics.info
         for system in systems:
             system.pre_update(info, None)
         physics.step()
+    if given.remove is not None:
+        shutil.rmtree(given.remove)
     for system in systems:
         system.shutdown()
 

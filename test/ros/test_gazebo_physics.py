@@ -18,9 +18,14 @@ import pytest
 pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
 pytest.importorskip("dartpy", reason="dartpy, the physics that Gazebo uses, is not installed")
 
+import rclpy
+from ros_domain import free_domain
+
 from projected_control.apps.demo.case import DemoSettings, run_in_process
 from projected_control.apps.gazebo import files as gazebo_files
 from projected_control.apps.launch import choices
+from projected_control.ros.gazebo_outcome import read_outcome
+from projected_control.ros.gazebo_system import FAILED
 from projected_control.settings.nodes import ARM, checked, own_values
 
 STAND_IN = Path(__file__).parents[1] / "gazebo" / "stand_in.py"
@@ -68,8 +73,22 @@ def settings_of(arm, controller="force", **own):
     return chosen.case, checked(node, own_values(node, settings)), settings
 
 
-def run(folder, arm, controller="force", steps=STEPS, **own):
-    """The numbers of a run in DART; with the course of errors and λ."""
+@pytest.fixture(autouse=True)
+def domain(monkeypatch):
+    """One of its own: other nodes of ours in it would be noticed."""
+    number, lock = free_domain()
+    monkeypatch.setenv("ROS_DOMAIN_ID", str(number))
+    with lock:
+        yield number
+
+
+def summary_of(folder):
+    """The numbers of the run whose files are in this folder."""
+    return folder.with_name(f"{folder.name}.json")
+
+
+def simulate(folder, arm, controller="force", steps=STEPS, more=(), **own):
+    """A run in DART: its status with what it said, and its files."""
     case, node, settings = settings_of(arm, controller, **own)
     folder.mkdir(exist_ok=True)
     files = gazebo_files.write_files(
@@ -78,17 +97,23 @@ def run(folder, arm, controller="force", steps=STEPS, **own):
         node,
         settings,
         gazebo_files.WorldOptions(measure=True),
-        summary=folder / "summary.json",
+        summary=summary_of(folder),
     )
     done = subprocess.run(
-        [sys.executable, str(STAND_IN), str(files.world), "--iterations", str(steps)],
+        [sys.executable, str(STAND_IN), str(files.world), "--iterations", str(steps), *more],
         env={**os.environ, "ROS_LOG_DIR": str(folder)},
         capture_output=True,
         text=True,
         timeout=300,
     )
+    return done, files
+
+
+def run(folder, arm, controller="force", steps=STEPS, **own):
+    """The numbers of a run in DART; with the course of errors and λ."""
+    done, _ = simulate(folder, arm, controller, steps, **own)
     assert done.returncode == 0, done.stdout + done.stderr
-    return json.loads((folder / "summary.json").read_text())
+    return json.loads(summary_of(folder).read_text())
 
 
 def own_run(arm, controller="force", steps=STEPS, **own):
@@ -111,6 +136,42 @@ def compare(found, expected, force):
 def test_seven_joints_on_a_plane(tmp_path):
     """10 N on the table as in our own simulation."""
     compare(run(tmp_path, "seven_joints"), own_run("seven_joints"), 10.0)
+
+
+def test_a_slider_that_lets_go_is_noticed_where_nothing_presses_on_it(tmp_path):
+    """At λ_d = 0 the arm stays on its line without it: what is detached says so."""
+    more = ("--detach-at", "300")
+    done, files = simulate(tmp_path, "auto", steps=400, more=more, **{"force.reference": [0.0]})
+    assert done.returncode == 0, done.stderr
+    assert "Gazebo has detached it from what held it" in read_outcome(files.outcome)
+    numbers = json.loads(summary_of(tmp_path).read_text())
+    assert numbers["ticks"] <= 300
+    assert numbers["residual_max"] < 1e-4
+
+
+def test_another_controller_in_the_domain_is_noticed(tmp_path, domain):
+    """Topics and parameters would be those of two: as the demonstration, it does not start."""
+    context = rclpy.context.Context()
+    rclpy.init(context=context, domain_id=domain)
+    other = rclpy.create_node("force_controller", context=context)
+    try:
+        done, files = simulate(tmp_path, "auto", steps=10, more=("--listen",))
+    finally:
+        other.destroy_node()
+        context.try_shutdown()
+    assert done.returncode == FAILED
+    words = f"force_controller run in ROS domain {domain} already"
+    assert words in done.stderr
+    assert words in read_outcome(files.outcome)
+
+
+def test_a_folder_that_is_gone_at_the_end_does_no_harm(tmp_path):
+    """Whoever wanted to know has ended before Gazebo."""
+    folder = tmp_path / "gone"
+    done, _ = simulate(folder, "auto", steps=20, more=("--remove", str(folder)))
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr
+    assert not folder.exists()
 
 
 @pytest.mark.long

@@ -38,6 +38,10 @@ Runs the three-link arm on its slider in Gazebo, headless and as fast as it goes
 control in the physics step, with force control, and the same world with nobody in it, in turn, and
 takes the median of each. On a computer that has nothing else to do, simulated time goes at least
 {BOUND:g} times as fast as the clock with motion control, {FORCE_BOUND:g} times with force control.
+
+The processor time of Gazebo's process per step, and its share of the time by the clock, tell a busy
+computer from a slow program: where the share is far below 1, others had the processors, and the
+speed says little; the processor time per step hardly changes then.
 """
 
 
@@ -47,17 +51,34 @@ class Case:
 
     Attributes:
         name: plain, or the controller.
-        factors: Simulated time over time spent, of every run.
-        engine: What made the ticks.
+        runs: What every run said of itself.
     """
 
     name: str
-    factors: list[float] = field(default_factory=list)
-    engine: str = ""
+    runs: list[dict[str, Any]] = field(default_factory=list)
+
+    def of(self, quantity: str) -> list[float]:
+        """One quantity of every run."""
+        return [float(run[quantity]) for run in self.runs]
+
+    def middle(self, quantity: str) -> float:
+        """Its median."""
+        return statistics.median(self.of(quantity))
+
+    @property
+    def factors(self) -> list[float]:
+        """Simulated time over time spent, of every run."""
+        return self.of("real_time_factor")
 
     @property
     def median(self) -> float:
-        return statistics.median(self.factors)
+        """Of these."""
+        return self.middle("real_time_factor")
+
+    @property
+    def engine(self) -> str:
+        """What made the ticks."""
+        return str(self.runs[-1].get("engine", ""))
 
     def numbers(self, plain: float) -> dict[str, Any]:
         """For JSON."""
@@ -65,6 +86,9 @@ class Case:
             "times_real_time": round(self.median, 3),
             "of_plain": round(self.median / plain, 3),
             "us_per_step": round(1e3 / self.median, 1),
+            "processor_us_per_step": round(self.middle("processor_us_per_step"), 1),
+            "processor_share": round(self.middle("processor_share"), 3),
+            "preempted_per_second": round(self.middle("preempted_per_second"), 1),
             "runs": [round(factor, 3) for factor in self.factors],
             "engine": self.engine,
         }
@@ -137,15 +161,14 @@ def run(args: argparse.Namespace) -> int:
         for turn in range(args.repeats):
             for name, case in cases.items():
                 progress(f"{name}, run {turn + 1} of {args.repeats}", turn / args.repeats)
-                numbers = _simulate(command, worlds[name], seconds)
-                case.factors.append(numbers["real_time_factor"])
-                case.engine = numbers.get("engine", "")
+                case.runs.append(_simulate(command, worlds[name], seconds))
         progress("done", 1.0)
     _report(args, cases, bounds, reason)
     return bench.exit_status(
         [
             f"with {name} control Gazebo goes {cases[name].median:.2f} times real time, promised "
-            f"are {bound:g} (with nobody in it {cases[PLAIN].median:.2f})"
+            f"are {bound:g} (with nobody in it {cases[PLAIN].median:.2f}); it had "
+            f"{100 * cases[name].middle('processor_share'):.0f} % of a processor"
             for name, bound in bounds.items()
             if cases[name].median < bound
         ]
@@ -195,11 +218,12 @@ def _write(scratch: Path, name: str, arm: str, access: Path | None) -> Path:
 
 def _simulate(command: list[str], world: Path, seconds: float) -> dict[str, Any]:
     """The numbers of a run."""
-    here = str(Path(__file__).resolve().parents[3])
+    from projected_control.apps.gazebo import interpreter
+
     environment = {
         "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST",
         **os.environ,
-        "PYTHONPATH": os.pathsep.join([here, os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep),
+        **interpreter.environment(),
         "GZ_PARTITION": f"projected_control_bench_{os.getpid()}",
     }
     summary = world.with_name("summary.json")
@@ -228,8 +252,20 @@ def _report(
         return
     if reason and args.access == "auto":
         print(f"Python reads the arm: {reason}")
-    print("               times real time   µs per step   of plain   runs")
+    head = ("times real time", "µs per step", "processor µs", "share", "preempted/s", "of plain")
+    widths = [max(len(words), 9) for words in head]
+    print(
+        " " * 8, *(f"{words:>{width}}" for words, width in zip(head, widths, strict=True)), " runs"
+    )
     for name, case in cases.items():
+        cells = (
+            f"{case.median:.2f}",
+            f"{1e3 / case.median:.0f}",
+            f"{case.middle('processor_us_per_step'):.0f}",
+            f"{case.middle('processor_share'):.2f}",
+            f"{case.middle('preempted_per_second'):.0f}",
+            f"{case.median / plain:.2f}",
+        )
         runs = ", ".join(f"{factor:.2f}" for factor in case.factors)
-        median = case.median
-        print(f"{name:<14} {median:>15.2f} {1e3 / median:>13.0f} {median / plain:>10.2f}   {runs}")
+        columns = (f"{cell:>{width}}" for cell, width in zip(cells, widths, strict=True))
+        print(f"{name:<8}", *columns, f" {runs}")

@@ -7,22 +7,13 @@ from collections.abc import Callable, Collection
 
 from projected_control.apps.demo.monitor import Monitor
 from projected_control.errors import ProjectedControlError
-from projected_control.settings.nodes import ARM, CONTROLLERS, WATCHDOG
+from projected_control.ros.neighbours import DOMAINS, already_there, of_ours
 
 LISTEN_SECONDS = 0.6
 """How long it is listened who is there before a domain is taken [s]."""
 
-DOMAINS = 100
-"""Domains from 1 on, of which one is chosen; higher numbers are short of ports."""
-
 TRIES = 10
 """How many are tried."""
-
-
-def ours(names: Collection[str]) -> list[str]:
-    """Those of the nodes that a demonstration would start, too."""
-    kinds = {*CONTROLLERS, ARM, WATCHDOG}
-    return sorted(name for name in names if name in kinds)
 
 
 def join(controller: str, say: Callable[[str], None]) -> Monitor:
@@ -69,14 +60,6 @@ def refuse_others(monitor: Monitor, ours_now: Collection[str] = ()) -> None:
         monitor: In the domain.
         ours_now: Names that were started from here.
     """
-    others = [name for name in ours(monitor.nodes()) if name not in ours_now]
+    others = [name for name in of_ours(monitor.nodes()) if name not in ours_now]
     if others:
-        domain = os.environ.get("ROS_DOMAIN_ID", "0")
-        raise ProjectedControlError(
-            f"{' and '.join(others)} run in ROS domain {domain} already: another demonstration, or "
-            f"a launch file. End it, or choose another domain (ROS_DOMAIN_ID={_another(domain)})"
-        )
-
-
-def _another(domain: str) -> int:
-    return 1 + int(domain) % DOMAINS if domain.isdigit() else 1
+        raise ProjectedControlError(already_there(others))
