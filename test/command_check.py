@@ -48,6 +48,8 @@ def check_command(command: str, whole: bool = True) -> None:
 
 
 def _check_ours(words: list[str], whole: bool) -> None:
+    if words[:1] == ["gazebo"]:
+        _check_launch(["gazebo.launch.py", *words[1:]], whole)
     if whole:
         said = io.StringIO()
         with contextlib.redirect_stderr(said), contextlib.redirect_stdout(io.StringIO()):
@@ -102,8 +104,11 @@ def _check_launch(words: list[str], whole: bool) -> None:
     file = words[0]
     path = ROOT / "launch" / file
     assert path.is_file(), f"there is no launch file {file}"
-    parts = ROOT / "projected_control" / "apps" / "launch" / "parts.py"
-    known = _declared(path) | _declared(parts)
+    apps = ROOT / "projected_control" / "apps"
+    known = _declared(path) | _declared(apps / "launch" / "parts.py")
+    known |= _declared(apps / "launch" / "declared.py")
+    if file == "gazebo.launch.py":
+        known |= _declared(apps / "gazebo" / "arguments.py")
     for word in words[1:]:
         name, given, _ = word.partition(":=")
         if given:
@@ -117,7 +122,7 @@ def _declared(path: Path) -> set[str]:
     return {
         call.args[0].value
         for call in calls
-        if getattr(call.func, "id", "") == "DeclareLaunchArgument"
+        if getattr(call.func, "id", "") in ("DeclareLaunchArgument", "Argument")
         and call.args
         and isinstance(call.args[0], ast.Constant)
     }

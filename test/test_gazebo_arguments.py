@@ -16,6 +16,7 @@ pytest.importorskip("launch_ros", reason="launch_ros is not installed (it is not
 from launch.actions import DeclareLaunchArgument, ExecuteProcess, LogInfo
 from launch.launch_context import LaunchContext
 
+from projected_control.apps.gazebo import session
 from projected_control.errors import ProjectedControlError
 from projected_control.native.gazebo_build import NoGazebo
 
@@ -28,13 +29,13 @@ def file(monkeypatch, tmp_path):
     spec = importlib.util.spec_from_file_location("gazebo_launch", FILE)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    monkeypatch.setattr(module, "require_gazebo", lambda through: None)
+    monkeypatch.setattr(session, "require_gazebo", lambda through: None)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
 
     def no_library():
         raise NoGazebo("no development files here")
 
-    monkeypatch.setattr(module, "gazebo_library", no_library)
+    monkeypatch.setattr(session, "gazebo_library", no_library)
     return module
 
 

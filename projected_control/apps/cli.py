@@ -24,6 +24,7 @@ EXAMPLES = """\
 examples:
   projected-control demo                     the ROS 2 nodes on a simulated arm, live, with a report
   projected-control view                     running controllers in a browser; --control tunes them
+  projected-control gazebo controller:=force an arm in Gazebo, with the controller in its physics
   projected-control reproduce all            the papers' tables and figures, on one page
   projected-control reproduce table2 --json  only the numbers, as one JSON object
   projected-control example seven_joints     a parameter file and its arm, to begin from

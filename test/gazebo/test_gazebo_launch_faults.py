@@ -150,12 +150,17 @@ def test_modules_that_only_gazebos_own_python_lacks(folder, monkeypatch):
     assert "Gazebo did not load our controller" in said or "no module sdformat14" in said
 
 
+def detach(one):
+    """Let the slider go, until the controller has said so: a command may find no listener."""
+    while one.runs() and "left its constraint" not in one.said():
+        subprocess.run(DETACH, check=True, timeout=60)
+        sleep(1.0)
+
+
 def test_a_controller_that_stopped_by_itself(folder, start):
     one = start("controller:=motion", "seconds:=6", "factor:=1")
     one.until("active: PIDC")
-    while one.runs() and "left its constraint" not in one.said():  # a command may find no listener
-        subprocess.run(DETACH, check=True, timeout=60)
-        sleep(1.0)
+    detach(one)
     assert one.status() != 0
     assert "the arm has left its constraint" in one.said().split("process has finished")[1]
 
@@ -168,12 +173,57 @@ def test_gazebo_killed(folder, start):
     assert "Gazebo ended before its time" in one.said()
 
 
-def test_interrupted(folder, start):
+def interrupt(one, alone):
+    """Ctrl+C, or SIGINT to the launch and to nothing that it has started."""
+    (os.kill if alone else os.killpg)(one._process.pid, signal.SIGINT)
+
+
+@pytest.mark.parametrize("alone", [False, True], ids=["group", "launch alone"])
+def test_interrupted(folder, start, alone):
+    """Gazebo ends in order, its files still there."""
     one = start("controller:=motion")
     one.until("active: PIDC")
-    os.killpg(one._process.pid, signal.SIGINT)
-    one.status()
+    interrupt(one, alone)
+    assert one.status() == 0
     assert not Path(f"/proc/{one.gazebo()}").exists()
+    for word in ("Traceback", "Aborted", "and Gazebo ends", "exit code -6"):
+        assert word not in one.said()
+
+
+@pytest.mark.parametrize("alone", [False, True], ids=["group", "launch alone"])
+def test_interrupted_after_the_controller_stopped_by_itself(folder, start, alone):
+    one = start("controller:=force", "factor:=1")  # at λ_d = 0 the arm stays on its line
+    one.until("active: ")
+    detach(one)
+    assert one.runs()
+    interrupt(one, alone)
+    assert one.status() == 1
+    assert "Gazebo has detached it from what held it" in one.said().split("process has finished")[1]
+
+
+def test_another_controller_in_the_domain(folder, start):
+    first = start("controller:=motion", "factor:=1")
+    first.until("active: PIDC")
+    status, said = run("controller:=motion", "seconds:=1")
+    assert status == 1
+    assert "motion_controller run in ROS domain 89 already" in said
+    assert first.runs()
+    interrupt(first, alone=False)
+    assert first.status() == 0
+
+
+def test_the_command_without_launch(folder, start, own_domain):  # noqa: F811
+    """The same run, to the last digit."""
+    files = [folder.parent / name for name in ("launch.json", "command.json")]
+    arguments = ("controller:=force", "seconds:=2")
+    status, said = run(*arguments, f"summary:={files[0]}")
+    assert status == 0, said
+    command = ["projected-control", "gazebo", *arguments, f"summary:={files[1]}"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=280)
+    assert done.returncode == 0, done.stdout + done.stderr
+    first, second = (json.loads(file.read_text()) for file in files)
+    assert first["ticks"] == second["ticks"] >= 1990
+    assert first["course"] == second["course"]
 
 
 def test_numbers_for_nobody(folder):

@@ -22,6 +22,7 @@ ORDER = (
     *(
         "demo",
         "view",
+        "gazebo",
         "reproduce",
         "example",
         "check",

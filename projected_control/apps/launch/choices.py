@@ -151,6 +151,18 @@ def require_sound(choice: Choice, settings: NodeSettings) -> list[str]:
     return inspection.require_sound(choice.case.node, settings, guess)
 
 
+def remarks(choice: Choice, settings: NodeSettings, *, show: bool) -> list[str]:
+    """What is doubtful, and on demand where values came from; raises as `require_sound` does.
+
+    Args:
+        choice: Controller and arm.
+        settings: Of the controller.
+        show: Whether every parameter is listed.
+    """
+    said = [f"WARNING: {warning}" for warning in require_sound(choice, settings)]
+    return said + (choice.layers.table(choice.case.node) if show else [])
+
+
 def given_values(settings: NodeSettings) -> dict[str, Any]:
     """What a node has to be told: what was given, though it be the default, and what differs.
 
@@ -162,6 +174,11 @@ def given_values(settings: NodeSettings) -> dict[str, Any]:
         for name, value in settings.values().items()
         if name in said or name not in defaults or value != defaults[name]
     }
+
+
+def ended_how(status: int) -> str:
+    """What became of a process, in words."""
+    return f"was killed by signal {-status}" if status < 0 else f"ended with status {status}"
 
 
 def summary_file(text: str) -> Path | None:

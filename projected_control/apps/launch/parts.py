@@ -26,65 +26,35 @@ from launch.launch_description import LaunchDescription
 from launch.substitutions import EnvironmentVariable, LaunchConfiguration
 from launch_ros.actions import LifecycleNode, Node
 
-from projected_control.apps.launch import choices
+from projected_control.apps.launch import choices, declared
 from projected_control.apps.launch.choices import Choice
+from projected_control.apps.launch.declared import Argument
 from projected_control.errors import ProjectedControlError
-from projected_control.resources import PRESETS
-from projected_control.settings.nodes import TASKS, NodeSettings, demo_cases
+from projected_control.settings.nodes import NodeSettings
 from projected_control.with_parent import tied
 
 _USERS_PREFIX = LaunchConfiguration("launch-prefix", default="")
 
 
+def declare(argument: Argument) -> DeclareLaunchArgument:
+    """An argument, as launch wants it."""
+    more = {"choices": list(argument.choices)} if argument.choices else {}
+    return DeclareLaunchArgument(
+        argument.name,
+        default_value=argument.default,
+        description=argument.description,
+        **more,
+    )
+
+
 def arguments(controller: str, preset: str) -> list[DeclareLaunchArgument]:
     """Which controller on which arm; these are the defaults."""
-    return [
-        DeclareLaunchArgument(
-            "controller",
-            default_value=controller,
-            choices=list(demo_cases()),
-            description="motion: least torque (PIDC), which leans on the constraint what weight "
-            "that can carry. force: carries the arm and holds the constraint force; to begin with "
-            "where there is something to press on. passive: joints without a motor. idc: inverse "
-            "dynamics, the baseline.",
-        ),
-        DeclareLaunchArgument(
-            "arm",
-            default_value="auto",
-            description="A file in config/ without its ending (three_link_slider, "
-            "three_link_passive, slider_crank), or the path of a parameter file; auto is "
-            "slider_crank for passive, else three_link_slider.",
-        ),
-        DeclareLaunchArgument(
-            "preset",
-            default_value=preset,
-            description="Gains and limits: a file in config/presets/ without its ending "
-            f"({', '.join(PRESETS)}), or a path. What the arm's file says counts before it.",
-        ),
-        DeclareLaunchArgument(
-            "friction",
-            default_value="false",
-            choices=list(choices.BOOLEANS),
-            description="Joint friction of a simulated arm: Coulomb 0.3 N·m, viscous "
-            "0.05 N·m·s/rad.",
-        ),
-        DeclareLaunchArgument(
-            "show",
-            default_value="false",
-            choices=list(choices.BOOLEANS),
-            description="Print every parameter of the controller and where it came from.",
-        ),
-    ]
+    return [declare(argument) for argument in declared.common(controller, preset)]
 
 
 def task() -> DeclareLaunchArgument:
     """A mechanism or a task in place of a controller and an arm."""
-    return DeclareLaunchArgument(
-        "task",
-        default_value="",
-        description="A mechanism or task with the controller that fits it: "
-        f"{', '.join(TASKS)}; empty for controller:=.",
-    )
+    return declare(declared.task())
 
 
 def names() -> list[DeclareLaunchArgument]:
@@ -116,12 +86,12 @@ TOPICS = ("joint_states", "wrench")
 
 
 def description(
-    declared: Sequence[DeclareLaunchArgument], start: Callable[[LaunchContext], list[Action]]
+    takes: Sequence[DeclareLaunchArgument], start: Callable[[LaunchContext], list[Action]]
 ) -> LaunchDescription:
     """Declare the arguments, stay on this computer, start."""
     return LaunchDescription(
         [
-            *declared,
+            *takes,
             SetEnvironmentVariable(
                 "ROS_AUTOMATIC_DISCOVERY_RANGE",
                 EnvironmentVariable("ROS_AUTOMATIC_DISCOVERY_RANGE", default_value="LOCALHOST"),
@@ -185,11 +155,8 @@ def temporary_file(
 
 def checks(context: LaunchContext, choice: Choice, settings: NodeSettings) -> list[Action]:
     """Refuse what would not start; say what is doubtful, and on demand where values came from."""
-    warnings = choices.require_sound(choice, settings)
-    said: list[Action] = [LogInfo(msg=f"WARNING: {warning}") for warning in warnings]
-    if choices.BOOLEANS[context.launch_configurations["show"]]:
-        said += [LogInfo(msg=line) for line in choice.layers.table(choice.case.node)]
-    return said
+    show = choices.BOOLEANS[context.launch_configurations["show"]]
+    return [LogInfo(msg=line) for line in choices.remarks(choice, settings, show=show)]
 
 
 def fail(reason: str) -> list[Action]:
@@ -214,8 +181,11 @@ def end_with(context: LaunchContext, name: str, status: int, after: float = 0.0)
     """
     if context.is_shutdown:
         return []
-    how = f"was killed by signal {-status}" if status < 0 else f"ended with status {status}"
-    then = fail(f"{name} {how}") if status else [Shutdown(reason=f"{name} ended")]
+    then = (
+        fail(f"{name} {choices.ended_how(status)}")
+        if status
+        else [Shutdown(reason=f"{name} ended")]
+    )
     return [TimerAction(period=after, actions=then)] if after else then
 
 

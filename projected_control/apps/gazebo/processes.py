@@ -1,0 +1,126 @@
+"""Processes of a run in Gazebo that were started without launch, and that end together."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from time import monotonic, sleep
+from typing import NamedTuple
+
+from projected_control.apps.gazebo import session
+from projected_control.apps.gazebo.session import Process, Request
+from projected_control.errors import ProjectedControlError
+from projected_control.ros.gazebo_outcome import read_outcome, was_loaded
+from projected_control.with_parent import tied
+
+GRACE_SECONDS = {signal.SIGINT: 10.0, signal.SIGTERM: 5.0}
+"""How long a process may take to end after each signal, before the next; the last is SIGKILL [s].
+
+Gazebo ends after its present step, in which our controller may still be compiling.
+"""
+
+LOOK_SECONDS = 0.05
+"""Between two looks at a process [s]."""
+
+
+class Processes:
+    """What was started; each has a session of its own, so that Ctrl+C reaches us alone.
+
+    Args:
+        wanted: What to start; the run is over when the first one ends.
+    """
+
+    def __init__(self, wanted: Sequence[Process]) -> None:
+        self._running: list[subprocess.Popen[bytes]] = []
+        try:
+            for process in wanted:
+                self._running.append(
+                    subprocess.Popen(
+                        tied(process.command),
+                        env={**os.environ, **process.environment},
+                        stdin=subprocess.DEVNULL,
+                        start_new_session=True,
+                    )
+                )
+        except BaseException:
+            self.end()
+            raise
+
+    @property
+    def main(self) -> subprocess.Popen[bytes]:
+        """The first one."""
+        return self._running[0]
+
+    def wait(self, look: Callable[[float], None]) -> int:
+        """The status of the first one, once it has ended.
+
+        Args:
+            look: Is called now and then, with the time since the beginning [s]; may raise.
+        """
+        began = monotonic()
+        while (status := self.main.poll()) is None:
+            look(monotonic() - began)
+            sleep(LOOK_SECONDS)
+        return status
+
+    def end(self) -> int | None:
+        """End all of them in order, those started last first; the first one's status."""
+        for process in reversed(self._running):
+            for number, seconds in GRACE_SECONDS.items():
+                self._signal(process, number)
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(seconds)
+            self._signal(process, signal.SIGKILL)
+            process.wait()
+        return self.main.returncode if self._running else None
+
+    @staticmethod
+    def _signal(process: subprocess.Popen[bytes], number: int) -> None:
+        """To it and to what it has started; its number is its own until it is waited for."""
+        if process.poll() is None:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, number)
+
+
+class Ended(NamedTuple):
+    """How a run ended.
+
+    Attributes:
+        reason: Why the controller or Gazebo failed; empty where they did not.
+        told_to_end: Whether it ended because it was interrupted.
+    """
+
+    reason: str
+    told_to_end: bool
+
+
+def run_session(request: Request) -> Ended:
+    """Start Gazebo with the controller in it, and wait for its end.
+
+    Args:
+        request: What was asked for.
+    """
+    folder, status, told_to_end, reason = session.temporary_folder(), 0, False, ""
+    try:
+        written, wanted = session.in_the_physics_step(request, folder)
+
+        def look(seconds: float) -> None:
+            if seconds > session.LOADING_SECONDS and not was_loaded(written.outcome):
+                raise ProjectedControlError(read_outcome(written.outcome))
+
+        processes = Processes(wanted)
+        try:
+            status = processes.wait(look)
+        except KeyboardInterrupt:
+            told_to_end = True
+        except ProjectedControlError as error:
+            reason = str(error)
+        finally:
+            processes.end()
+        reason = reason or session.judge(written.outcome, status, told_to_end)
+    finally:
+        session.tidy(folder)
+    return Ended(reason, told_to_end)
