@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from projected_control.apps.demo.board import Board
 from projected_control.apps.demo.case import DemoSettings, judge_arm, warm_up
 from projected_control.apps.demo.display import live_display
-from projected_control.apps.demo.domain import join, ours, refuse_others
+from projected_control.apps.demo.domain import join, refuse_others
 from projected_control.apps.demo.fleet import Fleet
 from projected_control.apps.demo.in_process import in_process
 from projected_control.apps.demo.monitor import Monitor, Recording
@@ -23,6 +23,7 @@ from projected_control.apps.experiments.output import write_files
 from projected_control.apps.experiments.progress import terminal_progress
 from projected_control.apps.view.process import PageProcess, way_there
 from projected_control.errors import ProjectedControlError
+from projected_control.ros.neighbours import of_ours
 from projected_control.ros.truth_topic import RATE
 from projected_control.settings.nodes import ARM, WATCHDOG
 
@@ -232,7 +233,7 @@ class Stage:
 def _let_go(monitor: Monitor) -> None:
     """Wait until the nodes of the task before are heard of no more."""
     began = monotonic()
-    while ours(monitor.nodes()) and monotonic() - began < GONE_SECONDS:
+    while of_ours(monitor.nodes()) and monotonic() - began < GONE_SECONDS:
         monitor.spin(0.05)
 
 
