@@ -44,6 +44,19 @@ TURNING = 4.0
 """Velocities, in units of `JointFriction.blend`, below which dry friction is not known."""
 
 
+def expected_force(loop: ControlLoop) -> ForceSource | None:
+    """What says which λ follows from the effort; None without a constraint.
+
+    Its kernels are run once: compiled in the midst of a run, they would hold a step up for seconds.
+    """
+    controller = loop.controller
+    if controller.model.constraint is None:
+        return None
+    source = ForceSource(controller.model, "model", period=controller.period)
+    source.at_present(np.zeros(controller.model.n))
+    return source
+
+
 class Course:
     """Keeps the course of a run, thinned out, and how well it went (a `Listener`).
 
@@ -60,9 +73,7 @@ class Course:
         self._loop, self._model = loop, loop.controller.model
         self._friction = friction
         self._slowest = TURNING * friction.blend if np.any(friction.coulomb) else -1.0
-        self._expected: ForceSource | None = None
-        if self._model.constraint is not None:
-            self._expected = ForceSource(self._model, "model", period=loop.controller.period)
+        self._expected = expected_force(loop)
         self._before = np.zeros(self._model.n)
         self._ticks = self._compared = 0
         self._squares = np.zeros(2)  # of λ as the model has it, and of what the sensor differs by
@@ -201,6 +212,7 @@ class GazeboController(ControllerNode):
 
     def configure(self) -> None:
         super().configure()
+        expected_force(self.require_loop())
         arm = self.require_loop().controller.model.arm
         self._writer = StateWriter(arm.joint_names)
         self._port = SteppedArm(arm.n, self._wrench_frame)

@@ -20,11 +20,13 @@ from xml.etree import ElementTree
 
 import dartpy
 import numpy as np
+from numba.core import event
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from sdf_tree import inertia, pose
 
+from projected_control.control.force_source import ForceSource
 from projected_control.ros import gazebo_modules, gazebo_node, gazebo_system
 
 MODEL = 7  # any number will do for an entity
@@ -211,12 +213,16 @@ def main(arguments=None):
         gazebo_node.LISTEN_SECONDS = 0.0
     physics = Physics(given.world)
     gazebo_system.find_gazebo = lambda: modules(physics)
-    systems = []
+    systems, asked, at_present = [], [], ForceSource.at_present
+    ForceSource.at_present = lambda source, effort: asked.append(1) or at_present(source, effort)
     for plugin in physics.model.plugins:
         if plugin.findtext("module_name"):
             system = importlib.import_module(plugin.findtext("module_name")).get_system()
             system.configure(MODEL, SimpleNamespace(get_string=plugin.findtext), None, None)
             systems.append(system)
+    print("asked for λ by the model before the first step:", bool(asked))
+    compiled = event.RecordingListener()
+    event.register("numba:compile", compiled)
     for step in range(given.iterations):
         if step == given.detach_at:
             physics.detach()
@@ -224,6 +230,7 @@ def main(arguments=None):
         for system in systems:
             system.pre_update(info, None)
         physics.step()
+    print("kernels compiled since the first step:", len(compiled.buffer))
     if given.remove is not None:
         shutil.rmtree(given.remove)
     for system in systems:
