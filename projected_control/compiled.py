@@ -82,12 +82,33 @@ def compiled(function: Function) -> Function:
     references (``_nrt=False``), a third of a tick. For the same reason a kernel must not return
     arrays to Python: see `interpreted`.
     """
+    return _compile(function, keep=_CACHE is not None)
+
+
+def from_source(source: str, module: str, **names: Any) -> dict[str, Any]:
+    """Kernels whose source was made at run time, by name.
+
+    They have no file, so they are not kept on disk; the kernels that call them are, and hold them.
+
+    Args:
+        source: Their definitions.
+        module: Whose they are.
+        names: What they call.
+    """
+    made: dict[str, Any] = {}
+    exec(compile(source, f"<kernels of {module}>", "exec"), names, made)
+    for function in made.values():
+        function.__module__ = module
+    return {name: _compile(function, keep=False) for name, function in made.items()}
+
+
+def _compile(function: Function, keep: bool) -> Function:
     if numba is None:
         return function
     previous = numba.config.CACHE_DIR
     numba.config.CACHE_DIR = _CACHE or previous
     try:
-        kernel = kernel_parts.kernel(function, keep=_CACHE is not None)
+        kernel = kernel_parts.kernel(function, keep=keep)
     finally:
         numba.config.CACHE_DIR = previous
     return cast(Function, kernel)

@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 
 from projected_control.control.loop import ControlLoop
 from projected_control.control.silence import SilenceAnswer, silence_array
-from projected_control.native.letters import letter_sections
 from projected_control.native.library import native_loop
 from projected_control.native.plant_file import plant_sections
-from projected_control.native.session import begin_sections
+from projected_control.native.session import begin_sections, change_sections
 from projected_control.native.updates import Message, Update, decode, encode
 from projected_control.runs.simulated import SimulatedArm
 
@@ -182,6 +181,6 @@ def begin_message(
     return encode(Update.BEGIN, session, sequence, begin_sections(loop, silence, 0.01))
 
 
-def letter_message(loop: ControlLoop, session: int = 7, sequence: int = 2) -> bytes:
-    """What the loop's mailbox holds, with both tables and all masses."""
-    return encode(Update.LETTER, session, sequence, letter_sections(loop))
+def change_message(loop: ControlLoop, session: int = 7, sequence: int = 2) -> bytes:
+    """What the loop's mailbox holds, with both tables and what Pinocchio gives for its masses."""
+    return encode(Update.CHANGE, session, sequence, change_sections(loop))

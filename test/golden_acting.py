@@ -36,6 +36,7 @@ def gains(loop: ControlLoop, _: float) -> None:
 def payload(loop: ControlLoop, time: float) -> None:
     """A load on the second link, another one each time."""
     loop.controller.model.arm.set_payload("link_2", 0.1 + 0.1 * time, (0.02, 0.01, 0.0))
+    loop.take_load()
 
 
 def reference(loop: ControlLoop, time: float) -> None:
@@ -59,7 +60,7 @@ def acting(law: str) -> Course:
         with run.loop.mailbox.together():
             for change in changes:
                 change(run.loop, T * len(run.rows))
-        assert run.letter() is Status.ACCEPTED
+        assert run.change() is Status.ACCEPTED
         run.go(BETWEEN)
     return {"effort": np.array(run.efforts), "q": np.array([row.q for row in run.rows])}
 

@@ -2,14 +2,14 @@
 
 import numpy as np
 import pytest
-from acting import Acting, ActingPlant, begin_message, letter_message
+from acting import Acting, ActingPlant, begin_message, change_message
 from loops import T, opened
 
 from projected_control.compiled import COMPILED
 from projected_control.control.references import Waypoints
 from projected_control.control.state import RawState
 from projected_control.native import library
-from projected_control.native.letters import Letters
+from projected_control.native.session import ChangeMessages
 from projected_control.native.updates import Section, Status, Update, encode
 
 REASON = library.reason_against() if COMPILED else "the kernels are not compiled"
@@ -56,9 +56,9 @@ class Ride:
     def send(self, data):
         return self.acting.receive(data)
 
-    def letter(self):
+    def change(self):
         """Send what the loop's mailbox holds; the status."""
-        return self.send(letter_message(self.loop, self.session, self.next())).status
+        return self.send(change_message(self.loop, self.session, self.next())).status
 
     def state(self, **options):
         """What is reported of the next cycle."""
@@ -80,7 +80,7 @@ class Twins:
 
     def __init__(self, law="hybrid"):
         self.ride, self.own = Ride(law), opened(law)[0]
-        self.expected, self.letters = [], Letters(self.ride.loop)
+        self.expected, self.messages = [], ChangeMessages(self.ride.loop)
 
     def go(self, cycles):
         before = len(self.ride.rows)
@@ -88,15 +88,15 @@ class Twins:
         self.expected += [self.own.update(row).effort.copy() for row in self.ride.rows[before:]]
 
     def change(self, *changes):
-        """Changes of both, sent as one letter; the sections that went."""
+        """Changes of both, sent as one message; the sections that went."""
         for loop in (self.ride.loop, self.own):
             with loop.mailbox.together():
                 for change in changes:
                     change(loop)
-        sections, sequence = self.letters.sections(), self.ride.next()
-        self.letters.sent(sequence)
-        answer = self.ride.send(encode(Update.LETTER, 7, sequence, sections))
-        self.letters.acknowledged(sequence, accepted=answer.status is Status.ACCEPTED)
+        sections, sequence = self.messages.sections(), self.ride.next()
+        self.messages.sent(sequence)
+        answer = self.ride.send(encode(Update.CHANGE, 7, sequence, sections))
+        self.messages.acknowledged(sequence, accepted=answer.status is Status.ACCEPTED)
         assert answer.status is Status.ACCEPTED, answer.reason
         return set(sections)
 

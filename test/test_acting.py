@@ -108,8 +108,9 @@ for law in {laws}:
     with ride.loop.mailbox.together():
         arm = ride.loop.controller.model.arm
         arm.set_payload(arm.frame_names[-1], 0.1)
+        ride.loop.take_load()
         ride.loop.set_reference(long_reference(ride.loop, 300, 0.02))
-    assert ride.letter() == 0
+    assert ride.change() == 0
     ride.acting.state()
     print(law, ride.acting.ride(ride.plant, ride.effort, 2000), bool(ride.acting.state()))
 """

@@ -1,7 +1,7 @@
 """The plugin without ros2_control: who may command, and until when."""
 
 import numpy as np
-from acting import Acting, begin_message, letter_message
+from acting import Acting, begin_message, change_message
 from loops import T, opened
 from rides import NEEDS_NATIVE, Ride
 
@@ -67,7 +67,7 @@ def test_a_stranger_is_not_heard():
     ride.go(50)
     before = ride.effort
     assert ride.send(begin_message(ride.loop, session=8)).status is Status.BUSY
-    assert ride.send(letter_message(ride.loop, 8, 100)).status is Status.SESSION
+    assert ride.send(change_message(ride.loop, 8, 100)).status is Status.SESSION
     assert ride.send(encode(Update.BEAT, 8, 101)).status is Status.SESSION
     assert ride.send(encode(Update.END, 8, 102)).status is Status.SESSION
     assert np.abs(ride.go(1) - before).max() < 0.1
@@ -115,7 +115,7 @@ def test_before_it_is_switched_on_the_same_beginning_keeps_a_session():
 def test_an_old_number_is_refused():
     ride = Ride("pidc")
     ride.go(5)
-    assert ride.send(letter_message(ride.loop, 7, ride.sequence)).status is Status.ORDER
+    assert ride.send(change_message(ride.loop, 7, ride.sequence)).status is Status.ORDER
     assert ride.send(encode(Update.BEAT, 7, 2)).status is Status.ORDER
 
 
@@ -125,7 +125,7 @@ def test_the_end_is_zero_effort_and_final():
     assert ride.send(encode(Update.END, 7, ride.next())).status is Status.ACCEPTED
     assert not ride.go(1, beats=False).any()
     ride.loop.controller.set_gains(MotionGains(100.0, 20.0))
-    assert ride.letter() is Status.SESSION
+    assert ride.change() is Status.SESSION
     assert ride.send(begin_message(ride.loop, session=7)).status is Status.SESSION
 
 
@@ -133,7 +133,7 @@ def test_deactivated_a_session_has_ended():
     ride = Ride("hybrid")
     ride.go(20)
     ride.acting.deactivate()
-    assert ride.letter() is Status.SESSION
+    assert ride.change() is Status.SESSION
     assert "no node has begun" in ride.acting.activate()
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from acting import begin_message, letter_message
+from acting import begin_message, change_message
 from loops import T
 from rides import NEEDS_NATIVE, Ride
 
@@ -42,20 +42,20 @@ def test_silence_is_final_for_a_session():
     ride.go(150, beats=False)
     assert ride.send(encode(Update.BEAT, 7, ride.next())).status is Status.SILENT
     ride.loop.controller.set_gains(MotionGains(100.0, 20.0))
-    assert ride.letter() is Status.SILENT
+    assert ride.change() is Status.SILENT
     taken = ride.state(beats=False).sections[Section.APPLIED]
     assert taken[0] < ride.loop.mailbox.box[0]
 
 
-def test_a_letter_on_its_way_is_not_taken_after_silence():
+def test_a_change_on_its_way_is_not_taken_after_silence():
     """Written into the mailbox in time, but silence began first: never in force."""
     ride = Ride("pidc", patience=0.1)
     ride.go(50)
     ride.acting.now_ns += 99_000_000
     ride.loop.controller.set_gains(MotionGains(100.0, 20.0))
     box = ride.loop.mailbox.box[0]
-    ride.acting.now_ns += 500_000  # the letter comes within the patience …
-    late = letter_message(ride.loop, 7, ride.next())
+    ride.acting.now_ns += 500_000  # the change comes within the patience …
+    late = change_message(ride.loop, 7, ride.next())
     ride.go(1, beats=False)  # … which has passed at this cycle, before it is read
     assert ride.send(late).status is Status.SILENT
     assert ride.state(beats=False).sections[Section.APPLIED][0] < box

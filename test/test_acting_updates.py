@@ -3,15 +3,14 @@
 import zlib
 
 import numpy as np
-from acting import Acting, letter_message
+from acting import Acting, change_message
 from loops import T, opened
 from rides import NEEDS_NATIVE, Ride
 
 from projected_control.control import MotionGains
-from projected_control.control.letter import LETTER_CONTENT
+from projected_control.control.live import CONTENT_AT
 from projected_control.control.silence import SilenceAnswer, silence_array
-from projected_control.native.letters import letter_sections
-from projected_control.native.session import begin_sections
+from projected_control.native.session import begin_sections, change_sections
 from projected_control.native.updates import (
     HEADER,
     VERSION,
@@ -28,8 +27,8 @@ pytestmark = NEEDS_NATIVE
 def broken_updates(loop, count, seed=0):
     """Updates with one thing wrong with each, and what is wrong."""
     random = np.random.default_rng(seed)
-    good = letter_message(loop, 7, 1_000_000)
-    whole = letter_sections(loop)
+    good = change_message(loop, 7, 1_000_000)
+    whole = change_sections(loop)
     sections = list(whole)
     for i in range(count):
         kind = ("bit", "version", "digest", "size", "nan", "order", "session", "length")[i % 8]
@@ -49,15 +48,15 @@ def broken_updates(loop, count, seed=0):
             section = sections[random.integers(len(sections))]
             content = spoiled[section]
             if kind == "nan":  # whatever a tick looks at: versions, gains, limits, tables, masses
-                first = LETTER_CONTENT if section is Section.MAILBOX else 0
+                first = CONTENT_AT if section is Section.MAILBOX else 0
                 content[random.integers(first, content.size)] = np.nan
             else:
                 spoiled[section] = content[: random.integers(content.size)]
-            data = encode(Update.LETTER, 7, 1_000_000 + i, spoiled)
+            data = encode(Update.CHANGE, 7, 1_000_000 + i, spoiled)
         elif kind == "order":
-            data = letter_message(loop, 7, int(random.integers(1, 3)))
+            data = change_message(loop, 7, int(random.integers(1, 3)))
         else:
-            data = letter_message(loop, int(random.integers(8, 1 << 62)), 1_000_000)
+            data = change_message(loop, int(random.integers(8, 1 << 62)), 1_000_000)
         yield kind, bytes(data)
 
 

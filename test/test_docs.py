@@ -66,12 +66,19 @@ def test_every_helper_node_is_explained():
         assert f"_{suffix}`" in explained
 
 
-def test_the_walk_of_one_state_goes_through_functions_that_are_there():
-    steps = re.findall(r"^\| \d+ \| `([\w.]+)` \| `([\w/.]+)` \|", text_of("CONTRIBUTING.md"), re.M)
-    assert len(steps) == 12
+@pytest.mark.parametrize(("walk", "most"), [("state", 12), ("parameter", 20)])
+def test_a_walk_goes_through_functions_that_are_there(walk: str, most: int):
+    """In Python, or in C++; on one screen."""
+    section = text_of("CONTRIBUTING.md").partition(f"## The walk of one {walk}\n")[2]
+    section = section.partition("\n## ")[0]
+    steps = re.findall(r"^\| \d+ \| `([\w.:]+)` \| `([\w/.]+)` \|", section, re.M)
+    assert 10 <= len(steps) <= most
+    assert len(section.splitlines()) < 40
     for function, module in steps:
         source = (ROOT / "projected_control" / module).read_text(encoding="utf-8")
-        assert f"def {function.rpartition('.')[2]}(" in source, (function, module)
+        name = function.rpartition(".")[2]
+        made = rf"def {name}\(|^[\w:&<> ]+ {name}\(|^[\w, ]*\b{name}\b[\w, ]* = "
+        assert re.search(made, source, re.M), (function, module)
 
 
 def test_refusals_are_quoted_as_they_are_said():

@@ -13,7 +13,7 @@ from loops import build
 
 from projected_control import Runner
 from projected_control.errors import InvalidValue
-from projected_control.runs.kept_memory import described, letter_as_here
+from projected_control.runs.kept_memory import block_as_here, described
 from projected_control.runs.recorder import Recorder
 from projected_control.runs.recording import Recording, read_recording
 from projected_control.runs.replay import replay
@@ -70,28 +70,27 @@ def test_parts_are_found_by_name_wherever_they_lay(recorded: Recording) -> None:
     assert replay(of_a_smaller_version(recorded), build("hybrid")[0]).difference == 0.0
 
 
-def test_letters_of_fewer_sections_are_taken(recorded: Recording) -> None:
-    """Without the section that was added last, and what a letter has for it."""
+def test_blocks_of_fewer_slots_are_taken(recorded: Recording) -> None:
+    """Without a slot that was added later, and what a block has for it."""
     loop = build("hybrid")[0]
     content = json.loads(recorded.about["memory"])
     places = content["places"]["mailbox"]
-    number, letter = max(recorded.letters.items())
+    number, block = max(recorded.letters.items())
     lost = []
-    for name, drop in (("versions", 1), ("applied", 1), ("impedance", places["impedance"][1][0])):
-        at, (length,) = places[name]
-        lost += range(at + length - drop, at + length)
-        places[name] = (at, (length - drop,))
-    del places["impedance"]
+    slot = ("impedance", "versions.impedance", "applied.impedance", "seconds.impedance")
+    for name in slot:
+        at, (length,) = places.pop(name)
+        lost += range(at, at + length)
     for name, (at, shape) in places.items():
         places[name] = (at - sum(place < at for place in lost), shape)
-    old = np.delete(letter, lost)
-    here = letter_as_here(loop, old, json.dumps(content))
+    old = np.delete(block, lost)
+    here = block_as_here(loop, old, json.dumps(content))
     ours = json.loads(described(loop))["places"]["mailbox"]
-    same = [name for name in ours if name not in ("impedance", "versions", "applied")]
+    same = [name for name in ours if name not in slot]
     for name in same:
         at, shape = ours[name]
         part = slice(at, at + int(np.prod(shape)))
-        np.testing.assert_array_equal(here[part], letter[part], err_msg=name)
+        np.testing.assert_array_equal(here[part], block[part], err_msg=name)
     assert here[0] == number
 
 
@@ -103,10 +102,10 @@ def test_what_is_of_another_arm_or_damaged_is_refused(recorded: Recording) -> No
         replay(recorded, build("hybrid")[0])
 
 
-def test_a_letter_whose_numbers_have_other_sizes_is_refused(recorded: Recording) -> None:
+def test_a_block_whose_numbers_have_other_sizes_is_refused(recorded: Recording) -> None:
     content = json.loads(recorded.about["memory"])
     at, (length,) = content["places"]["mailbox"]["friction"]
     content["places"]["mailbox"]["friction"] = (at, (length - 1,))
     about = {**recorded.about, "memory": json.dumps(content)}
-    with pytest.raises(InvalidValue, match="friction of a letter had the shape"):
+    with pytest.raises(InvalidValue, match="friction of a live block had the shape"):
         replay(replace(recorded, about=about), build("hybrid")[0])

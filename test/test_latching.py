@@ -309,7 +309,7 @@ def test_the_acting_side_goes_back_to_its_reference_as_a_loop_in_python_does():
 def test_the_acting_side_finds_the_wrong_sign_too():
     ride = Ride("hybrid")
     ride.loop.set_force_reference(Constant([8.0]))
-    assert ride.letter() is Status.ACCEPTED
+    assert ride.change() is Status.ACCEPTED
     seen = None
     for cycle in range(200):
         assert ride.plant.read(ride.effort) == 0

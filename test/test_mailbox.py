@@ -1,4 +1,4 @@
-"""The mailbox: a letter is taken whole or not at all, whoever writes meanwhile."""
+"""The mailbox: a change is taken whole or not at all, whatever is written meanwhile."""
 
 import threading
 import time
@@ -17,8 +17,9 @@ from projected_control.control import (
     MotionGains,
     mailbox,
 )
-from projected_control.control.letter import Section, publish, take
 from projected_control.control.limits import Limits
+from projected_control.control.live import CONTENT_AT as FIRST
+from projected_control.control.live import publish, take
 from projected_control.control.loop import ControlLoop
 from projected_control.control.mailbox import Mailbox
 from projected_control.control.references import (
@@ -35,17 +36,15 @@ from projected_control.model.constraints import Moving, PointOnLine, Stack, Targ
 
 T = 1e-3
 NEAR = np.array([-3.8, 2.4, 1.4])
-FIRST = 3 + len(Section)
-"""Where the content of a letter begins."""
 
 
-def test_letters_are_never_torn():
+def test_changes_are_never_torn():
     """A writer and a reader in threads of their own, neither of which holds the interpreter."""
     if not COMPILED:
         pytest.skip("without a compiler the interpreter itself keeps the threads apart")
     import numba
 
-    letters, size = 200_000, 2_000
+    changes, size = 200_000, 2_000
 
     @numba.njit(nogil=True)
     def write(draft, box, count):
@@ -75,18 +74,18 @@ def test_letters_are_never_torn():
     write(np.zeros(size), np.zeros(size), 1)
     read(np.full(size, 0.0), np.zeros(size), 0)
     found = []
-    reader = threading.Thread(target=lambda: found.append(read(box, taken, letters)), daemon=True)
+    reader = threading.Thread(target=lambda: found.append(read(box, taken, changes)), daemon=True)
     reader.start()
-    write(draft, box, letters)
+    write(draft, box, changes)
     reader.join(60.0)
-    assert found, "the reader has not seen the last letter"
+    assert found, "the reader has not seen the last change"
     torn, _, seen = found[0]
     assert torn == 0
     assert seen >= 2
 
 
-def test_a_letter_that_is_being_written_is_left_to_the_next_tick():
-    draft, box, taken = np.zeros((3, 20))
+def test_a_change_that_is_being_written_is_left_to_the_next_tick():
+    draft, box, taken = np.zeros((3, 2 * FIRST))
     draft[FIRST:] = 1.0
     publish(draft, box)
     assert take(box, taken)
@@ -138,7 +137,7 @@ def test_what_is_posted_together_comes_into_force_in_one_tick():
 
 
 def test_nothing_of_a_change_is_seen_halfway_while_another_thread_makes_it():
-    """Gains, reference and λ_d carry the same number in each letter; every tick sees one number."""
+    """Gains, reference and λ_d carry the same number in each change; every tick sees one number."""
     loop, place, state = make_loop()
     tick_on(loop, state, 0)  # what the loop was built with is in force before the first change
     stop, numbers = threading.Event(), []
@@ -173,7 +172,7 @@ def test_nothing_of_a_change_is_seen_halfway_while_another_thread_makes_it():
     assert numbers == sorted(numbers)
 
 
-def test_a_longer_reference_finds_room():
+def test_a_longer_reference_fits_in():
     loop, place, state = make_loop()
     tick_on(loop, state, 0)
     loop.controller.set_gains(MotionGains(100.0, 20.0), 0.2)
@@ -194,17 +193,17 @@ def test_a_longer_reference_finds_room():
     np.testing.assert_array_equal(loop.controller._terms.gains[0], 100.0)
 
 
-def test_room_for_a_longer_reference_is_made_by_whoever_decides(monkeypatch):
+def test_blocks_for_a_longer_reference_are_made_on_the_deciding_side(monkeypatch):
     """The thread that ticks moves into arrays that are there: nothing is allocated."""
     loop, place, state = make_loop()
     tick_on(loop, state, 0)
     reference = Waypoints(np.arange(300) * 0.01, np.tile(place, (300, 1)))
-    before, decider = loop.arguments, threading.Thread(target=loop.make_room, args=(reference,))
+    before, decider = loop.arguments, threading.Thread(target=loop.get_ready_for, args=(reference,))
     decider.start()
     decider.join()
     tick_on(loop, state, 1)
     assert loop.arguments is before  # nothing has moved yet
-    monkeypatch.setattr(mailbox, "Room", None)
+    monkeypatch.setattr(mailbox, "Blocks", None)
     tracemalloc.start()
     loop.set_reference(reference)
     allocated = tracemalloc.get_traced_memory()[1]
@@ -213,7 +212,7 @@ def test_room_for_a_longer_reference_is_made_by_whoever_decides(monkeypatch):
     assert allocated < loop.arguments.mailbox.nbytes / 2
     tick_on(loop, state, 2)
     np.testing.assert_array_equal(loop.controller.motion, np.array(reference.at(2 * T)))
-    loop.set_reference(Waypoints(np.arange(200) * 0.01, np.tile(place, (200, 1))))  # still room
+    loop.set_reference(Waypoints(np.arange(200) * 0.01, np.tile(place, (200, 1))))  # which fits
 
 
 class Ramp(Reference):
@@ -264,16 +263,16 @@ def test_a_moving_constraint_from_a_table_is_the_one_from_a_function(stacked):
         if stacked:
             constraint = Stack([line, constraint])
         models.append(ConstrainedArm(slider_model().arm, constraint, slider_model().coordinates))
-    by_hand, tabulated = models
-    assert by_hand.target_by_hand
-    assert not tabulated.target_by_hand
+    by_function, tabulated = models
+    assert by_function.target_in_python
+    assert not tabulated.target_in_python
     for time_ in np.linspace(0.0, 2.0, 30):
         for model in models:
             model.evaluate(NEAR, np.array([0.1, 0.2, -0.3]), time_)
-        np.testing.assert_allclose(tabulated.terms.target, by_hand.terms.target, atol=1e-15)
-        np.testing.assert_allclose(tabulated.b, by_hand.b, atol=1e-13)
-        np.testing.assert_allclose(tabulated.residual, by_hand.residual, atol=1e-15)
-    controller = MotionController(by_hand, MotionGains(100.0, 20.0))
+        np.testing.assert_allclose(tabulated.terms.target, by_function.terms.target, atol=1e-15)
+        np.testing.assert_allclose(tabulated.b, by_function.b, atol=1e-13)
+        np.testing.assert_allclose(tabulated.residual, by_function.residual, atol=1e-15)
+    controller = MotionController(by_function, MotionGains(100.0, 20.0))
     parts = ControlLoop(controller, Constant([0.0, 0.0])).python_parts
     assert len(parts) == 1
     assert "motion is a function" in parts[0]
@@ -332,13 +331,13 @@ def test_bad_settings_reach_no_mailbox():
     assert not mailbox.pending
 
 
-def test_a_letter_that_was_kept_brings_all_of_it_back():
-    """Every section and every number: what a recording is replayed with."""
+def test_a_block_that_was_kept_brings_all_of_it_back():
+    """Every slot and every number: what a recording is replayed with."""
     kept, again = Mailbox(3, 1, 2), Mailbox(3, 1, 2)
-    written = kept.letter
+    written = kept.draft
     for i, name in enumerate(written._fields):
         if name not in ("sequence", "applied", "lengths", "reference", "force_reference"):
             getattr(written, name)[:] = 10.0 * i + np.arange(getattr(written, name).size)
-    again.deliver(np.array(kept._draft))
+    again.deliver(np.array(kept._written))
     for name in written._fields[3:]:
-        np.testing.assert_array_equal(getattr(again.letter, name), getattr(written, name), name)
+        np.testing.assert_array_equal(getattr(again.draft, name), getattr(written, name), name)

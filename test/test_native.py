@@ -303,8 +303,8 @@ def test_a_wrench_that_changes_with_the_configuration_is_the_same_in_a_native_ru
         rows.append(np.concatenate([tick.report.effort, tick.state.wrench]))
     hardware.read()
     model = hardware.plant.model
-    by_hand = model.constraint.wrench_basis(model.arm, hardware.frame)
-    np.testing.assert_allclose(hardware.plant.terms.basis, by_hand, atol=1e-12)
+    expected = model.constraint.wrench_basis(model.arm, hardware.frame)
+    np.testing.assert_allclose(hardware.plant.terms.basis, expected, atol=1e-12)
     loop, hardware = build()
     Runner(loop, hardware).open()
     c = NativeSimulation(loop, hardware).run(200).columns
@@ -720,7 +720,7 @@ def test_a_long_reference_is_taken_without_a_new_frame_in_the_ticking_thread():
     use_engine(loops[1], NATIVE)
     q, v = state_on(loops[0].controller.model, 0)
     long = Waypoints(np.arange(300.0), np.zeros((300, 2)), np.zeros((300, 2)))
-    loops[1].make_room(long)
+    loops[1].get_ready_for(long)
     ready = loops[1].tick._prepared[0]
     efforts = []
     for i in range(20):

@@ -12,8 +12,9 @@ from projected_control import Runner
 from projected_control.apps.cli import main
 from projected_control.apps.demo.case import settings_for
 from projected_control.apps.identification import recorded_motion
-from projected_control.apps.playback import _SECTIONS, simulated, what_if
+from projected_control.apps.playback import simulated, what_if
 from projected_control.apps.recording_report import comparison, differences, numbers_of
+from projected_control.control.live import SLOTS
 from projected_control.control.references import Constant
 from projected_control.errors import InvalidValue
 from projected_control.model.arm import Arm
@@ -180,12 +181,12 @@ def test_an_impedance_that_is_set_outlasts_the_recorded_changes(tmp_path):
 
 
 def test_every_live_group_is_kept_against_recorded_changes():
-    """What a letter holds must not be undone by the next one that was recorded."""
+    """What a live block holds must not be undone by the next one that was recorded."""
     live = {
         name.partition(".")[0]
         for kind in CONTROLLERS
         for name, parameter in parameters_of(kind).items()
         if parameter.live and "." in name
     }
-    beside_letters = {"payload", "reference", "recording", "plugin"}
-    assert live - beside_letters == set(_SECTIONS)
+    held = {slot.parameters.partition(".")[0] for slot in SLOTS.values()}
+    assert live - {"recording", "plugin"} == held

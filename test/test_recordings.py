@@ -139,25 +139,23 @@ def test_the_native_engine_is_recorded_and_replayed_by_either(tmp_path):
 
 
 def test_other_gains_ask_for_something_else_and_stay_against_recorded_changes(tmp_path):
-    from projected_control.control.letter import Section
-
     recorded(tmp_path / "run.mcap", "pidc")
     loop = build("pidc")[0]
     soft = MotionGains(5.0, 1.0)
     done = replay(
         tmp_path / "run.mcap",
         loop,
-        keep={Section.GAINS},
+        keep={"gains"},
         prepare=lambda loop: loop.controller.set_gains(soft, 0.0),
     )
     assert done.difference > 1e-3
-    np.testing.assert_array_equal(loop.mailbox.letter.gains[:2], 5.0)
+    np.testing.assert_array_equal(loop.mailbox.draft.gains[:2], 5.0)
 
 
 def test_ticks_that_are_made_elsewhere_are_recorded_and_called_so(tmp_path):
     loop, arm = build("pidc")
     port = Troubled(arm)
-    port.elsewhere = True
+    port.remote = True
     run(loop, port, 50, record=tmp_path / "run.mcap")
     recording = read_recording(tmp_path / "run.mcap")
     assert len(recording.rows) == 50
@@ -206,8 +204,8 @@ def test_foxgloves_own_reader_validates_it(tmp_path):
     assert state.name[:3] == ["tip.x", "tip.x/desired", "tip.x/error"]
 
 
-def test_a_letter_that_did_not_reach_the_file_ends_what_is_used(tmp_path):
-    """As a crash can have it: rows go through shared memory, letters through a pipe."""
+def test_a_change_that_did_not_reach_the_file_ends_what_is_used(tmp_path):
+    """As a crash can have it: rows go through shared memory, changes through a pipe."""
     loop, arm = build("pidc")
     runner, recorder = Runner(loop, arm), Recorder(tmp_path / "run.mcap")
     runner.record(recorder)

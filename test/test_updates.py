@@ -1,4 +1,4 @@
-"""Messages between the nodes and a loop elsewhere: what is written is read, all else is refused."""
+"""Messages between the nodes and the plugin: what is written is read, all else is refused."""
 
 import struct
 
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from projected_control.control import ForceController, ForceGains, MotionGains
 from projected_control.control.events import Event
-from projected_control.control.letter import Section as LetterSection
+from projected_control.control.live import NUMBER, SLOTS
 from projected_control.control.loop import ControlLoop
 from projected_control.control.references import Constant, Sine, Sines, Waypoints
 from projected_control.control.silence import SilenceAnswer, silence_array
@@ -18,8 +18,13 @@ from projected_control.control.state import RawState
 from projected_control.errors import InvalidValue
 from projected_control.model.motion_tables import evaluate_motion, packed_table
 from projected_control.native import updates
-from projected_control.native.letters import BODIES, Letters
-from projected_control.native.session import LONGEST_TABLE, RemoteTick, argument, begin_sections
+from projected_control.native.session import (
+    LONGEST_TABLE,
+    ChangeMessages,
+    RemoteTick,
+    argument,
+    begin_sections,
+)
 from projected_control.native.updates import (
     BYTES,
     DOUBLE,
@@ -227,16 +232,16 @@ def test_a_state_of_another_loop_is_refused():
         RemoteTick(here).put(message)
 
 
-def test_letters_are_sent_once_and_whole():
+def test_changes_are_sent_once_and_whole():
     loop, _ = hybrid(slider_model)
-    letters = []
-    loop.mailbox.sender = lambda box: letters.append(box.copy())
+    blocks = []
+    loop.mailbox.sender = lambda box: blocks.append(box.copy())
     with loop.mailbox.together():
         loop.controller.set_gains(MotionGains(100.0, 20.0), 0.2)
         loop.set_force_reference(Constant([3.0]))
-    assert len(letters) == 1
-    assert letters[0][0] % 2 == 0
-    np.testing.assert_array_equal(letters[0], loop.mailbox.box)
+    assert len(blocks) == 1
+    assert blocks[0][0] % 2 == 0
+    np.testing.assert_array_equal(blocks[0], loop.mailbox.box)
 
 
 def test_a_reference_that_is_too_long_to_send_is_refused_beforehand():
@@ -246,26 +251,27 @@ def test_a_reference_that_is_too_long_to_send_is_refused_beforehand():
     times = np.linspace(0.0, 100.0, LONGEST_TABLE // 16)
     before = loop.mailbox.box.copy()
     with pytest.raises(InvalidValue, match=r"too long.*262144 are allowed"):
-        loop.make_room(Waypoints(times, np.zeros((times.size, 2)), order=3))
+        loop.get_ready_for(Waypoints(times, np.zeros((times.size, 2)), order=3))
     np.testing.assert_array_equal(loop.mailbox.box, before)
-    loop.make_room(Waypoints(times[:1000], np.zeros((1000, 2)), order=3))
+    loop.get_ready_for(Waypoints(times[:1000], np.zeros((1000, 2)), order=3))
     remote.detach()
 
 
-def test_tables_and_masses_go_with_letters_until_one_is_acknowledged():
+def test_tables_and_masses_go_with_changes_until_one_is_acknowledged():
     loop, _ = hybrid(slider_model)
-    letters = Letters(loop)
-    assert set(letters.sections()) == {Section.MAILBOX}
+    messages = ChangeMessages(loop)
+    assert set(messages.sections()) == {Section.MAILBOX}
     loop.set_reference(Constant([0.1, 0.2]))
     loop.controller.model.arm.set_payload("tip", 0.5)
-    wanted = {Section.MAILBOX, Section.REFERENCE, *BODIES, Section.CHECK}
+    loop.take_load()
+    wanted = {Section.MAILBOX, Section.REFERENCE, Section.CHECK}
     for sequence, accepted in ((2, False), (3, True)):
-        assert set(letters.sections()) == wanted
-        letters.sent(sequence)
-        letters.acknowledged(sequence, accepted=accepted)
-    assert set(letters.sections()) == {Section.MAILBOX}
+        assert set(messages.sections()) == wanted
+        messages.sent(sequence)
+        messages.acknowledged(sequence, accepted=accepted)
+    assert set(messages.sections()) == {Section.MAILBOX}
     loop.set_force_reference(Constant([1.0]))
-    assert set(letters.sections()) == {Section.MAILBOX, Section.FORCE_REFERENCE}
+    assert set(messages.sections()) == {Section.MAILBOX, Section.FORCE_REFERENCE}
 
 
 def test_a_packed_table_is_the_same_motion():
@@ -287,7 +293,7 @@ def test_every_section_is_declared_and_in_the_header():
     text = updates_header()
     for section in Section:
         assert f"PROJECTED_CONTROL_SECTION_{section.name} = {int(section)}," in text
-    for part in LetterSection:
-        assert f"PROJECTED_CONTROL_LETTER_SECTION_{part.name} = {int(part)}," in text
+    for slot in SLOTS:
+        assert f"PROJECTED_CONTROL_SLOT_{slot.upper()} = {NUMBER[slot]}," in text
     assert f"0x{updates.digest_number():016x}ULL" in text
     assert HEADER.size == 64

@@ -198,6 +198,7 @@ def test_gains_blend_in_and_limits_do_not() -> None:
     values = {"gains.blend_time": 0.2}
     assert blend_seconds(["gains.stiffness"], values) == 0.2
     assert blend_seconds(["force.cutoff", "limits.effort"], values) == 0.2
+    assert blend_seconds(["impedance.stiffness"], values) == 0.2
     assert blend_seconds(["limits.effort"], values) == 0.0
 
 

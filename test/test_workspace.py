@@ -16,7 +16,7 @@ from projected_control.compiled import COMPILED, compiled
 from projected_control.control.counters import COUNTERS
 from projected_control.control.force_kernels import SOURCE
 from projected_control.control.guard_kernels import GUARD
-from projected_control.control.letter import LETTER
+from projected_control.control.live import LIVE
 from projected_control.control.terms import CONTROL
 from projected_control.control.wrench_map import WRENCH
 from projected_control.errors import InvalidValue
@@ -42,7 +42,7 @@ LAYOUTS = {
         PLANT,
         MOTION,
         WRENCH,
-        LETTER,
+        LIVE,
         COUNTERS,
     )
 }

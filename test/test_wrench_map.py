@@ -94,10 +94,10 @@ def test_placements_are_pinocchios_own():
 def test_a_loop_with_any_kind_of_ours_needs_no_python(name):
     """With a sensor on another link: its wrench is turned into λ by the compiled tick."""
     constraint = KINDS[name]("end_7", "end_4")
-    by_hand = {"redundant stack", "stack with a moving one"}  # with a constraint of one's own
+    in_python = {"redundant stack", "stack with a moving one"}  # with a constraint of one's own
     model = ConstrainedArm(ARM.twin(), constraint, Coordinates.of_joints(["joint_1"]))
     source = ForceSource(model, frame="end_5")
     controller = MotionController(model, MotionGains.from_bandwidth(1.0), period=1e-3)
     loop = ControlLoop(controller, Constant([0.0]), force_source=source)
     parts = [part for part in loop.python_parts if "motion is a function" not in part]
-    assert bool(parts) == (name in by_hand), parts
+    assert bool(parts) == (name in in_python), parts

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from projected_control.control.letter import Section
+from projected_control.control.live import slots_of
 from projected_control.control.loop import ControlLoop
 from projected_control.control.state import RawState
 from projected_control.errors import InvalidValue, SimulationFailed
@@ -28,16 +28,6 @@ from projected_control.settings.recorded import arm_settings, controller_setting
 
 Array = NDArray[np.float64]
 Progress = Callable[[float], None]
-
-_SECTIONS = {
-    "gains": (Section.GAINS,),
-    "force": (Section.FORCE_GAINS, Section.SENSOR),
-    "limits": (Section.LIMITS,),
-    "compensation": (Section.FRICTION,),
-    "disturbance": (Section.DISTURBANCE,),
-    "impedance": (Section.IMPEDANCE,),
-}
-"""Where each group of live parameters stands in a letter; a payload, and references, do not."""
 
 
 class Changes:
@@ -64,12 +54,9 @@ class Changes:
         return all(kind is not None and kind.live for kind in kinds)
 
     @property
-    def keep(self) -> set[Section]:
-        """Sections of letters in which these changes stand against what was changed then."""
-        kept = {s for name in self.names for s in _SECTIONS.get(name.split(".")[0], ())}
-        if "force.reference" in self.names:
-            kept.add(Section.FORCE_REFERENCE)
-        return kept
+    def keep(self) -> set[str]:
+        """Slots of the live block in which these changes stand against what was changed then."""
+        return slots_of(self.names)
 
     def loop(self, engine: str | None) -> ControlLoop:
         """The loop, before its memory is restored."""
@@ -90,7 +77,7 @@ class Changes:
             prepare_change(loop, self.after, self.names, running=False)(loop, 0.0)
 
     def follow_payload(self) -> Changed:
-        """What puts a payload into force that changed while it was recorded."""
+        """What puts a recorded change of payload into force, where no live block does."""
         state = [self.after]
 
         def changed(loop: ControlLoop, values: Mapping[str, Any]) -> None:

@@ -21,12 +21,11 @@ from projected_control.control.force_source import ForceSource
 from projected_control.control.gains import (
     BLEND_SECONDS,
     POSTURE_DRIFT,
-    Blend,
     MotionGains,
     Posture,
 )
 from projected_control.control.law import Law, compute
-from projected_control.control.letter import advance_gains
+from projected_control.control.live import advance_slots, is_blending
 from projected_control.control.mailbox import Mailbox
 from projected_control.control.motion import SINGULAR_RANGE
 from projected_control.control.passive import CONTROLLABILITY_TOLERANCE
@@ -156,8 +155,6 @@ class Controller:
         self._terms.topology[:] = model.coordinates.topology
         self.gains = gains
         self._terms.gains[:] = gains.array(model.k)
-        self._blend = Blend(self._terms.gains, self._terms.gains_blend)
-        self._friction_blend = Blend(self._terms.all_friction, self._terms.friction_blend)
         self._has_contact = write_contact(model, self._terms)
         self._source: ForceSource | None = None
         self._estimates = False
@@ -170,7 +167,7 @@ class Controller:
     def set_gains(self, gains: MotionGains, seconds: float = BLEND_SECONDS) -> None:
         """Change the gains while running; they come into force over this time [s]."""
         seconds = validate.not_negative("blend time", seconds)
-        self.mailbox.post_gains(gains.array(self.model.k), seconds)
+        self.mailbox.post("gains", gains.array(self.model.k), seconds)
         self.gains = gains
 
     def set_posture(self, posture: Posture | None) -> None:
@@ -229,7 +226,7 @@ class Controller:
     ) -> None:
         """Compensate this friction; it comes into force over this time [s]."""
         numbers = self.check_compensation(compensation)
-        self.mailbox.post_friction(numbers, validate.not_negative("blend time", seconds))
+        self.mailbox.post("friction", numbers, validate.not_negative("blend time", seconds))
         self.compensation = compensation
 
     def check_compensation(self, compensation: FrictionCompensation) -> Array:
@@ -249,7 +246,7 @@ class Controller:
         numbers = disturbance.array(self.model.k)
         seconds = validate.not_negative("blend time", seconds)
         self._terms.disturbance_kind[0] = float(disturbance.number)
-        self.mailbox.post_disturbance(numbers, seconds)
+        self.mailbox.post("disturbance", numbers, seconds)
         self.disturbance = disturbance
         self._tell_source()
 
@@ -361,9 +358,7 @@ class Controller:
     @property
     def blending(self) -> bool:
         """Whether new gains are still coming into force."""
-        waiting = self.mailbox.blend_pending
-        own = self._blend.active or self._friction_blend.active
-        return waiting or own or (self.force is not None and self.force.blending)
+        return self.mailbox.blend_pending or is_blending(self._terms)
 
     def advance(self) -> None:
         """Take new gains and blend them one tick on, as a tick of the loop does by itself.
@@ -371,7 +366,7 @@ class Controller:
         A controller may override this to change its gains in every tick; the loop then calls it
         before each, and needs Python for that.
         """
-        advance_gains(self.mailbox.box, self.mailbox.taken, self.model.n, self._terms)
+        advance_slots(self.mailbox.box, self.mailbox.taken, self._terms)
 
     def update(self, q: ArrayLike, v: ArrayLike, time: float = 0.0) -> Effort:
         """The efforts for this state. One Pinocchio pass, one decomposition, one compiled law."""

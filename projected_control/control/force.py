@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from projected_control import validate
 from projected_control.compiled import compiled
-from projected_control.control.gains import BLEND_SECONDS, Blend
+from projected_control.control.gains import BLEND_SECONDS
 from projected_control.control.law_kinds import FORCE, LAWS, Law, LawKind
 from projected_control.control.mailbox import Mailbox
 from projected_control.control.motion import carry_all, motion_effort
@@ -277,7 +277,6 @@ class ForceLoopState:
         self.controlled[:] = terms.force_loop[:] = terms.definite[:] = 1.0
         terms.force_gains[:] = gains.array(period)
         terms.anti_windup[:] = gains.anti_windup_array(period)
-        self._blend = Blend(terms.force_gains, terms.force_blend)
         self.reset()
 
     @property
@@ -301,11 +300,10 @@ class ForceLoopState:
         So are those on the way to which the blended loop would be unstable.
         """
         target = self.check_gains(gains, seconds)
-        self._mailbox.post_force_gains(
-            target,
-            gains.anti_windup_array(self.period),
-            validate.not_negative("blend time", seconds),
-        )
+        seconds = validate.not_negative("blend time", seconds)
+        with self._mailbox.together():
+            self._mailbox.post("force_gains", target, seconds)
+            self._mailbox.post("anti_windup", gains.anti_windup_array(self.period))
         self.gains = gains
 
     def check_gains(self, gains: ForceGains, seconds: float = BLEND_SECONDS) -> Array:
@@ -316,7 +314,7 @@ class ForceLoopState:
         return target
 
     def _refuse_unstable_way(self, target: Array, delay: int) -> None:
-        start = self._blend.values
+        start = self._terms.force_gains
         for weight in np.linspace(0.0, 1.0, WAY_POINTS)[1:-1]:
             proportional, integral_step, pole, _ = start + weight * (target - start)
             cutoff = None if pole <= 0.0 else -np.log(pole) / (2.0 * np.pi * self.period)
@@ -359,11 +357,6 @@ class ForceLoopState:
     def definite(self) -> bool:
         """Whether the rows controlled had a force of their own at the last tick."""
         return bool(self._terms.definite[0] == 1.0)
-
-    @property
-    def blending(self) -> bool:
-        """Whether new gains are still coming into force."""
-        return self._blend.active
 
     def limited(self, shortfall: Array | None) -> None:
         """Tell the loop what the limits did to its effort.

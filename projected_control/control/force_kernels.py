@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projected_control.compiled import compiled
-from projected_control.control.letter import SENSOR_NUMBERS
 from projected_control.control.wrench_map import WRENCH, bend_directions, unpack_wrench, update_map
 from projected_control.model.constrained_arm import Terms
 from projected_control.model.dynamics import acceleration_kernel
@@ -28,6 +27,10 @@ class SourceKind(IntEnum):
     MODEL = 2
     MOMENTUM = 3
 
+
+SENSOR_NUMBERS = 20
+"""Axes, offset, tool and joint of a force sensor; the tare of n efforts follows, see
+`SourceTerms.sensor`."""
 
 COMPARE_EVERY, COMPARED_WRONG, COMPARED_FAR_OFF = 20.0, 10.0, 2.0
 """The measured λ is compared with the model's at one tick in twenty; ten failures in a row are

@@ -29,6 +29,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from projected_control import validate
 from projected_control.control.force_kernels import (
+    SENSOR_NUMBERS,
     SOURCE,
     SOURCES,
     SourceKind,
@@ -36,7 +37,6 @@ from projected_control.control.force_kernels import (
     find_force,
     follow_bends,
 )
-from projected_control.control.letter import SENSOR_NUMBERS
 from projected_control.control.wrench_map import WRENCH, write_map
 from projected_control.errors import InvalidValue, UnknownName
 from projected_control.model.constrained_arm import ConstrainedArm
@@ -70,7 +70,7 @@ class ForceSource:
         work: All the source knows and remembers, for the compiled tick.
         coriolis: Pinocchio's C, n × n, which `prepare` has computed where it is needed.
         observes: Whether the momentum is followed for a disturbance observer too.
-        by_hand: Whether W⁺ is worked out in Python in every tick.
+        computed_in_python: Whether W⁺ is worked out in Python in every tick.
         post: How what is known of the sensor reaches the tick; None where nothing ticks, and it is
             in force at once.
     """
@@ -102,8 +102,8 @@ class ForceSource:
         self._sensor = np.zeros(SENSOR_NUMBERS + model.n)
         self._terms.sign[0] = 1.0
         self._unknown = np.zeros(model.n)
-        self.post: Callable[[Array], None] | None = None
-        self.by_hand = False
+        self.post: Callable[[str, Array], None] | None = None
+        self.computed_in_python = False
         self.frame = frame
         if self.number == _SENSOR and model.constraint is not None:
             self.frame = frame or model.constraint.frame
@@ -113,9 +113,9 @@ class ForceSource:
                 self._learn_basis()
                 if not model.constraint.basis_is_constant(self.frame):
                     directions = WRENCH.view(self._terms.directions, m=model.m)
-                    table = None if model.by_hand else model.table
+                    table = None if model.computed_in_python else model.table
                     known = write_map(model.arm, model.constraint, self.frame, directions, table)
-                    self._terms.varies[0], self.by_hand = float(known), not known
+                    self._terms.varies[0], self.computed_in_python = float(known), not known
         self.set_axes(WORLD)
         self.reset()
 
@@ -208,7 +208,7 @@ class ForceSource:
         if self.post is None:
             self._terms.sensor[:] = self._sensor
         else:
-            self.post(self._sensor)
+            self.post("sensor", self._sensor)
 
     @property
     def tool_mass(self) -> float:
@@ -222,7 +222,7 @@ class ForceSource:
 
     def prepare(self, q: Array, v: Array) -> None:
         """What is not compiled: after the arm was computed for this state, before the tick."""
-        if self.by_hand:
+        if self.computed_in_python:
             self._learn_basis()
         if self.observes or self.number == _MOMENTUM:
             pinocchio.computeCoriolisMatrix(self._model.arm.pinocchio_model, self._data, q, v)

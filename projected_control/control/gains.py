@@ -155,32 +155,3 @@ def advance_blend(dt: float, values: Array, work: Array) -> None:
     weight = s * s * (3.0 - 2.0 * s)
     for i in range(values.size):
         values[i] = b.start[i] + weight * (b.target[i] - b.start[i])
-
-
-class Blend:
-    """Moves an array of gains to new values along a smooth curve, so that no torque steps.
-
-    Args:
-        values: The live array, dense, changed in place.
-        work: An array of `BlendTerms`, where another one has it; one of its own unless given.
-    """
-
-    def __init__(self, values: Array, work: Array | None = None) -> None:
-        self.values = values
-        self._flat = values.reshape(-1)
-        self._work = BLEND.new(size=values.size) if work is None else work
-        self._clock = BLEND.view(self._work, size=values.size).clock
-
-    @property
-    def active(self) -> bool:
-        """Whether the gains still change."""
-        return bool(self._clock[2])
-
-    def towards(self, target: Array, seconds: float = BLEND_SECONDS) -> None:
-        """Start moving to a target; zero seconds sets it at once."""
-        duration = validate.not_negative("blend time", seconds)
-        begin_blend(np.asarray(target).reshape(-1), duration, self._flat, self._work)
-
-    def advance(self, dt: float) -> None:
-        """One tick on."""
-        advance_blend(dt, self._flat, self._work)

@@ -84,7 +84,7 @@ class Guard:
         self.work: Array = GUARD.new(n=n, k=coordinates)
         self._terms = GUARD.view(self.work, n=n, k=coordinates)
         self.sent: Array = self._terms.sent
-        self.post: Callable[[Array], None] | None = None
+        self.post: Callable[[str, Array], None] | None = None
         self.set_limits(limits)
         self.reset()
 
@@ -94,7 +94,7 @@ class Guard:
         if self.post is None:
             self._terms.limits[:] = numbers
         else:
-            self.post(numbers)
+            self.post("limits", numbers)
         self.limits = limits
 
     def reset(self) -> None:
@@ -127,7 +127,7 @@ class Guard:
 
     @property
     def numbers(self) -> Array:
-        """The limits in force, as a letter has them (see `GuardTerms.limits`); a new array."""
+        """The limits in force, as a live block has them (see `GuardTerms.limits`); a new array."""
         return self._terms.limits.copy()
 
     @property

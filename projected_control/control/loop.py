@@ -14,9 +14,9 @@ from projected_control.control.counters import COUNTERS
 from projected_control.control.events import Action, GuardReport
 from projected_control.control.force_source import ForceSource
 from projected_control.control.guard import Guard
-from projected_control.control.letter import Section
 from projected_control.control.limits import Limits
-from projected_control.control.mailbox import Room
+from projected_control.control.live import NUMBER
+from projected_control.control.mailbox import Blocks
 from projected_control.control.references import Reference, ReferencePoint
 from projected_control.control.silence import SILENT
 from projected_control.control.state import RawState
@@ -33,7 +33,7 @@ _NO_WRENCH = np.full(6, np.nan)
 _SOURCE = 1
 
 
-_LETTERS = ("mailbox", "taken", "reference", "force_reference")
+_BLOCKS = ("mailbox", "taken", "reference", "force_reference")
 REMEMBERED = (
     "state",
     "functions",
@@ -44,7 +44,7 @@ REMEMBERED = (
     "source_work",
     "guard_work",
     "counters",
-    *_LETTERS,
+    *_BLOCKS,
 )
 """Arguments of a tick that make up a loop's memory: with these, its next ticks are the same."""
 
@@ -73,7 +73,7 @@ class Engine(Protocol):
         """These are what a later tick will be called with; from any thread."""
 
 
-class _ByHand(NamedTuple):
+class _InPython(NamedTuple):
     """What Python is asked for before each tick; None for what the tick knows by itself."""
 
     motion: Reference | None = None
@@ -117,14 +117,15 @@ class ControlLoop:
         self.force_source = force_source
         self.guard = Guard(limits or Limits.of(model.arm), model.k, period)
         self.mailbox = controller.mailbox
-        self.guard.post, force_source.post = self.mailbox.post_limits, self.mailbox.post_sensor
+        self.mailbox.fill("bodies", model.arm.bodies)
+        self.guard.post = force_source.post = self.mailbox.post
         controller.connect(force_source)
         fed_back = controller.force is not None and controller.feeds_force_back
         self._needs_wrench = fed_back and force_source.needs_wrench
         if self._needs_wrench:
             force_source.require_frame()
         changes_gains = type(controller).advance is not Controller.advance
-        self._ask(_ByHand(controller=controller if changes_gains else None))
+        self._ask(_InPython(controller=controller if changes_gains else None))
         choices = [controller.law_number, force_source.number, self._needs_wrench, changes_gains]
         self._choices = np.array([*choices, 0], dtype=np.int64)
         counters = COUNTERS.new(k=model.k)
@@ -138,7 +139,7 @@ class ControlLoop:
             force_source.work,
             self.guard.work,
             counters,
-            *self._letters(),
+            *self._blocks(),
         )
         self._spare: TickArguments | None = None
         self.tick: Callable[..., tuple[int, int]] = tick
@@ -147,9 +148,9 @@ class ControlLoop:
         self.set_force_reference(force_reference)
         self.report = GuardReport(self.guard.sent, Action.FOLLOW, 0)
 
-    def _letters(self, room: Room | None = None) -> tuple[Array, Array, Array, Array]:
-        mail = room or self.mailbox
-        return mail.reference, mail.force_reference, mail.box, mail.taken
+    def _blocks(self, spare: Blocks | None = None) -> tuple[Array, Array, Array, Array]:
+        blocks = spare or self.mailbox
+        return blocks.reference, blocks.force_reference, blocks.box, blocks.taken
 
     @property
     def python_parts(self) -> list[str]:
@@ -158,17 +159,17 @@ class ControlLoop:
         A loop that runs without Python has to refuse to start with any of these.
         """
         model, found = self.controller.model, []
-        if model.by_hand:
+        if model.computed_in_python:
             found.append("the constraint is computed in Python: make it of scalar functions")
-        if model.target_by_hand:
+        if model.target_in_python:
             found.append("the constraint's motion is a function: give a reference, such as Sines")
-        if self._by_hand.motion is not None:
+        if self._in_python.motion is not None:
             found.append("the reference has no table: give it one (Reference.table)")
-        if self._by_hand.force is not None:
+        if self._in_python.force is not None:
             found.append("the force reference has no table: give it one (Reference.table)")
-        if self.force_source.by_hand:
+        if self.force_source.computed_in_python:
             found.append("the constraint's wrench is computed in Python at the sensor's frame")
-        if self._by_hand.controller is not None:
+        if self._in_python.controller is not None:
             found.append("the controller changes its gains in Python (it overrides advance)")
         return found
 
@@ -190,8 +191,8 @@ class ControlLoop:
             )
         table = self._table(reference)
         self._reserve(table, None)
-        self.mailbox.post_reference(table)
-        self._ask(self._by_hand._replace(motion=reference if table is None else None))
+        self.mailbox.post_table("reference", table)
+        self._ask(self._in_python._replace(motion=reference if table is None else None))
         self.reference = reference
 
     def beginning(self, time: float) -> ReferencePoint:
@@ -220,10 +221,10 @@ class ControlLoop:
         table = None if reference is None else self._table(reference)
         self._reserve(None, table)
         if reference is None:
-            self.mailbox.clear_force_reference()
+            self.mailbox.clear_table("force_reference")
         else:
-            self.mailbox.post_force_reference(table)
-        self._ask(self._by_hand._replace(force=reference if table is None else None))
+            self.mailbox.post_table("force_reference", table)
+        self._ask(self._in_python._replace(force=reference if table is None else None))
         self.force_reference = reference
 
     def _table(self, reference: Reference) -> MotionTable | None:
@@ -235,28 +236,32 @@ class ControlLoop:
             )
         return table
 
-    def _ask(self, by_hand: _ByHand) -> None:
-        self._by_hand, self._asks_python = by_hand, any(part is not None for part in by_hand)
+    def _ask(self, in_python: _InPython) -> None:
+        self._in_python, self._asks_python = in_python, any(p is not None for p in in_python)
 
-    def make_room(self, reference: Reference | None, force: Reference | None = None) -> None:
+    def take_load(self) -> None:
+        """Have the next tick made with what the arm carries now, wherever that tick is made."""
+        self.mailbox.post("bodies", self.controller.model.arm.bodies)
+
+    def get_ready_for(self, reference: Reference | None, force: Reference | None = None) -> None:
         """Get ready for references that are longer than any before, from any thread.
 
         `set_reference` then allocates nothing in the thread that ticks. What is made here may be
         of another start and time than what is set in the end: only its length counts.
         """
         tables = [None if one is None else one.table for one in (reference, force)]
-        room = self.mailbox.make_room(*tables)
-        if room is not None:
-            self._spare = spare = self._with_letters(room)
+        blocks = self.mailbox.get_ready_for(*tables)
+        if blocks is not None:
+            self._spare = spare = self._with_blocks(blocks)
             if isinstance(self.tick, Engine):
                 self.tick.prepare(spare)
 
     def _reserve(self, motion: MotionTable | None, force: MotionTable | None) -> None:
-        """Make room for references that are longer than any before."""
+        """Move to where references fit in that are longer than any before."""
         if self.mailbox.reserve(motion, force):
             spare = self._spare
             ready = spare is not None and spare.mailbox is self.mailbox.box
-            self.arguments = spare if spare is not None and ready else self._with_letters()
+            self.arguments = spare if spare is not None and ready else self._with_blocks()
 
     def restore(self, memory: Mapping[str, NDArray[Any]]) -> None:
         """Be as a loop was whose memory (`REMEMBERED`) was kept; only between two ticks.
@@ -266,26 +271,30 @@ class ControlLoop:
         """
         for name in REMEMBERED:
             kept, ours = memory.get(name), getattr(self.arguments, name)
-            if kept is None or (name not in _LETTERS and kept.shape != ours.shape):
+            if kept is None or (name not in _BLOCKS and kept.shape != ours.shape):
                 had = "is missing" if kept is None else f"has the shape {kept.shape}"
                 raise InvalidValue(
                     f"this is not the memory of such a loop: {name} {had}, expected is "
                     f"{ours.shape}; the model, the law or the version is another one"
                 )
         for name in REMEMBERED:
-            if name not in _LETTERS:
+            if name not in _BLOCKS:
                 getattr(self.arguments, name)[...] = memory[name]
-        self.mailbox.restore(*(memory[name] for name in _LETTERS))
-        self.arguments = self._with_letters()
+        self.mailbox.restore(*(memory[name] for name in _BLOCKS))
+        self.arguments = self._with_blocks()
 
-    def deliver(self, letter: Array, keep: Collection[Section] = ()) -> None:
-        """Have the next tick take a letter that was kept; see `Mailbox.deliver`."""
-        self.mailbox.deliver(letter, keep)
+    def deliver(self, block: Array, keep: Collection[str] = ()) -> None:
+        """Have the next tick take a block that was kept; see `Mailbox.deliver`."""
+        draft = self.mailbox.draft
+        before = draft.versions[NUMBER["bodies"]]
+        self.mailbox.deliver(block, keep)
+        if self.mailbox.draft.versions[NUMBER["bodies"]] != before:
+            self.controller.model.arm.set_bodies(self.mailbox.draft.bodies)
         if self.arguments.mailbox is not self.mailbox.box:
-            self.arguments = self._with_letters()
+            self.arguments = self._with_blocks()
 
-    def _with_letters(self, room: Room | None = None) -> TickArguments:
-        reference, force_reference, box, taken = self._letters(room)
+    def _with_blocks(self, spare: Blocks | None = None) -> TickArguments:
+        reference, force_reference, box, taken = self._blocks(spare)
         return self.arguments._replace(
             reference=reference, force_reference=force_reference, mailbox=box, taken=taken
         )
@@ -343,7 +352,7 @@ class ControlLoop:
 
     def _ask_python(self, stamp: float) -> None:
         """What has no table is asked for here, and what changes gains by itself does so."""
-        motion, force, controller = self._by_hand
+        motion, force, controller = self._in_python
         if motion is not None:
             write_instant(self.mailbox.reference, stamp, motion.at(stamp))
         if force is not None:

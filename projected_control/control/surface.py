@@ -102,7 +102,7 @@ def estimate_surface(
         period: Of the loop [s].
         name: Which constraint, where there are several.
     """
-    if model.constraint is None or model.by_hand or model.moves:
+    if model.constraint is None or model.computed_in_python or model.moves:
         raise InvalidValue("only a plane that stands still can be estimated")
     if not source.needs_wrench:
         raise InvalidValue(

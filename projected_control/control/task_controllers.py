@@ -11,7 +11,7 @@ from projected_control import validate
 from projected_control.control.controllers import Controller, SampledLoop, refuse_passive
 from projected_control.control.disturbance import Disturbance, DisturbanceKind
 from projected_control.control.force import ForceGains, ForceLoopState
-from projected_control.control.gains import BLEND_SECONDS, Blend, MotionGains
+from projected_control.control.gains import BLEND_SECONDS, MotionGains
 from projected_control.control.impedance import Impedance
 from projected_control.control.impedance_stability import ImpedanceLoop, impedance_loop
 from projected_control.control.law_kinds import Law
@@ -129,7 +129,6 @@ class ImpedanceController(_TaskController):
         self.task.projected[0] = float(projected)
         self.task.shaped[0] = float(impedance.shaped)
         self._terms.impedance[:] = impedance.array(model.k)
-        self._impedance_blend = Blend(self._terms.impedance, self._terms.impedance_blend)
         self.impedance = impedance
         self._close_force_loop(force_gains)
         self.feeds_force_back = projected
@@ -138,7 +137,7 @@ class ImpedanceController(_TaskController):
     def set_impedance(self, impedance: Impedance, seconds: float = BLEND_SECONDS) -> None:
         """Change stiffness, damping and inertia while running, over this time [s]."""
         numbers = self.check_impedance(impedance)
-        self.mailbox.post_impedance(numbers, validate.not_negative("blend time", seconds))
+        self.mailbox.post("impedance", numbers, validate.not_negative("blend time", seconds))
         self.impedance = impedance
 
     def check_impedance(self, impedance: Impedance, delay: int | None = None) -> Array:
@@ -169,10 +168,6 @@ class ImpedanceController(_TaskController):
                 "give way; use none, or shape the inertia (impedance.inertia), which needs it"
             )
         super().set_disturbance(disturbance, seconds)
-
-    @property
-    def blending(self) -> bool:
-        return super().blending or self._impedance_blend.active
 
     @property
     def mobility(self) -> Array:

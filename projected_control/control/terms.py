@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projected_control.compiled import compiled
-from projected_control.control.gains import BLEND
+from projected_control.control.live import BLENDS
 from projected_control.control.task_terms import TASK
 from projected_control.model.constrained_arm import Terms
 from projected_control.workspace import Layout, Part
@@ -44,7 +44,7 @@ class ControlTerms(NamedTuple):
     motion: Annotated[Array, Part("3, k", "Reference: θ_d, θ̇_d, θ̈_d.")]
     gains: Annotated[Array, Part("3, k", "G_P, G_D and null-space damping d.")]
     all_gains: Annotated[Array, Part("3 * k", "The same, as one vector.", at="gains")]
-    gains_blend: Annotated[Array, Part(BLEND.length_with(size="3 * k"), "See `BlendTerms`.")]
+    blends: Annotated[Array, Part(BLENDS.length, "How live numbers come into force, `Blends`.")]
     posture: Annotated[Array, Part("n", "q₀, where free motions are drawn to, in joint units.")]
     posture_gains: Annotated[Array, Part("2", "K₀ [1/s²] and D₀ [1/s]; zero for none.")]
     posture_bound: Annotated[
@@ -66,7 +66,6 @@ class ControlTerms(NamedTuple):
     ]
     contact_gains: Annotated[Array, Part("2", "µ at the contact, and its width [m/s].")]
     all_friction: Annotated[Array, Part("5 * n + 2", "The two above.", at="friction_gains")]
-    friction_blend: Annotated[Array, Part(BLEND.length_with(size="5 * n + 2"), "See `BlendTerms`.")]
     contact: Annotated[Array, Part("4", "Joint of the contact, 0 for none; its place there [m].")]
     contact_support: Annotated[Array, Part("n", "1 for each joint that moves the contact.")]
     contact_rows: Annotated[Array, Part("m", "1 for each row whose λ presses on the contact.")]
@@ -78,7 +77,6 @@ class ControlTerms(NamedTuple):
     disturbance_gains: Annotated[
         Array, Part("3 + k", "K_I [1/s³], limits of integral and effort, band of each coordinate.")
     ]
-    disturbance_blend: Annotated[Array, Part(BLEND.length_with(size="3 + k"), "See `BlendTerms`.")]
     disturbance: Annotated[Array, Part("n", "r, as observed [N·m or N].")]
     integral: Annotated[Array, Part("k", "K_I ∫ e dt [m/s² or rad/s²].")]
     limited: Annotated[Array, Part("1", "1 where the last effort was limited, else 0.")]
@@ -103,7 +101,6 @@ class ControlTerms(NamedTuple):
     pressed: Annotated[Array, Part("m", "Multipliers that the normal effort is made of.")]
     force_state: Annotated[Array, Part("3, m", "Filtered λ, integral's share of u_λ, e_λ.")]
     force_gains: Annotated[Array, Part("4", "See `ForceGains.array`.")]
-    force_blend: Annotated[Array, Part(BLEND.length_with(size="4"), "See `BlendTerms`.")]
     anti_windup: Annotated[
         Array, Part("3", "Strategy, period over tracking time, largest integral [N or N·m].")
     ]
@@ -113,9 +110,6 @@ class ControlTerms(NamedTuple):
     force_loop: Annotated[Array, Part("1", "1 where the force loop is closed, else 0.")]
     impedance: Annotated[
         Array, Part("3 * k * k + 1", "K, D, Λ_d⁻¹ in the task axes and ζ, see `Impedance.array`.")
-    ]
-    impedance_blend: Annotated[
-        Array, Part(BLEND.length_with(size="3 * k * k + 1"), "See `BlendTerms`.")
     ]
     task: Annotated[Array, Part(TASK.length, "Of the laws in task space, see `TaskTerms`.")]
     margins: Annotated[

@@ -1,9 +1,9 @@
 """One tick as one compiled function: from a state and Pinocchio's pass to a guarded effort.
 
 Everything it needs lies in plain arrays, declared by `TickArguments`, so that it can be called from
-Python, exported, and called from elsewhere. In order: mail is taken, references are evaluated at
-the state's time, the model is completed, λ is found, the guard looks at state and reference, the
-law acts, the guard releases what may be sent, everything is counted.
+Python, exported, and called from C++. In order: changes of the live block are taken, references are
+evaluated at the state's time, the model is completed, λ is found, the guard looks at state and
+reference, the law acts, the guard releases what may be sent, everything is counted.
 """
 
 from __future__ import annotations
@@ -42,15 +42,18 @@ from projected_control.control.guard_kernels import (
     unpack_guard,
 )
 from projected_control.control.law import apply_law
-from projected_control.control.letter import (
-    LETTER,
-    Section,
-    blend_gains,
+from projected_control.control.live import (
+    LIVE,
+    NUMBER,
+    PIECES_AT,
+    blend_slots,
     is_new,
     take,
-    take_gains,
-    take_reference,
-    unpack_letter,
+    take_control,
+    take_guard,
+    take_source,
+    take_table,
+    unpack_block,
 )
 from projected_control.control.motion import note_stop, posture_distance, tracking_error
 from projected_control.control.passive import CONTROLLABILITY_TOLERANCE
@@ -85,9 +88,8 @@ _ACTION_FOLLOW, _ACTION_STOP, _ACTION_HOLD = (
 )
 _OBSERVER = int(DisturbanceKind.OBSERVER)
 _NONE, _SENSOR = int(SourceKind.NONE), int(SourceKind.SENSOR)
-_LIMITS, _SENSOR_SECTION = int(Section.LIMITS), int(Section.SENSOR)
-_REFERENCE, _FORCE_REFERENCE = int(Section.REFERENCE), int(Section.FORCE_REFERENCE)
-_TABLE_PIECES = 3
+_REFERENCE, _FORCE_REFERENCE = NUMBER["reference"], NUMBER["force_reference"]
+_BODIES = NUMBER["bodies"]
 
 SLACK, COUNTED = 1e-5, 10.0
 """By how much velocities of rows may differ that depend on each other [m/s or rad/s], and how often
@@ -153,12 +155,12 @@ class TickArguments(NamedTuple):
     counters: Annotated[Array, Argument("Counters.", layout=COUNTERS, written=True)]
     reference: Annotated[Array, Argument("θ_d(t) in force.", layout=MOTION, written=True)]
     force_reference: Annotated[Array, Argument("λ_d(t) in force.", layout=MOTION, written=True)]
-    mailbox: Annotated[Array, Argument("Letters from the deciding side.", layout=LETTER)]
-    taken: Annotated[Array, Argument("The letter last taken.", layout=LETTER, written=True)]
+    mailbox: Annotated[Array, Argument("The live block of the deciding side.", layout=LIVE)]
+    taken: Annotated[Array, Argument("The block as last taken.", layout=LIVE, written=True)]
 
 
 @compiled
-def take_mail(
+def take_block(
     mailbox: Array,
     taken: Array,
     reference: Array,
@@ -167,19 +169,18 @@ def take_mail(
     s: SourceTerms,
     g: GuardTerms,
 ) -> None:
-    """Put what the deciding side has written into force: all of a letter, or nothing."""
+    """Put what the deciding side has written into force: all of a change, or nothing."""
     if not take(mailbox, taken):
         return
-    letter = unpack_letter(taken, g.q.size, g.theta.size)
-    take_gains(letter, c)
-    if is_new(_LIMITS, letter):
-        copy(letter.limits, g.limits)
-    if is_new(_SENSOR_SECTION, letter):
-        copy(letter.sensor, s.sensor)
-    if take_reference(_REFERENCE, letter.reference, letter, reference):
+    live = unpack_block(taken, g.q.size, g.theta.size)
+    take_control(live, c)
+    take_source(live, s)
+    take_guard(live, g)
+    is_new(_BODIES, live)  # with which Pinocchio has computed already
+    if take_table(_REFERENCE, live.reference, live, reference):
         g.replaced[0] = 1.0
-    new = take_reference(_FORCE_REFERENCE, letter.force_reference, letter, force_reference)
-    if new and force_reference[_TABLE_PIECES] == 0.0:
+    new = take_table(_FORCE_REFERENCE, live.force_reference, live, force_reference)
+    if new and force_reference[PIECES_AT] == 0.0:
         fill(c.lambda_desired, 0.0)
 
 
@@ -271,7 +272,7 @@ def tick(
     Returns:
         The guard's action and events; the effort is left in the guard's workspace.
     """
-    law, source, needs_wrench, by_hand = choices[0], choices[1], choices[2], choices[3]
+    law, source, needs_wrench, in_python = choices[0], choices[1], choices[2], choices[3]
     t = evaluate_model(
         stamp, q, v, M, h, spatial_jacobian, placements, state, sizes, functions, target, model_work
     )
@@ -279,11 +280,11 @@ def tick(
     keep_directions(t, c)
     g = unpack_guard(guard_work, q.size, t.theta.size)
     s = unpack_source(source_work, q.size, t.b.size)
-    take_mail(mailbox, taken, reference, force_reference, c, s, g)
-    if not by_hand:
-        blend_gains(c)
+    take_block(mailbox, taken, reference, force_reference, c, s, g)
+    if not in_python:
+        blend_slots(c)
     evaluate_motion(stamp, reference, c.motion)
-    if force_reference[_TABLE_PIECES] > 0.0:
+    if force_reference[PIECES_AT] > 0.0:
         evaluate_motion(stamp, force_reference, c.lambda_motion)
         copy(c.lambda_motion[0], c.lambda_desired)
     events = _COMMANDER_SILENT if choices[SILENT] else 0

@@ -282,6 +282,28 @@ class Arm:
             point = pinocchio.Inertia(load, place.translation + lever, np.zeros((3, 3)))
             self._model.inertias[place.joint] = self._inertias[place.joint] + point
 
+    @property
+    def bodies(self) -> Array:
+        """Masses [kg], centres [m] and inertias [kg·m²] of all bodies, as they are carried now.
+
+        One vector of 13 numbers per body, all masses first; the first body is fixed to the world.
+        """
+        bodies = list(self._model.inertias)
+        masses = np.array([body.mass for body in bodies])
+        centres, inertias = (
+            np.array([getattr(body, name) for body in bodies]).reshape(-1)
+            for name in ("lever", "inertia")
+        )
+        return np.concatenate([masses, centres, inertias])
+
+    def set_bodies(self, numbers: Array) -> None:
+        """Carry what `bodies` was when it was kept, in place of any load."""
+        count = len(self._model.inertias)
+        masses, centres, inertias = np.split(numbers, [count, 4 * count])
+        places, tensors = centres.reshape(count, 3), inertias.reshape(count, 3, 3)
+        for joint, parts in enumerate(zip(masses, places, tensors, strict=True)):
+            self._model.inertias[joint] = pinocchio.Inertia(*parts)
+
     def scale_masses(self, factor: float) -> None:
         """Make every link heavier by a factor, its inertia with it; a payload stays as it is.
 

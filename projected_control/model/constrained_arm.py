@@ -126,9 +126,9 @@ class ConstrainedArm:
         sqrt_metric: Diagonal of W^½, n; ones without a metric.
         tolerance: Singular values of A up to this count as zero, in the metric's coordinates.
         moves: Whether the constraint is driven, x(t) ≠ const.
-        table: The functions of constraint and coordinates, as far as they are not by hand.
-        by_hand, target_by_hand: Whether Python computes the constraint, or its motion, in every
-            evaluation.
+        table: The functions of constraint and coordinates, as far as they are compiled.
+        computed_in_python, target_in_python: Whether Python computes the constraint, or its motion,
+            in every evaluation.
         time: Time of the last evaluation [s].
         v: q̇, n.
         M: Inertia matrix, n × n.
@@ -167,8 +167,8 @@ class ConstrainedArm:
         self.moves = constraint is not None and constraint.target(0.0) is not None
 
         equations = _equations(constraint)
-        self._by_hand = constraint if equations is None else None
-        self.by_hand = equations is None
+        self._python_constraint = constraint if equations is None else None
+        self.computed_in_python = equations is None
         functions = [*(equations or []), *(coordinates.functions if coordinates else [])]
         self.table = table = FunctionTable(arm, functions)
         sizes = {"n": n, "m": m, "k": k, "frames": table.frames}
@@ -185,10 +185,10 @@ class ConstrainedArm:
         terms.row_scale[:] = [length if unit == "rad" else 1.0 for unit in units]
 
         terms.tolerance[0] = terms.fades_from[0] = self.tolerance
-        first = 0 if self._by_hand is None else m
+        first = 0 if self._python_constraint is None else m
         motion = None if constraint is None else constraint.target_table
-        self.target_by_hand = self.moves and motion is None
-        self._in_python = self.target_by_hand or self.by_hand
+        self.target_in_python = self.moves and motion is None
+        self._in_python = self.target_in_python or self.computed_in_python
         self.arguments = ModelArguments(
             arm.M,
             arm.h,
@@ -246,18 +246,18 @@ class ConstrainedArm:
         if not self._in_python:
             self.arm.compute(q, v)
             return
-        if self.target_by_hand and self.constraint is not None:
+        if self.target_in_python and self.constraint is not None:
             target = self.constraint.target(time)
             if target is not None:
                 for row, values in zip(self.terms.target, target, strict=True):
                     row[:] = values
-        if self._by_hand is None:
+        if self._python_constraint is None:
             self.arm.compute(q, v)
         else:
             m, terms, arm = self.m, self.terms, self.arm.update(q, v)
-            terms.value[:m] = self._by_hand.residual(arm)
-            terms.jacobian[:m] = self._by_hand.jacobian(arm)
-            terms.bias[:m] = self._by_hand.bias(arm)
+            terms.value[:m] = self._python_constraint.residual(arm)
+            terms.jacobian[:m] = self._python_constraint.jacobian(arm)
+            terms.bias[:m] = self._python_constraint.bias(arm)
 
 
 def _equations(constraint: Constraint | None) -> list[ScalarFunction] | None:

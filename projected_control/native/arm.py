@@ -17,7 +17,6 @@ Array = NDArray[np.float64]
 KINDS = ("RX", "RY", "RZ", "RevoluteUnaligned", "PX", "PY", "PZ", "PrismaticUnaligned")
 """Pinocchio's joints of one number, in the order of native_loop.h."""
 
-_BODIES = ("masses", "centres", "inertias")
 _REALS = ctypes.POINTER(ctypes.c_double)
 _WHOLES = ctypes.POINTER(ctypes.c_int64)
 
@@ -90,10 +89,10 @@ class NativeArm:
 
     def take_load(self) -> None:
         """Carry what the arm in Python carries now; between two passes."""
-        bodies = body_numbers(self._arm)
+        bodies = split_bodies(self._arm.bodies)
         self._library.projected_control_arm_set_inertias(
             ctypes.c_void_p(self.address),
-            *(ctypes.c_void_p(bodies[name].ctypes.data) for name in _BODIES),
+            *(ctypes.c_void_p(numbers.ctypes.data) for numbers in bodies.values()),
         )
 
     def compute(self, q: Array, v: Array) -> None:
@@ -130,14 +129,11 @@ class NativeArm:
             self.address = 0
 
 
-def body_numbers(arm: Arm) -> dict[str, Array]:
-    """Masses, centres and inertias of all bodies; first what is fixed to the world."""
-    bodies = list(arm.pinocchio_model.inertias)
-    return {
-        "masses": np.array([body.mass for body in bodies]),
-        "centres": np.array([body.lever for body in bodies]),
-        "inertias": np.array([body.inertia for body in bodies]),
-    }
+def split_bodies(bodies: Array) -> dict[str, Array]:
+    """`Arm.bodies` as the members of ``struct projected_control_description``; views."""
+    count = bodies.size // 13
+    parts = np.split(bodies, [count, 4 * count])
+    return dict(zip(("masses", "centres", "inertias"), parts, strict=True))
 
 
 def arm_numbers(arm: Arm) -> dict[str, NDArray[Any]]:
@@ -167,7 +163,7 @@ def arm_numbers(arm: Arm) -> dict[str, NDArray[Any]]:
         "rotations": np.array([place.rotation for place in placements]),
         "positions": np.array([place.translation for place in placements]),
         "armature": np.array(model.armature),
-        **body_numbers(arm),
+        **split_bodies(arm.bodies),
         "gravity": np.array(model.gravity.linear),
     }
     return {name: np.ascontiguousarray(array) for name, array in arrays.items()}

@@ -1,8 +1,9 @@
-"""A control loop that is prepared here and runs elsewhere: all of it as a message, and back again.
+"""A control loop that is prepared here and runs in a plugin: as messages, and back again.
 
-The loop is built and checked in Python as ever. `begin_sections` is what the other side needs to
-run it; `RemoteTick` then takes the place of the loop's tick and puts what was computed there into
-the loop's own arrays, so that whoever looks at the loop sees no difference.
+The loop is built and checked in Python as ever. `begin_sections` is what the plugin needs to run
+it; `change_sections` is the live block after a change (`control.live`); `RemoteTick` takes the
+place of the loop's tick and puts what was computed there into the loop's own arrays, so that the
+loop looks the same from outside.
 """
 
 from __future__ import annotations
@@ -13,8 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from projected_control.control.live import NUMBER, TABLES, LiveBlock, view_block
 from projected_control.control.loop import ControlLoop
 from projected_control.model.arm import Arm
+from projected_control.model.motion_tables import packed_table
 from projected_control.native.arm import arm_numbers
 from projected_control.native.engine import refuse_python_parts
 from projected_control.native.updates import (
@@ -93,6 +96,64 @@ def check_numbers(arm: Arm) -> Array:
     q, v = random.uniform(-1.0, 1.0, arm.n), random.uniform(-1.0, 1.0, arm.n)
     twin.update(q, v)
     return np.concatenate([q, v, np.array(twin.M).reshape(-1, order="F"), twin.h])
+
+
+class ChangeMessages:
+    """The messages that bring a loop's changes to a plugin, each whole.
+
+    A message has all slots of the live block but the tables of references: these are long and
+    seldom new, and go with the change that brings them and with those after it until one of them
+    was acknowledged.
+
+    Args:
+        loop: As it was handed over.
+    """
+
+    def __init__(self, loop: ControlLoop) -> None:
+        self._loop, self._known = loop, versions_of(loop)
+        self._sent: dict[int, Array] = {}
+
+    def sections(self) -> dict[Section, Content]:
+        """What the mailbox holds now."""
+        return change_sections(self._loop, self._known)
+
+    def sent(self, sequence: int) -> None:
+        """It went with this sequence number."""
+        self._sent[sequence] = versions_of(self._loop)
+
+    def acknowledged(self, sequence: int, *, accepted: bool) -> None:
+        """What became of an update; one that was no change may be told of too."""
+        known = self._sent.pop(sequence, None)
+        if known is not None and accepted:
+            self._known = known
+
+
+def versions_of(loop: ControlLoop) -> Array:
+    """Which versions of its slots a loop's mailbox holds; what a plugin knows that has them all."""
+    return _block_of(loop).versions.copy()
+
+
+def change_sections(loop: ControlLoop, known: Array | None = None) -> dict[Section, Content]:
+    """The live block in a loop's mailbox, for a plugin that knows these versions of it already.
+
+    Args:
+        loop: Whose mailbox.
+        known: See `versions_of`; None to send all.
+    """
+    live, box = _block_of(loop), loop.mailbox.box
+    new = np.full(live.versions.size, True) if known is None else live.versions != known
+    head = box.size - live.reference.size - live.force_reference.size
+    sections: dict[Section, Content] = {Section.MAILBOX: box[:head].copy()}
+    for table in TABLES:
+        if new[NUMBER[table]]:
+            sections[Section[table.upper()]] = packed_table(getattr(live, table))
+    if new[NUMBER["bodies"]]:
+        sections[Section.CHECK] = check_numbers(loop.controller.model.arm)
+    return sections
+
+
+def _block_of(loop: ControlLoop) -> LiveBlock:
+    return view_block(loop.mailbox.box, loop.controller.model.n, loop.controller.model.k)
 
 
 class RemoteTick:

@@ -254,11 +254,11 @@ def refuse_hardware(hardware: SimulatedArm) -> None:
     """Refuse an arm that needs Python in a step."""
     model: ConstrainedArm = hardware.plant.model
     found = []
-    if model.by_hand:
+    if model.computed_in_python:
         found.append("its constraint is computed in Python: make it of scalar functions")
-    if model.target_by_hand:
+    if model.target_in_python:
         found.append("its constraint's motion is a function: give a reference, such as Sines")
-    if hardware.measures and hardware.by_hand:
+    if hardware.measures and hardware.computed_in_python:
         found.append("its wrench is computed in Python: make its constraint of scalar functions")
     if found:
         raise InvalidValue(

@@ -1,4 +1,4 @@
-"""Messages between the nodes and a loop that runs elsewhere, as bytes; declared here, once.
+"""Messages between the nodes and a loop that runs in a plugin, as bytes; declared here, once.
 
 The side that decides (Python) sends *updates* to the side that acts (a plugin in a controller
 manager); that one answers with *acknowledgements* and *states*. All of them are one container,
@@ -58,8 +58,8 @@ class Update(IntEnum):
 
     BEGIN = 1
     """A session, with all that a loop is."""
-    LETTER = 2
-    """New gains, limits, references, payload: see `native.letters`."""
+    CHANGE = 2
+    """New gains, limits, references, payload: the live block, see `session.change_sections`."""
     BEAT = 3
     """The deciding side lives."""
     END = 4
@@ -225,7 +225,7 @@ ARM: dict[Section, Declared] = {
     Section.PARENTS: _wholes("Joint that carries each one, 0 for the world.", "n"),
     Section.AXES: _doubles("Axes, where the kind does not say them.", "3 * n"),
     Section.ROTATIONS: _doubles("Of the joints in their parents' axes, by rows.", "9 * n"),
-    Section.POSITIONS: _doubles("Likewise [m].", "3 * n"),
+    Section.POSITIONS: _doubles("Of the joints in their parents' axes [m].", "3 * n"),
     Section.MASSES: _doubles("Of the links, first what is fixed [kg].", "n + 1"),
     Section.CENTRES: _doubles("Centres of mass [m].", "3 * (n + 1)"),
     Section.INERTIAS: _doubles("About the centres of mass [kg·m²].", "9 * (n + 1)"),
@@ -247,7 +247,7 @@ SECTIONS: dict[Section, Declared] = {
     Section.V: _doubles("Velocities [rad/s or m/s].", "n"),
     Section.WRENCH: _doubles("Measured wrench [N and N·m]; NaN where there is none.", "6"),
     Section.EFFORT: _doubles("Efforts sent [N·m or N].", "n"),
-    Section.APPLIED: _doubles("`LetterTerms.sequence` and `applied`, as taken by the tick."),
+    Section.APPLIED: _doubles("`LiveBlock.sequence` and `applied`, as taken by the tick."),
     Section.PERIOD: _doubles("Period of the loop [s].", "1"),
     Section.STATE_PERIOD: _doubles("Time from one state to the next [s].", "1"),
     Section.OFFSETS: _doubles("Added to the measured positions [rad or m].", "n"),
@@ -260,7 +260,7 @@ SECTIONS: dict[Section, Declared] = {
         for section in Section
         if Section.STATE <= section <= Section.TAKEN
     },
-    Section.MAILBOX: _doubles("`TickArguments.mailbox`; in a letter without the two tables."),
+    Section.MAILBOX: _doubles("`TickArguments.mailbox`; in a change without the two tables."),
     Section.SIZES: _wholes("`TickArguments.sizes`.", "4"),
     Section.CHOICES: _wholes("`TickArguments.choices`.", "5"),
     Section.PASSIVE: _wholes("`TickArguments.passive`."),

@@ -1,7 +1,7 @@
 """The C header of the messages of `updates`, and which sections belong to which struct's members.
 
-What a decoder in C has to know comes as lists of the kind ``#define LIST(X) X(…) X(…)``: whoever
-expands them says what ``X`` does with a section's number, the member of the struct, its type,
+What a decoder in C has to know comes as lists of the kind ``#define LIST(X) X(…) X(…)``: where one
+is expanded stands what ``X`` does with a section's number, the member of the struct, its type,
 dimensions and count. Counts are expressions in n, m, k, p, frames, stages, delay, motion and force;
 that of a table of a motion is ``PROJECTED_CONTROL_TABLE``, as the table says its own, and one that
 may be larger stands in ``PROJECTED_CONTROL_AT_LEAST``.
@@ -9,9 +9,10 @@ may be larger stands in ``PROJECTED_CONTROL_AT_LEAST``.
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import Any, get_type_hints
 
-from projected_control.control.letter import Section as LetterSection
+from projected_control.control.live import NUMBER, SLOTS, TABLES
 from projected_control.control.silence import SILENCE
 from projected_control.control.tick import Argument, TickArguments
 from projected_control.model.constrained_arm import TERMS
@@ -74,7 +75,7 @@ def updates_header() -> str:
         f"#define PROJECTED_CONTROL_SECTION_BYTES {updates.SECTION.size}",
         f"#define PROJECTED_CONTROL_LARGEST_BYTES {updates.LARGEST}\n",
         *(enumeration(kinds) for kinds in (Update, Status, Phase, Report, Section)),
-        enumeration(LetterSection, "LetterSection"),
+        _slots(),
         "enum {\n  PROJECTED_CONTROL_TYPE_DOUBLE = 0,\n  PROJECTED_CONTROL_TYPE_INTEGER = 1,\n"
         "  PROJECTED_CONTROL_TYPE_BYTES = 2,\n};\n",
         _types(),
@@ -90,6 +91,30 @@ def updates_header() -> str:
         "#endif\n",
     ]
     return "\n".join(parts)
+
+
+def _slots() -> str:
+    """Numbers of the live block's slots, and what is checked of each."""
+    names = "".join(
+        f"  PROJECTED_CONTROL_SLOT_{name.upper()} = {at},\n" for name, at in NUMBER.items()
+    )
+    entries = " \\\n".join(
+        f"  X({name}, {in_c(slot.count, {})}, {_in_c(slot.least)}, {int(slot.finite)})"
+        for name, slot in SLOTS.items()
+        if name not in TABLES
+    )
+    meaning = comment(
+        "Slots of struct projected_control_live_block but the tables: name, how many numbers, the "
+        "least each may be, and whether all must be finite."
+    )
+    return (
+        f"enum {{\n{names}  PROJECTED_CONTROL_SLOTS = {len(SLOTS)},\n}};\n\n"
+        f"{meaning}\n#define PROJECTED_CONTROL_LIVE_SLOTS(X) \\\n{entries}\n"
+    )
+
+
+def _in_c(number: float) -> str:
+    return f"{number!r}" if isfinite(number) else "-INFINITY" if number < 0.0 else "INFINITY"
 
 
 def _types() -> str:
@@ -162,5 +187,5 @@ def _arm() -> list[Line]:
 
 
 def _size(layout: Layout[Any]) -> str:
-    sizes = ", ".join(layout.sizes)
+    sizes = ", ".join("PROJECTED_CONTROL_SLOTS" if s == "slots" else s for s in layout.sizes)
     return f"{PREFIX}{snake_case(layout.parts.__name__)}_size({sizes})"

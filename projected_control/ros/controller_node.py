@@ -165,7 +165,7 @@ class ControllerNode(ManagedNode[ControllerSettings]):
             lost_time=LOCKSTEP_PATIENCE if lockstep else self.settings.limits.lost_time,
             stale=not lockstep,
         )
-        if port.elsewhere:  # before it is engaged: from then on the loop that acts expects them
+        if port.remote:  # before it is engaged: from then on the loop that acts expects them
             self._life = SignsOfLife(port.beat, self._reads, self.settings.plugin.request_time)
             self._life.start()
         try:

@@ -133,7 +133,7 @@ class ListeningPort(Port):
         self._inbox.__enter__()
         self._entered = True
         state = self._first_state(FIRST_STATE_SECONDS)
-        if not (self.settings.lockstep or self.elsewhere):  # who ticks elsewhere knows its rate
+        if not (self.settings.lockstep or self.remote):  # a remote tick knows its rate
             self.ages = self._require_rate()
         self._wrench_is_coming = self._needs_wrench or bool(
             self._node.count_publishers(self.wiring.wrench)

@@ -80,9 +80,7 @@ def prepare_change(
     if "payload" in groups:
         build.check_payload(model.arm, settings.payload)
         build.refuse_moved_centre(model)
-        changes.append(
-            lambda loop, time: build.set_payload(loop.controller.model.arm, settings.payload)
-        )
+        changes.append(lambda loop, time: carry(loop, settings))
     if "limits" in groups:
         limits = build.build_limits(settings, model.arm)
         changes.append(lambda loop, time: loop.guard.set_limits(limits))
@@ -97,7 +95,7 @@ def prepare_change(
             if check is not None:
                 check.require_beginning(wanted, q, model.time)
                 check.require(wanted, q, model.time, bounded=False, running=loop)
-            loop.make_room(wanted)
+            loop.get_ready_for(wanted)
             changes.append(lambda loop, time: loop.set_reference(plan(loop.beginning(time), time)))
 
     def change(loop: ControlLoop, time: float) -> None:
@@ -106,6 +104,12 @@ def prepare_change(
                 each(loop, time)
 
     return change
+
+
+def carry(loop: ControlLoop, settings: ControllerSettings) -> None:
+    """Carry the payload of these settings from the next tick on."""
+    build.set_payload(loop.controller.model.arm, settings.payload)
+    loop.take_load()
 
 
 def force_change(
@@ -120,7 +124,7 @@ def force_change(
         time: Of the loop, about now [s].
     """
     build.check_force_step(settings, loop, desired, time)
-    loop.make_room(None, build.lead_force(settings, loop, desired, time))
+    loop.get_ready_for(None, build.lead_force(settings, loop, desired, time))
 
     def change(running: ControlLoop, now: float) -> None:
         led = build.lead_force(settings, running, desired, now)

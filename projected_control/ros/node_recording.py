@@ -53,8 +53,8 @@ class NodeRecording:
             recorder.close()
             raise
         self._recorder = recorder
-        made_elsewhere = ", as it is reported: the ticks are made elsewhere"
-        how = made_elsewhere if runner.port.elsewhere else ", tick by tick"
+        reported = ", as it is reported: the ticks are made in the controller manager"
+        how = reported if runner.port.remote else ", tick by tick"
         self._log(f"recording to {recorder.file}{how}")
 
     def stop(self) -> None:

@@ -1,7 +1,7 @@
 """An arm whose loop runs in the controller manager: this side decides, the plugin there acts.
 
 Opened, the port listens to the arm as any other. Engaged, the loop as it was prepared goes to the
-plugin as one message, the plugin is switched on, and from then on the port sends letters and signs
+plugin as one message, the plugin is switched on, and from then on the port sends changes and signs
 of life and reads what the plugin reports. If they end, the plugin does what the session's beginning
 told it to do (`control.silence`).
 """
@@ -19,8 +19,7 @@ from projected_control.control.loop import ControlLoop
 from projected_control.control.silence import SilenceAnswer, silence_array
 from projected_control.control.state import RawState
 from projected_control.errors import ProjectedControlError
-from projected_control.native.letters import Letters
-from projected_control.native.session import RemoteTick, begin_sections
+from projected_control.native.session import ChangeMessages, RemoteTick, begin_sections
 from projected_control.native.updates import (
     Message,
     Phase,
@@ -73,7 +72,7 @@ class PluginPort(ListeningPort):
         engagement: The plugin in its controller manager.
     """
 
-    elsewhere = True
+    remote = True
     delay = 1
 
     def __init__(
@@ -89,7 +88,7 @@ class PluginPort(ListeningPort):
         self._listening = True
         self._link = PluginLink(node, self.plan.effort_controller)
         self._remote: RemoteTick | None = None
-        self._letters: Letters | None = None
+        self._changes: ChangeMessages | None = None
         self._phase, self._begun = Phase.IDLE, False
         self._report = np.zeros(len(Report), dtype=np.int64)
         self.report_rate: float = min(max(settings.state_rate, REPORTS), settings.rate)
@@ -104,14 +103,14 @@ class PluginPort(ListeningPort):
         model, plugin = loop.controller.model, settings.plugin
         answer = SilenceAnswer[plugin.on_silence.upper()]
         silence = silence_array(model.m, model.k, answer, plugin.silence_time, plugin.stop_time)
-        loop.guard.set_limits(loop.guard.limits)  # so that every letter holds them
+        loop.guard.set_limits(loop.guard.limits)  # so that every change holds them
         sections = begin_sections(loop, silence, 1.0 / self.report_rate, settings.joint_offsets)
-        letters = Letters(loop)
+        changes = ChangeMessages(loop)
         self._begin(sections)
         self._begun = True
         self._engagement.engage(self.beat)
-        self._remote, self._letters = RemoteTick(loop), letters
-        loop.mailbox.sender = self._send_letter
+        self._remote, self._changes = RemoteTick(loop), changes
+        loop.mailbox.sender = self._send_change
         self._until(self._runs, f"{self._name} is active and reports nothing")
         self.heard = monotonic()
 
@@ -176,7 +175,7 @@ class PluginPort(ListeningPort):
         if self._remote is not None:
             self._remote.detach()
             self._loop.mailbox.sender = None
-            self._remote = self._letters = None
+            self._remote = self._changes = None
 
     def _stop_listening(self) -> None:
         if self._listening:
@@ -189,11 +188,11 @@ class PluginPort(ListeningPort):
         if self._begun and monotonic() - self._link.sent >= 0.5 * BEAT_SECONDS:
             self._link.send(Update.BEAT)
 
-    def _send_letter(self, box: Array) -> None:
-        letters = self._letters
-        if letters is not None:
+    def _send_change(self, box: Array) -> None:
+        changes = self._changes
+        if changes is not None:
             self.refusal = ""
-            letters.sent(self._link.send(Update.LETTER, letters.sections()))
+            changes.sent(self._link.send(Update.CHANGE, changes.sections()))
 
     def wake(self) -> None:
         self._link.wake()
@@ -223,8 +222,8 @@ class PluginPort(ListeningPort):
     def _look_at_answers(self) -> None:
         for answer in self._link.acknowledgements():
             accepted = answer.status is Status.ACCEPTED
-            if self._letters is not None:
-                self._letters.acknowledged(answer.sequence, accepted=accepted)
+            if self._changes is not None:
+                self._changes.acknowledged(answer.sequence, accepted=accepted)
             if not accepted:
                 self.refusal = f"{self._name}: {answer.reason}"
 

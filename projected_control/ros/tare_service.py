@@ -102,7 +102,7 @@ class TareService:
                 "with constraint.kind none near the contact, have it move slowly to and fro "
                 "without touching, and tare then"
             )
-        if runner.port.elsewhere:
+        if runner.port.remote:
             raise ProjectedControlError(
                 "the loop runs in the controller manager, which does not report its observer: tare "
                 "with loop:=topics, and give the result as force.effort_tare"

@@ -149,7 +149,7 @@ def reviewed(
     limits, now = check.bounds.motion, runner.time
     wanted = plan(loop.beginning(now), limits, now)
     check.require(wanted, model.arm.q.copy(), now, bounded=True, running=loop)
-    loop.make_room(wanted)
+    loop.get_ready_for(wanted)
     return lambda running, time: plan(running.beginning(time), limits, time)
 
 

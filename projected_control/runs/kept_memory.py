@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from projected_control.control.counters import COUNTERS
 from projected_control.control.force_kernels import SOURCE
 from projected_control.control.guard_kernels import GUARD
-from projected_control.control.letter import LETTER
+from projected_control.control.live import BLENDS, LIVE, NUMBER, TABLES, live_sizes
 from projected_control.control.loop import REMEMBERED, ControlLoop
 from projected_control.control.task_terms import TASK
 from projected_control.control.terms import CONTROL
@@ -31,10 +31,31 @@ Array = NDArray[np.float64]
 Places = dict[str, tuple[int, tuple[int, ...]]]
 """Where each part of an array begins, and its shape."""
 
-_LETTER, _LETTERS = "mailbox", ("mailbox", "taken")
-_TABLES = ("reference", "force_reference")
-_APPENDED = ("versions", "applied")
-"""Parts of a letter with one number per section, to which sections are added at the end."""
+_BLOCK, _BLOCKS = "mailbox", ("mailbox", "taken")
+_PER_SLOT: Places = {name: (number, (1,)) for name, number in NUMBER.items()}
+"""Of the parts of a live block that have one number per slot."""
+
+_FIRST_SLOTS = (
+    "gains",
+    "force_gains",
+    "limits",
+    "sensor",
+    "reference",
+    "force_reference",
+    "friction",
+    "disturbance",
+    "impedance",
+)
+"""Whose versions a block had, in this order, before recordings said it; the last came later."""
+
+_BLENDS_BEFORE = {
+    "gains_blend": "blends.gains",
+    "force_blend": "blends.force_gains",
+    "impedance_blend": "blends.impedance",
+    "friction_blend": "blends.friction",
+    "disturbance_blend": "blends.disturbance",
+}
+"""What parts of a controller's array were called then."""
 
 
 def row_places(loop: ControlLoop) -> Places:
@@ -47,21 +68,20 @@ def places_of(loop: ControlLoop) -> dict[str, Places]:
     """Where the parts of a loop's arrays lie, by array."""
     model, controller = loop.controller.model, loop.controller
     n, m, k, p = model.n, model.m, model.k, controller.passive.size
-    letter = loop.mailbox.letter
-    tables = {"motion": letter.reference.size, "force": letter.force_reference.size}
-    limits = LETTER.shapes(n=n, k=k, **tables)["limits"][0]
-    of_limits = {
-        name: place for name, place in _places(GUARD, n=n, k=k).items() if place[0] < limits
-    }
+    draft = loop.mailbox.draft
+    block = _places(LIVE, **live_sizes(n, k, draft.reference.size, draft.force_reference.size))
+    for part in ("applied", "versions", "seconds"):
+        block = _with_inner(block, part, _PER_SLOT)
+    guard = _places(GUARD, n=n, k=k)
+    limits = {name: place for name, place in guard.items() if place[0] < draft.limits.size}
+    control = _with_inner(_places(CONTROL, n=n, m=m, k=k, p=p), "task", _places(TASK, n=n, k=k))
     return {
         "model_work": _places(TERMS, n=n, m=m, k=k, frames=model.table.frames),
-        "control_work": _with_inner(
-            _places(CONTROL, n=n, m=m, k=k, p=p), "task", _places(TASK, n=n, k=k)
-        ),
+        "control_work": _with_inner(control, "blends", _places(BLENDS, n=n, k=k)),
         "source_work": _places(SOURCE, n=n, m=m),
-        "guard_work": _places(GUARD, n=n, k=k),
+        "guard_work": guard,
         "counters": _places(COUNTERS, k=k),
-        _LETTER: _with_inner(_places(LETTER, n=n, k=k, **tables), "limits", of_limits),
+        _BLOCK: _with_inner(block, "limits", limits),
     }
 
 
@@ -109,10 +129,13 @@ def as_here(
         array = getattr(loop.arguments, name)
         if name not in memory:
             moved[name] = array.copy()
-        elif name in _LETTERS:
-            moved[name] = letter_as_here(loop, memory[name], description)
+        elif name in _BLOCKS:
+            moved[name] = block_as_here(loop, memory[name], description)
         elif name in ours:
             theirs = _read(content["places"][name])
+            for before, now in _BLENDS_BEFORE.items():
+                if before in theirs:
+                    theirs[now] = theirs.pop(before)
             _require_whole(name, memory[name], theirs)
             moved[name] = _moved(memory[name], theirs, array.copy(), ours[name])
         elif name == "choices" and memory[name].size < array.size:
@@ -120,43 +143,59 @@ def as_here(
     return moved
 
 
-def letter_as_here(loop: ControlLoop, letter: Array, description: str) -> Array:
-    """A recorded letter (see `control.letter`) in the order in which this loop takes it.
+def block_as_here(loop: ControlLoop, block: Array, description: str) -> Array:
+    """A recorded live block (see `control.live`) in the order in which this loop takes it.
 
-    A section that it does not have is as the loop has it now.
+    A slot that it does not have is as the loop has it now.
     """
     if not description:
-        return letter
-    theirs = _read(json.loads(description)["places"][_LETTER])
-    ours = places_of(loop)[_LETTER]
-    for name in set(theirs) & set(ours) - {*_TABLES, *_APPENDED}:
+        return block
+    theirs, ours = block_places(description), places_of(loop)[_BLOCK]
+    for name in set(theirs) & set(ours) - set(TABLES):
         if theirs[name][1] != ours[name][1]:
             raise InvalidValue(
-                f"this recording is of a version in which {name} of a letter had the shape "
+                f"this recording is of a version in which {name} of a live block had the shape "
                 f"{theirs[name][1]}, here it is {ours[name][1]}: replay it with that version"
             )
     lengths = theirs["lengths"][0]
-    tables = [int(length) for length in letter[lengths : lengths + 2]]
+    tables = [int(length) for length in block[lengths : lengths + 2]]
     model = loop.controller.model
-    here = LETTER.new(n=model.n, k=model.k, motion=tables[0], force=tables[1])
-    begin, from_begin = ours[_TABLES[0]][0], theirs[_TABLES[0]][0]
+    here = LIVE.new(**live_sizes(model.n, model.k, *tables))
+    begin, from_begin = ours[TABLES[0]][0], theirs[TABLES[0]][0]
     here[:begin] = loop.mailbox.box[:begin]
     limits = loop.guard.numbers  # the box has none before the first that were changed
     first = min(at for name, (at, _) in ours.items() if name.startswith("limits."))
     here[first : first + limits.size] = limits
-    fixed = {name: place for name, place in theirs.items() if name not in _TABLES}
-    _moved(letter, fixed, here, ours)
-    here[begin:] = letter[from_begin : from_begin + sum(tables)]
+    fixed = {name: place for name, place in theirs.items() if name not in TABLES}
+    _moved(block, fixed, here, ours)
+    here[begin:] = block[from_begin : from_begin + sum(tables)]
     return here
+
+
+def block_places(description: str) -> Places:
+    """Where the parts of recorded live blocks lie, by the names that they have today."""
+    places = _read(json.loads(description)["places"][_BLOCK]) if description else {}
+    if "versions" not in places:
+        return places
+    for part in ("versions", "applied"):
+        at, (count,) = places.pop(part)
+        for number, slot in enumerate(_FIRST_SLOTS[:count]):
+            places[f"{part}.{slot}"] = (at + number, (1,))
+        places[f"{part}.anti_windup"] = places[f"{part}.force_gains"]
+    places["seconds.gains"] = places.pop("gains_seconds")
+    places["seconds.force_gains"] = places.pop("force_seconds")
+    for slot in {"impedance", "friction", "disturbance"} & set(places):
+        at, (count,) = places[slot]  # the time it takes was its last number
+        places[slot], places[f"seconds.{slot}"] = (at, (count - 1,)), (at + count - 1, (1,))
+    return places
 
 
 def _moved(kept: Array, theirs: Places, here: Array, ours: Places) -> Array:
     """Fill an array with the parts that another one has under the same name."""
     for name in set(theirs) & set(ours):
         (old, old_shape), (new, shape) = theirs[name], ours[name]
-        if old_shape == shape or name in _APPENDED:
-            count = min(prod(old_shape), prod(shape))
-            here[new : new + count] = kept[old : old + count]
+        if old_shape == shape:
+            here[new : new + prod(shape)] = kept[old : old + prod(shape)]
     return here
 
 

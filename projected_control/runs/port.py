@@ -35,7 +35,7 @@ class Port(ABC):
         disturbed: What somebody else commanded there, which ended the run; empty for nothing.
         last_word: What goes on answering there when the port is closed, until it is stopped, too;
             None where nothing does. See `outlast`.
-        elsewhere: Whether the ticks are made at the arm: what is read was answered there already,
+        remote: Whether the ticks are made at the arm: what is read was answered there already,
             and nothing is written.
         report_rate: How often `read` gives a state, where that is not every period [Hz].
         refusal: Why the arm's side refused a change; empty where it did not.
@@ -49,7 +49,7 @@ class Port(ABC):
     commands: str = ""
     disturbed: str = ""
     last_word: Any = None
-    elsewhere: bool = False
+    remote: bool = False
     report_rate: float | None = None
     refusal: str = ""
 
@@ -82,7 +82,7 @@ class Port(ABC):
         """Make a `read` that waits come back; from any thread."""
 
     def wake(self) -> None:
-        """Make a `read` that waits look for changes, where ticks are made elsewhere."""
+        """Make a `read` that waits look for changes, where ticks are remote."""
 
     def beat(self) -> None:
         """The deciding side lives; called now and then by whoever decides."""
@@ -100,7 +100,7 @@ class Port(ABC):
         return False
 
     def cycles(self) -> Sequence[tuple[float, int]]:
-        """Of ticks made elsewhere since the last reading: stamps [s] and durations [ns]."""
+        """Of remote ticks since the last reading: stamps [s] and durations [ns]."""
         return ()
 
     def missing(self, silent: float) -> str:

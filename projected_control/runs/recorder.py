@@ -1,7 +1,7 @@
 """Records a control loop tick by tick, while it runs, without holding it up.
 
 The thread that ticks copies a row of numbers into shared memory, in one call of a kernel. Another
-process (`process`) takes the rows from there into an MCAP file. What is rare (letters,
+process (`process`) takes the rows from there into an MCAP file. What is rare (changes,
 parameters that change, diagnostics) goes through a pipe, from a thread of its own.
 """
 
@@ -183,7 +183,7 @@ class Recorder:
             return
         mailbox = loop.mailbox
         with mailbox.lock:
-            mailbox.listener = self._heard_letter
+            mailbox.listener = self._heard_change
             memory = {name: self._kept(name, getattr(loop.arguments, name)) for name in REMEMBERED}
         assert self._ring is not None
         self._rows = TickRows(loop, self._ring.counters, self._ring.rows)
@@ -219,7 +219,7 @@ class Recorder:
                 break
             sleep(0.001)
 
-    def _heard_letter(self, box: Array) -> None:
+    def _heard_change(self, box: Array) -> None:
         self.note(messages.LETTERS, box.copy())
 
     # What its own thread does

@@ -37,7 +37,7 @@ class Recording:
         files: Files that parameters name, by parameter.
         rows: What was kept of every tick, N × width; see `column`.
         index: Number of each row since the beginning, N: a step of more than one is a gap.
-        letters: By their number, what the deciding side sent (see `control.letter`).
+        letters: By their number, what the deciding side sent (see `control.live`).
         changes: Parameters that changed: from which row on, and their new values.
         diagnostics: Messages on /diagnostics, as bytes.
         broken: Why the file ends before its end; empty where it does not.
@@ -125,7 +125,7 @@ class Recording:
             found.append(f"{self.lost} ticks were lost while it was recorded")
         if not self.exact:
             found.append(
-                "the ticks were made elsewhere (in the controller manager), and what was reported "
+                "the ticks were made in the controller manager, and what was reported "
                 "of them is recorded: a replay is not exact"
             )
         return found

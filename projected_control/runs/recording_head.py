@@ -86,7 +86,7 @@ def make_head(
         "version": __version__,
         "kernels": kernel_digest(),
         "engine": loop.engine,
-        "exact": str(not port.elsewhere),
+        "exact": str(not port.remote),
         "period": repr(controller.period),
         "law": controller.law.name,
         "wrench_frame": port.wrench_frame,

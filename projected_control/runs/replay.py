@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from projected_control.control.letter import BY_HAND, Section
+from projected_control.control.live import PIECES_AT, TABLES, WRITTEN_BY_PYTHON
 from projected_control.control.loop import ControlLoop
 from projected_control.control.references import Reference, ReferencePoint
 from projected_control.control.state import RawState
 from projected_control.errors import InvalidValue
 from projected_control.model.motion_tables import write_instant
-from projected_control.runs.kept_memory import as_here, letter_as_here, row_places
+from projected_control.runs.kept_memory import as_here, block_as_here, block_places, row_places
 from projected_control.runs.kept_ticks import TicksInMemory
 from projected_control.runs.port import Port
 from projected_control.runs.recording import Recording, read_recording
@@ -30,9 +30,7 @@ from projected_control.runs.runner import Runner
 Array = NDArray[np.float64]
 
 Changed = Callable[[ControlLoop, Mapping[str, Any]], None]
-"""Puts parameters that changed into force, as far as no letter does that."""
-
-_PIECES = 3
+"""Puts parameters that changed into force, as far as no live block does that."""
 
 
 class RecordedReference(Reference):
@@ -68,14 +66,14 @@ class RecordedReference(Reference):
 
 
 class Replayer:
-    """Brings a loop into the state in which it was recorded, and gives it the letters of then.
+    """Brings a loop into the state in which it was recorded, and gives it the changes of then.
 
     Args:
         loop: Built as the recorded one; or differently, with `anew`.
         recording: What was recorded.
-        keep: Sections of letters that stay as the loop has them.
+        keep: Slots of the live block that stay as the loop has them.
         anew: Begin without the recorded memory; references then are those that were recorded.
-        changed: Puts parameters into force that no letter carries.
+        changed: Puts parameters into force that no live block carries.
     """
 
     def __init__(
@@ -83,18 +81,20 @@ class Replayer:
         loop: ControlLoop,
         recording: Recording,
         *,
-        keep: Collection[Section] = (),
+        keep: Collection[str] = (),
         anew: bool = False,
         changed: Changed | None = None,
     ) -> None:
         self.loop, self._recording, self._anew = loop, recording, anew
         self._keep, self._changed = frozenset(keep), changed
-        self._letters = recording.column("letter")
+        self._numbers = recording.column("letter")
         self._changes = sorted(recording.changes, key=lambda change: change[0])
         self._stamps = recording.column("stamp")
         self._motion = recording.column("motion")
         self._force_motion = recording.column("force_motion")
         self._current, self._layout = float("nan"), recording.about.get("memory", "")
+        told = "bodies" in block_places(self._layout) and "bodies" not in self._keep
+        self._follows = anew or not told
         self._require_same_sizes()
 
     def _require_same_sizes(self) -> None:
@@ -126,14 +126,14 @@ class Replayer:
         """Just before the tick of this row: what came into force with it."""
         while self._changes and self._changes[0][0] <= self._recording.index[row]:
             _, values = self._changes.pop(0)
-            if self._changed is not None:
+            if self._changed is not None and self._follows:
                 self._changed(self.loop, values)
         if self._anew:
             return
-        letter = self._letters[row]
-        if not np.isnan(letter) and letter != self._current and letter != self._first_taken():
-            self._deliver(float(letter))
-        self._write_by_hand(row)
+        number = self._numbers[row]
+        if not np.isnan(number) and number != self._current and number != self._first_taken():
+            self._deliver(float(number))
+        self._write_references(row)
 
     def _first_taken(self) -> float:
         return float(self._recording.memory["taken"][0])
@@ -142,26 +142,19 @@ class Replayer:
         content = self._recording.letters.get(number)
         if content is None:
             raise InvalidValue(
-                f"{self._recording.path.name} lacks letter {number:g} (new gains, limits or "
+                f"{self._recording.path.name} lacks change {number:g} (new gains, limits or "
                 "references), which was in force: from here on nothing can be replayed"
             )
-        self.loop.deliver(letter_as_here(self.loop, content, self._layout), self._keep)
+        self.loop.deliver(block_as_here(self.loop, content, self._layout), self._keep)
         self._current = number
 
-    def _write_by_hand(self, row: int) -> None:
+    def _write_references(self, row: int) -> None:
         """What Python wrote into the tables in force, as it has no table of its own."""
         mailbox = self.loop.mailbox
-        for section, letters, live, motion in (
-            (Section.REFERENCE, mailbox.letter.reference, mailbox.reference, self._motion),
-            (
-                Section.FORCE_REFERENCE,
-                mailbox.letter.force_reference,
-                mailbox.force_reference,
-                self._force_motion,
-            ),
-        ):
-            if letters[_PIECES] == BY_HAND and section not in self._keep:
-                write_instant(live, self._stamps[row], motion[row])
+        for slot, motion in zip(TABLES, (self._motion, self._force_motion), strict=True):
+            posted = getattr(mailbox.draft, slot)
+            if posted[PIECES_AT] == WRITTEN_BY_PYTHON and slot not in self._keep:
+                write_instant(getattr(mailbox, slot), self._stamps[row], motion[row])
 
 
 class RecordedArm(Port):
@@ -263,7 +256,7 @@ def replay(
     recording: Recording | Path | str,
     loop: ControlLoop,
     *,
-    keep: Collection[Section] = (),
+    keep: Collection[str] = (),
     anew: bool = False,
     changed: Changed | None = None,
     prepare: Callable[[ControlLoop], None] | None = None,

@@ -121,7 +121,7 @@ class Runner:
         """One turn: read, answer, write, count. None where the arm gave no state."""
         state = self.port.read()
         if state is None:
-            if self._changes and self.port.elsewhere:
+            if self._changes and self.port.remote:
                 self._make_changes()
             self._wait()
             return None
@@ -137,7 +137,7 @@ class Runner:
         self._count(state.stamp, took)
         if report.events & _FINAL and not self.lost:
             self.lost = self._reason_to_end(report.events)
-        if self.port.elsewhere and not self.lost:
+        if self.port.remote and not self.lost:
             self._require_time(report.events)
         tick = Tick(state, report, self.loop.controller, self.loop.multipliers)
         if self.recorder is not None:
@@ -147,7 +147,7 @@ class Runner:
         return tick
 
     def _count(self, stamp: float, took_ns: int) -> None:
-        if not self.port.elsewhere:
+        if not self.port.remote:
             self.statistics.count(stamp, took_ns)
             return
         for each, took in self.port.cycles():
@@ -179,7 +179,7 @@ class Runner:
 
     def _make_changes(self) -> None:
         time = self.time
-        if self.port.elsewhere:  # where time has gone on since the last state
+        if self.port.remote:  # where time has gone on since the last state
             time += max(monotonic() - self.port.heard, 0.0)
         while self._changes:
             try:
@@ -202,7 +202,7 @@ class Runner:
     def _wait(self) -> None:
         """No state: zeros where that means something, and the end where it lasts."""
         silent = monotonic() - self.port.heard
-        acts = self._stale and not self.port.elsewhere
+        acts = self._stale and not self.port.remote
         if not self.port.waits or (acts and silent > self.loop.guard.limits.stale_time):
             self._answer_silence()
         if self.port.waits and silent > self.lost_time:
@@ -211,7 +211,7 @@ class Runner:
             listener.waited()
 
     def _require_time(self, events: int) -> None:
-        """End a run elsewhere that is heard of, but whose arm has no new states."""
+        """End a remote run that is heard of, but whose arm has no new states."""
         now = monotonic()
         if not events & _NO_TIME:
             self._timely = now

@@ -34,7 +34,7 @@ class SimulatedArm(Port):
         motors: What gives the efforts; ideal ones unless given.
 
     Attributes:
-        by_hand: Whether Python works out how the wrench follows from λ, in every reading.
+        computed_in_python: Whether Python finds the wrench from λ, in every reading.
         truth: The plant's state at the last reading, with what no sensor shows.
         residual_max: Largest ‖Φ‖ of all readings since the start [m or rad].
         effort_peaks: Largest effort that each joint was given since then, n [N·m or N].
@@ -57,7 +57,7 @@ class SimulatedArm(Port):
         self.sensor = (sensor or ForceSensor()) if measures_force else None
         constraint = plant.model.constraint
         self.frame = frame or (None if constraint is None else constraint.frame)
-        self.by_hand = False
+        self.computed_in_python = False
         self.tell_sensor()
         self._start = (q0, v0)
         self._carried: Array | None = None
@@ -102,9 +102,9 @@ class SimulatedArm(Port):
             terms.basis[:] = model.constraint.wrench_basis(model.arm, self.frame)
             return
         w = WRENCH.view(terms.directions, m=model.m)
-        table = None if model.by_hand else model.table
+        table = None if model.computed_in_python else model.table
         known = write_map(model.arm, model.constraint, self.frame, w, table)
-        terms.varies[0], self.by_hand = float(known), not known
+        terms.varies[0], self.computed_in_python = float(known), not known
 
     @property
     def encoders(self) -> Encoders:
@@ -173,7 +173,7 @@ class SimulatedArm(Port):
             return None
         multipliers = self.sensor.read(state.multipliers)
         plant, known = self.plant, model.arguments
-        if self.by_hand:
+        if self.computed_in_python:
             basis = model.constraint.wrench_basis(model.arm, self.frame)
             plant.terms.basis[:] = np.asarray(basis)
         sense_wrench(

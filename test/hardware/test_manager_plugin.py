@@ -26,8 +26,8 @@ from projected_control import Runner
 from projected_control.control.events import Action
 from projected_control.control.references import Constant, Waypoints
 from projected_control.control.state import RawState
-from projected_control.native.letters import Letters
 from projected_control.native.plugin_build import plugin_there
+from projected_control.native.session import ChangeMessages
 from projected_control.native.updates import Phase, Report, Section, Status, Update, encode
 
 pytestmark = [
@@ -55,7 +55,7 @@ class Recorded:
         self.stamp, self.age = rows[:, 0], rows[:, 1]
         ends = np.cumsum([2, n, n, 6, n])
         self.q, self.v, self.wrench, self.effort = (rows[:, a:b] for a, b in pairwise(ends))
-        self.action, self.events, self.nanoseconds, self.letter = rows[:, ends[-1] :].T
+        self.action, self.events, self.nanoseconds, self.change = rows[:, ends[-1] :].T
 
 
 def ride(
@@ -156,13 +156,14 @@ def test_five_hundred_hertz(tmp_path: Path) -> None:
 
 
 def test_a_payload_and_a_longer_reference(tmp_path: Path) -> None:
-    """One letter while it runs: the torques of a loop in Python that got it at that tick."""
+    """One change while it runs: the torques of a loop in Python that got it at that tick."""
 
     def change(loop, at: float) -> None:
         times = at + 0.01 * np.arange(401)
         values = loop.reference.at(at).value + 0.01 * (1.0 - np.cos(times - at))[:, None]
         with loop.mailbox.together():
             loop.controller.model.arm.set_payload("link_3", 0.5, (0.05, 0.0, 0.0))
+            loop.take_load()
             loop.set_reference(Waypoints(times, values, order=3))
 
     Waypoints([0.0, 1.0], [[0.0], [1.0]])  # what makes curves takes a while to load
@@ -171,17 +172,17 @@ def test_a_payload_and_a_longer_reference(tmp_path: Path) -> None:
         assert manager.begin(loop, patience=20.0).status is Status.ACCEPTED
         assert manager.switch(on=True)
         manager.until(lambda: _report(manager, Report.CYCLES) > 500, "some cycles")
-        letters, at = Letters(loop), float(manager.states[-1].sections[Section.NOW][0])
+        changes, at = ChangeMessages(loop), float(manager.states[-1].sections[Section.NOW][0])
         change(loop, at)
-        answer = manager.send(Update.LETTER, letters.sections())
+        answer = manager.send(Update.CHANGE, changes.sections())
         assert answer.status is Status.ACCEPTED, answer.reason
         manager.spin(2.0)
         assert manager.switch(on=False)
         record = Recorded(manager.record(), loop.controller.model.n)
     own, _ = opened("hybrid")
-    number, changed = record.letter[0], 0
+    number, changed = record.change[0], 0
     for i in range(len(record.stamp)):
-        if record.letter[i] != number and not changed:
+        if record.change[i] != number and not changed:
             change(own, at)
             changed = i
         state = RawState(record.q[i], record.v[i], record.stamp[i], record.wrench[i], record.age[i])

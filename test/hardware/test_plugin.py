@@ -30,7 +30,7 @@ from std_msgs.msg import UInt8MultiArray
 from test_hardware_launch import CONTROLLER, own_domain  # noqa: F401  the fixture
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from projected_control.control.letter import Section as LetterSection
+from projected_control.control.live import NUMBER
 from projected_control.native.plugin_build import plugin_there
 from projected_control.native.updates import (
     Phase,
@@ -101,21 +101,21 @@ class Watch:
     def phase(self) -> Phase:
         return Phase(int(self.report[Report.PHASE]))
 
-    def applied(self, section: LetterSection) -> float:
-        """Version of a part of the letters that is in force."""
-        return float(self.states[-1][1].sections[Section.APPLIED][1 + section])
+    def applied(self, slot: str) -> float:
+        """Version of a slot that is in force."""
+        return float(self.states[-1][1].sections[Section.APPLIED][1 + NUMBER[slot]])
 
-    def until_applied(self, section: LetterSection, before: float) -> float:
+    def until_applied(self, slot: str, before: float) -> float:
         """Wait for a newer version; when the state that says so was sent."""
 
         def newer() -> list[float]:
             return [
                 when
                 for when, state in self.states
-                if state.sections[Section.APPLIED][1 + section] > before
+                if state.sections[Section.APPLIED][1 + NUMBER[slot]] > before
             ]
 
-        self.rig.until(newer, f"{section.name} to be taken")
+        self.rig.until(newer, f"{slot} to be taken")
         return newer()[0]
 
     def until_phase(self, phase: Phase, seconds: float = 20.0) -> float:
@@ -224,23 +224,23 @@ def test_a_gain_is_in_force_within_20_ms(moving):
     param_set, since, delays = ("ros2", "param", "set", f"/{CONTROLLER}"), monotonic(), []
     for i in range(5):
         before, passed, answers = (
-            watch.applied(LetterSection.GAINS),
+            watch.applied("gains"),
             len(checked),
             len(watch.answers),
         )
         said = moving.command(*param_set, "gains.stiffness", f"[{90.0 + i}, {95.0 + i}]")
         assert "successful" in said, said
         moving.until(lambda n=passed: len(checked) > n, "the check to be passed")
-        seen = watch.until_applied(LetterSection.GAINS, before)
+        seen = watch.until_applied("gains", before)
         moving.until(lambda n=answers: len(watch.answers) > n, "the acknowledgement")
         assert watch.answers[answers].status is Status.ACCEPTED
         # The first cycle after the acknowledgement has it; states come every ten cycles.
         taken = min(seen, watch.answered[answers] + PERIOD)
         delays.append(taken - checked[passed])
-    before = watch.applied(LetterSection.GAINS)
+    before = watch.applied("gains")
     said = moving.command(*param_set, "gains.damping", "[5000.0]")
     assert "would diverge" in said, said
-    assert watch.applied(LetterSection.GAINS) == before
+    assert watch.applied("gains") == before
     require_limits(moving, since)
     times = [round(1e3 * d, 1) for d in delays]
     report("gains in force after their check (ms)", f"{times}")
@@ -416,7 +416,7 @@ def test_a_payload_and_a_long_reference(moving):
     assert moving.transition(CONTROLLER, "activate"), moving.story()
     watch, since = Watch(moving), monotonic()
     moving.until(lambda: watch.states, "states")
-    accepted, before = int(watch.report[Report.ACCEPTED]), watch.applied(LetterSection.REFERENCE)
+    accepted, before = int(watch.report[Report.ACCEPTED]), watch.applied("reference")
     done, reason, *_ = moving.set_parameter(CONTROLLER, "payload.mass", 0.5)
     assert done, reason
     message = JointTrajectory(joint_names=["tip.x"])
@@ -429,7 +429,7 @@ def test_a_payload_and_a_long_reference(moving):
     publisher = moving.node.create_publisher(JointTrajectory, f"/{CONTROLLER}/reference", 10)
     moving.until(publisher.get_subscription_count, "the node to listen")
     publisher.publish(message)
-    watch.until_applied(LetterSection.REFERENCE, before)
+    watch.until_applied("reference", before)
     moving.until(lambda: moving.speeds[-1][1] > 1e-2, "motion")
     assert int(watch.report[Report.ACCEPTED]) >= accepted + 2
     assert int(watch.report[Report.REFUSED]) == 0

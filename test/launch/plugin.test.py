@@ -27,7 +27,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import UInt8MultiArray
 
 from projected_control.control.events import Action
-from projected_control.control.letter import Section as LetterSection
+from projected_control.control.live import NUMBER
 from projected_control.native.updates import (
     Message,
     Phase,
@@ -112,7 +112,7 @@ class TestRunning(unittest.TestCase):
 
     def gains(self) -> float:
         """Version of the gains in force."""
-        return float(self.states[-1].sections[Section.APPLIED][1 + LetterSection.GAINS])
+        return float(self.states[-1].sections[Section.APPLIED][1 + NUMBER["gains"]])
 
     def until_running(self) -> None:
         """Wait until the plugin moves the arm."""

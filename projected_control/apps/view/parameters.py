@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from math import isfinite
 from typing import Any
 
+from projected_control.control.live import SLOTS, slots_of
 from projected_control.errors import InvalidValue
 
 FIXED = "only while inactive"
@@ -117,12 +118,8 @@ def control_of(
     )
 
 
-BLENDED = ("gains", "force", "compensation", "disturbance")
-"""Groups of parameters whose changes come into force over ``gains.blend_time``."""
-
-
 def blend_seconds(names: Sequence[str], values: dict[str, Any]) -> float:
     """How long a change of these parameters takes to be in force [s]."""
-    if any(name.partition(".")[0] in BLENDED for name in names):
+    if any(SLOTS[slot].blended for slot in slots_of(names)):
         return float(values.get("gains.blend_time", 0.0))
     return 0.0

@@ -60,13 +60,13 @@ Verdict ActingLoop::fill(const Message &begin, const Surroundings &surroundings)
   if (Verdict v = bind(begin); !v.accepted()) return v;
   if (Verdict v = check_contents(); !v.accepted()) return v;
   if (Verdict v = check_pinocchio(begin); !v.accepted()) return v;
-  if (Verdict v = letters_.begin(begin, tick_, sizes_, period_); !v.accepted()) return v;
+  if (Verdict v = live_.begin(begin, tick_, sizes_, period_); !v.accepted()) return v;
 
   const int64_t n = sizes_.n;
   times_.assign(2 * instants, 0.0);
   times_aside_ = times_;
   last_v_.assign(static_cast<size_t>(n), 0.0);
-  int64_t mirrored = 3 * n + 6 + silence_.silence_shape[0] + letters_.applied();
+  int64_t mirrored = 3 * n + 6 + silence_.silence_shape[0] + live_.applied();
 #define PROJECTED_CONTROL_COUNT(id, field) mirrored += tick_.field##_shape[0];
   PROJECTED_CONTROL_MIRRORED_SECTIONS(PROJECTED_CONTROL_COUNT)
 #undef PROJECTED_CONTROL_COUNT
@@ -210,9 +210,9 @@ Verdict ActingLoop::check_contents() {
         {"target", tick_.target, tick_.target_shape[0], m, true}})
     if (Verdict v = check_table(name, table, count, size, empty); !v.accepted()) return v;
   if (tick_.reference[1] < 3.0 || (m > 0 && tick_.force_reference[1] < 3.0))
-    return refused(bad_size, "a table of references has no room for the three pieces of a stop");
+    return refused(bad_size, "a table of references is too short for the three pieces of a stop");
   const double nothing = -1.0;
-  if (Verdict v = check_letter(tick_.mailbox, &nothing, sizes_, period_); !v.accepted()) return v;
+  if (Verdict v = check_block(tick_.mailbox, &nothing, sizes_, period_); !v.accepted()) return v;
   if (Verdict v = check_limits(tick_.guard_work, n, k, period_); !v.accepted()) return v;
   if (tick_.choices[0] < 0 || tick_.choices[0] > PROJECTED_CONTROL_LAW_GRAVITY)
     return refused(bad_value, "there is no law %" PRId64, tick_.choices[0]);
@@ -337,7 +337,7 @@ int32_t ActingLoop::cycle(const Reading &reading, bool silent, double *commands)
   place_stamp(reading);
   read_state(reading);
   read_wrench(reading.wrench);
-  letters_.take(silent, tick_, silence_, arm_);
+  live_.take(silent, tick_, silence_, arm_);
   silence_.silent = silent;
   silence_.stamp = tick_.stamp;
   int32_t status = projected_control_answer_silence(&silence_);
@@ -354,7 +354,7 @@ void ActingLoop::release() {
   tick_.action = PROJECTED_CONTROL_ACTION_ZERO;
 }
 
-Verdict ActingLoop::post(const Message &message) { return letters_.post(message); }
+Verdict ActingLoop::post(const Message &message) { return live_.post(message); }
 
 void ActingLoop::note_duration(int64_t nanoseconds) {
   if (timed_ < instants) {
@@ -395,7 +395,7 @@ void ActingLoop::put_aside() {
   put(tick_.wrench, 6);
   put(loop_.effort, n);
   put(silence_.silence, silence_.silence_shape[0]);
-  put(tick_.taken, letters_.applied());
+  put(tick_.taken, live_.applied());
 #define PROJECTED_CONTROL_PUT(id, field) put(tick_.field, tick_.field##_shape[0]);
   PROJECTED_CONTROL_MIRRORED_SECTIONS(PROJECTED_CONTROL_PUT)
 #undef PROJECTED_CONTROL_PUT
@@ -421,7 +421,7 @@ void ActingLoop::write_state(Writer &writer) const {
   next(PROJECTED_CONTROL_SECTION_EFFORT, n);
   const double *const silence = from;
   from += silence_.silence_shape[0];
-  next(PROJECTED_CONTROL_SECTION_APPLIED, letters_.applied());
+  next(PROJECTED_CONTROL_SECTION_APPLIED, live_.applied());
   writer.reals(PROJECTED_CONTROL_SECTION_SILENCE, silence, silence_.silence_shape[0]);
 #define PROJECTED_CONTROL_PUT(id, field) next(id, tick_.field##_shape[0]);
   PROJECTED_CONTROL_MIRRORED_SECTIONS(PROJECTED_CONTROL_PUT)

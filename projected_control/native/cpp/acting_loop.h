@@ -12,7 +12,7 @@
 
 #include "arm_clock.h"
 #include "arm_message.h"
-#include "letters.h"
+#include "live_block.h"
 #include "period_grid.h"
 
 namespace projected_control {
@@ -49,14 +49,14 @@ class ActingLoop {
    * what it knows of the disturbance. */
   void take_over(const ActingLoop &former);
 
-  /* One tick; the effort by Surroundings::commands. No letter is taken in silence. The status is
+  /* One tick; the effort by Surroundings::commands. No change is taken in silence. The status is
    * zero, or all efforts are. */
   int32_t cycle(const Reading &reading, bool silent, double *commands);
 
   /* Nothing is sent any more. */
   void release();
 
-  /* A letter from the deciding side, if it is one. */
+  /* A change from the deciding side, if it is one. */
   Verdict post(const Message &message);
 
   const Sizes &sizes() const { return sizes_; }
@@ -104,7 +104,7 @@ class ActingLoop {
   struct projected_control_tick tick_{};
   struct projected_control_answer_silence silence_{};
   projected_control_loop loop_{};
-  Letters letters_;
+  LiveBlock live_;
   Kept memory_;
   std::vector<Joint> joints_;
   std::vector<int64_t> commanded_; /* of each command: which joint, or -1 */

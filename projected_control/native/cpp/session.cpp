@@ -52,7 +52,7 @@ Session::Answer Session::receive(const uint8_t *bytes, size_t size, int64_t now_
 
 Verdict Session::judge(const Message &message, int64_t now_ns) {
   if (message.kind == PROJECTED_CONTROL_UPDATE_BEGIN) return begin(message, now_ns);
-  if (message.kind != PROJECTED_CONTROL_UPDATE_LETTER &&
+  if (message.kind != PROJECTED_CONTROL_UPDATE_CHANGE &&
       message.kind != PROJECTED_CONTROL_UPDATE_BEAT && message.kind != PROJECTED_CONTROL_UPDATE_END)
     return refused(
         PROJECTED_CONTROL_STATUS_MALFORMED, "a message of kind %u is not for the plugin",
@@ -81,7 +81,7 @@ Verdict Session::judge(const Message &message, int64_t now_ns) {
         PROJECTED_CONTROL_STATUS_SILENT,
         "no message came for more than %g s, which ended the session: begin another",
         term->loop->patience());
-  if (message.kind == PROJECTED_CONTROL_UPDATE_LETTER)
+  if (message.kind == PROJECTED_CONTROL_UPDATE_CHANGE)
     if (Verdict v = term->loop->post(message); !v.accepted()) return v;
   term->sequence = message.sequence;
   term->heard_ns.store(now_ns, std::memory_order_relaxed);

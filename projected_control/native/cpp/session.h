@@ -4,8 +4,8 @@
  * else may be called from any other thread, and between cycles from that one too.
  *
  * A term is one session from its begin to its end. A new one is built beside the old one and taken
- * at the beginning of a cycle, whole; letters go through the mailbox, whole or not at all. A term
- * that has ended, or whose heartbeat was missed, never accepts another letter.
+ * at the beginning of a cycle, whole; changes go through the mailbox, whole or not at all. A term
+ * that has ended, or whose heartbeat was missed, never accepts another change.
  */
 #ifndef PROJECTED_CONTROL_SESSION_H
 #define PROJECTED_CONTROL_SESSION_H

@@ -1,9 +1,8 @@
-// What a letter must be before a tick may take it.
+// What tables, limits and a sensor must be before a tick may take them.
 
 #include "tables.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 
 namespace projected_control {
@@ -11,10 +10,6 @@ namespace {
 
 constexpr int64_t bad_value = PROJECTED_CONTROL_STATUS_VALUE;
 constexpr double most = 1e9;  // no table has as many pieces
-
-bool is_whole(double x, double least, double largest) {
-  return x >= least && x <= largest && x == std::floor(x);
-}
 
 bool all_finite(const double *begin, const double *end) {
   for (; begin < end; ++begin)
@@ -28,16 +23,13 @@ bool any_nan(const double *begin, const double *end) {
   return false;
 }
 
-// Where a sensor's numbers say which joint carries it.
-int64_t joint_in_sensor(const Sizes &s) {
-  std::vector<double> room(static_cast<size_t>(projected_control_source_terms_size(s.n, s.m)));
-  const auto source = projected_control_source_terms_view(room.data(), s.n, s.m);
-  return source.joint - source.sensor;
-}
-
 double *writable(const double *numbers) { return const_cast<double *>(numbers); }
 
 }  // namespace
+
+bool is_whole(double x, double least, double largest) {
+  return x >= least && x <= largest && x == std::floor(x);
+}
 
 Verdict check_table(
     const char *name, const double *table, int64_t count, int64_t size, bool may_be_empty) {
@@ -56,7 +48,7 @@ Verdict check_table(
   const double least = may_be_empty ? 0.0 : 1.0;
   if (!is_whole(table[3], least, table[1]) || !is_whole(table[4], 0.0, table[2]))
     return refused(
-        bad_value, "the %s has %g pieces and %g sines, room is for %ld and %ld; one that Python "
+        bad_value, "the %s has %g pieces and %g sines, there is place for %ld and %ld; one that Python "
         "computes in every tick cannot be followed here", name, table[3], table[4],
         static_cast<long>(room), static_cast<long>(waves));
   const auto pieces = static_cast<int64_t>(table[3]), sines = static_cast<int64_t>(table[4]);
@@ -117,55 +109,14 @@ Verdict check_limits(const double *limits, int64_t n, int64_t k, double period) 
   return {};
 }
 
-Verdict check_letter(const double *letter, const double *before, const Sizes &s, double period) {
-  const auto l =
-      projected_control_letter_terms_view(writable(letter), s.n, s.k, s.motion, s.force);
-  if (!is_whole(l.sequence[0], 0.0, 1e15) || std::fmod(l.sequence[0], 2.0) != 0.0)
-    return refused(bad_value, "letter number %g was still being written", l.sequence[0]);
-  if (l.sequence[0] <= before[0])
-    return refused(
-        PROJECTED_CONTROL_STATUS_ORDER, "letter %g came after letter %g", l.sequence[0], before[0]);
-  if (l.lengths[0] != static_cast<double>(s.motion) || l.lengths[1] != static_cast<double>(s.force))
-    return refused(
-        PROJECTED_CONTROL_STATUS_SIZE, "tables of %g and %g numbers, room is for %ld and %ld",
-        l.lengths[0], l.lengths[1], static_cast<long>(s.motion), static_cast<long>(s.force));
-  if (any_nan(l.versions, l.reference))
-    return refused(bad_value, "a gain, limit or number of the sensor is not a number");
-  if (!all_finite(l.versions, l.gains_seconds) || !all_finite(l.force_gains, l.force_gains + 3))
-    return refused(bad_value, "a gain is not finite");
-  if (!all_finite(l.impedance, l.limits)) return refused(bad_value, "an impedance is not finite");
-  for (int64_t which = 0; which < 3; ++which)
-    for (int64_t i = 0; i < s.k; ++i)
-      if (const double own = l.impedance[(which * s.k + i) * s.k + i]; own < 0.0)
-        return refused(bad_value, "stiffness, damping or inertia of an impedance is negative: %g", own);
-  if (l.impedance[3 * s.k * s.k] < 0.0 || l.impedance[3 * s.k * s.k + 1] < 0.0)
-    return refused(bad_value, "damping ratio or time of an impedance is negative");
-  for (const double *number = l.friction; number < l.reference; ++number)
-    if (*number < 0.0)
-      return refused(bad_value, "a number of friction or disturbance is negative: %g", *number);
-  if (!(l.gains_seconds[0] >= 0.0 && l.force_seconds[0] >= 0.0))
-    return refused(bad_value, "a time in which gains come into force is negative");
-  // Zero: they were never changed, and are not looked at.
-  if (l.versions[PROJECTED_CONTROL_LETTER_SECTION_LIMITS] != 0.0)
-    if (Verdict v = check_limits(l.limits, s.n, s.k, period); !v.accepted()) return v;
-  const double joint = l.sensor[joint_in_sensor(s)];
+Verdict check_sensor(const double *sensor, const Sizes &s) {
+  std::vector<double> source(static_cast<size_t>(projected_control_source_terms_size(s.n, s.m)));
+  const auto t = projected_control_source_terms_view(source.data(), s.n, s.m);
+  const double joint = sensor[t.joint - t.sensor];
   if (!is_whole(joint, 0.0, static_cast<double>(s.n)))
     return refused(
         bad_value, "the sensor sits on joint %g of %ld", joint, static_cast<long>(s.n));
-  if (Verdict v = check_table("reference", l.reference, s.motion, s.k, false); !v.accepted())
-    return v;
-  return check_table("force reference", l.force_reference, s.force, s.m, true);
-}
-
-void publish_letter(const double *letter, double *mailbox, int64_t count, const Sizes &s) {
-  const auto l =
-      projected_control_letter_terms_view(writable(letter), s.n, s.k, s.motion, s.force);
-  volatile double *const box = mailbox;
-  box[0] = letter[0] - 1.0;  // odd: being written
-  std::atomic_thread_fence(std::memory_order_seq_cst);
-  for (int64_t i = l.versions - letter; i < count; ++i) box[i] = letter[i];
-  std::atomic_thread_fence(std::memory_order_seq_cst);
-  box[0] = letter[0];
+  return {};
 }
 
 }  // namespace projected_control

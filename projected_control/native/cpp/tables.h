@@ -1,4 +1,4 @@
-/* Whether letters and tables of motions can be given to a tick. */
+/* Whether tables of motions, limits and a sensor can be given to a tick. */
 #ifndef PROJECTED_CONTROL_TABLES_H
 #define PROJECTED_CONTROL_TABLES_H
 
@@ -16,17 +16,16 @@ struct Sizes {
 Verdict check_table(
     const char *name, const double *table, int64_t count, int64_t size, bool may_be_empty);
 
-/* Puts the motion of one table into another that has room for it. Allocates nothing. */
+/* Puts the motion of one table into another that is long enough. Allocates nothing. */
 void move_table(const double *source, double *target);
 
 /* Limits as a guard has them, for a loop of this period [s]. */
 Verdict check_limits(const double *limits, int64_t n, int64_t k, double period);
 
-/* A letter of the right length, against the one that it follows. */
-Verdict check_letter(const double *letter, const double *before, const Sizes &s, double period);
+/* What is known of a force sensor. */
+Verdict check_sensor(const double *sensor, const Sizes &s);
 
-/* Copies a letter into the mailbox, for the tick to take whole: as control/mailbox.py has it. */
-void publish_letter(const double *letter, double *mailbox, int64_t count, const Sizes &s);
+bool is_whole(double x, double least, double largest);
 
 }  // namespace projected_control
 
