@@ -13,11 +13,13 @@ import tempfile
 from pathlib import Path
 
 from browser import Browser, missing
-from terminal import Terminal
+from terminal import PATIENCE, Terminal
 
 IMAGE = Path(__file__).parents[2] / "docs" / "images" / "view.png"
-SHOWN_SECONDS = 16
+SHOWN_SECONDS = 15.0
 """How much of the wiping is on the charts [simulated s]."""
+
+CHARTED = "(page.charts.rows?.at(-1)?.[0] ?? 0) - (page.charts.rows?.[0]?.[0] ?? 0)"
 
 
 def main() -> int:
@@ -27,7 +29,7 @@ def main() -> int:
         return 1
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "projected_control.apps.cli", "demo", "--task", "wipe"]
-        command += ["--seconds", str(SHOWN_SECONDS), "--out", f"{folder}/out"]
+        command += ["--seconds", "120", "--out", f"{folder}/out"]
         terminal = Terminal(command, {**os.environ, "DISPLAY": ""})
         browser = Browser()
         try:
@@ -35,7 +37,7 @@ def main() -> int:
             browser.size(1440, 900)
             browser.theme("light")
             browser.driver.get(Path(folder, "out", "view.address").read_text().strip())
-            terminal.until("Enter ends it")
+            browser.until(f"{CHARTED} > {SHOWN_SECONDS}", "the charts to be full", PATIENCE)
             shutil.copy(browser.keep("for_the_documentation"), image)
         finally:
             browser.close()

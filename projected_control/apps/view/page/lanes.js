@@ -4,7 +4,7 @@ const APART = 8; // times as large from which lines get axes of their own
 const TOGETHER = 4; // and down to which those that are apart stay so
 const MOST = 3; // axes in one chart
 
-export const LANE = 36, GAP = 12; // what an axis with three labels needs, and the distance between two [px]
+export const LANE = 30, GAP = 12; // what an axis with three labels needs, and the distance between two [px]
 
 // Puts lines together that share a unit and are of like size; a line and its dashed twin always share an axis.
 // `sizes` are their largest values in sight, `before` the lanes until now: lines change places only where it helps.
