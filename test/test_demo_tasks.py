@@ -94,6 +94,11 @@ def test_a_page_that_may_not_send_or_shows_no_demonstration_says_so():
     assert wanted == ""
 
 
+def test_an_option_that_names_no_socket_is_refused():
+    with pytest.raises(InvalidValue, match="--demo 9999 is no socket of a demonstration"):
+        DemoLink(9999)
+
+
 def test_a_page_that_has_ended_asks_for_nothing():
     board = Board(TASKS_HERE, "slider")
     board.far.close()

@@ -22,7 +22,13 @@ class DemoLink:
     """
 
     def __init__(self, descriptor: int) -> None:
-        self._socket = socket.socket(fileno=descriptor)
+        try:
+            self._socket = socket.socket(fileno=descriptor)
+        except (OSError, ValueError) as error:
+            raise InvalidValue(
+                f"--demo {descriptor} is no socket of a demonstration ({error}): it is for "
+                "projected-control demo, leave it out"
+            ) from None
         self._socket.setblocking(False)
         self._rest = b""
         self.state: dict[str, Any] | None = None
