@@ -30,7 +30,7 @@ bool Session::Term::silent(int64_t now_ns) const {
 // Messages
 
 Session::Answer Session::receive(const uint8_t *bytes, size_t size, int64_t now_ns) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard<InheritingMutex> lock(mutex_);
   Message message;
   Answer answer;
   answer.verdict = message.read(bytes, size);
@@ -151,7 +151,7 @@ void Session::clear_up() {
 // Becoming active and inactive
 
 Verdict Session::activate(int64_t now_ns) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard<InheritingMutex> lock(mutex_);
   end_if_silent(now_ns);
   Term *term = offered();
   if (!term || term->phase.load() != PROJECTED_CONTROL_PHASE_READY) {
@@ -175,7 +175,7 @@ Verdict Session::activate(int64_t now_ns) {
 }
 
 void Session::deactivate() {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard<InheritingMutex> lock(mutex_);
   active_.store(false);
   if (Term *term = offered()) term->phase.store(PROJECTED_CONTROL_PHASE_ENDED);
   record_of_ = current_;
@@ -237,14 +237,14 @@ void Session::cycle(const Reading &reading, int64_t now_ns, double *commands) {
 // Reports
 
 double Session::state_period() const {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard<InheritingMutex> lock(mutex_);
   const Term *term = offered();
   return term && term->phase.load() != PROJECTED_CONTROL_PHASE_ENDED ? term->loop->state_period()
                                                                     : idle_period;
 }
 
 Session::Standing Session::standing(int64_t now_ns) const {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard<InheritingMutex> lock(mutex_);
   const Term *term = offered();
   return {term ? term->phase.load() : int64_t{PROJECTED_CONTROL_PHASE_IDLE},
           cycles_.load(), overruns_.load(), failed_.load(), accepted_, refused_, last_refusal_,
@@ -253,7 +253,7 @@ Session::Standing Session::standing(int64_t now_ns) const {
 }
 
 std::vector<uint8_t> Session::state(int64_t time_ns, int64_t now_ns) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard<InheritingMutex> lock(mutex_);
   end_if_silent(now_ns);
   const Term *term = offered();
   const int64_t phase = term ? term->phase.load() : int64_t{PROJECTED_CONTROL_PHASE_IDLE};
@@ -291,7 +291,7 @@ std::vector<uint8_t> Session::state(int64_t time_ns, int64_t now_ns) {
 }
 
 bool Session::take_record(std::vector<double> &rows, int64_t &columns, int64_t &joints) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard<InheritingMutex> lock(mutex_);
   if (!record_of_ || active_.load()) return false;
   const ActingLoop &loop = *record_of_->loop;
   record_of_ = nullptr;

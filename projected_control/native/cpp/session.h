@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "acting_loop.h"
+#include "inheriting_mutex.h"
 
 namespace projected_control {
 
@@ -84,7 +85,7 @@ class Session {
   void clear_up();
 
   const Surroundings surroundings_;
-  mutable std::mutex mutex_; /* of all but cycle */
+  mutable InheritingMutex mutex_; /* of all but cycle */
   std::vector<std::unique_ptr<Term>> terms_;
   std::vector<uint64_t> past_; /* sessions that were begun */
   std::atomic<Term *> offered_{nullptr}, running_{nullptr};
