@@ -16,6 +16,7 @@ from projected_control.model.constraints import (
     PointAtPoint,
     PointOnLine,
     PointOnPlane,
+    PointOnSphere,
     Stack,
 )
 from projected_control.model.constraints.moving import Travel
@@ -34,7 +35,7 @@ from projected_control.planning.steps import (
     free_step,
     limited_step,
 )
-from projected_control.planning.tasks import Level
+from projected_control.planning.tasks import Level, SquareAxis
 from projected_control.resources import share_file
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -320,6 +321,54 @@ def test_assemble_stays_within_the_limits_of_the_description(seed):
     assert (q >= ARM7.limits.lower).all()
     assert (q <= ARM7.limits.upper).all()
     assert abs(plane.residual(ARM7.twin().update(q, np.zeros(7)))) <= 1e-9
+
+
+# Along a motion
+
+
+def test_tracking_is_following_but_for_the_limits():
+    """Nearest the posture as `solve` has it; beyond the ranges where following ends."""
+    arm = three_link_arm()
+    tip = Coordinates([Coordinate.position("tip", axis) for axis in "xy"])
+    task = Task(tip, [0.3, 0.3])
+    posture = np.array([0.2, 0.6, 0.4])
+    ik = InverseKinematics(arm, None, [task], posture=posture, lower=-3.0, upper=3.0)
+    q = ik.track([0.1, 0.8, 0.5], [[0.3, 0.3]])
+    np.testing.assert_allclose(q, ik.solve([0.1, 0.8, 0.5]).q, atol=1e-7)
+    np.testing.assert_allclose(ik.values_at(q), [0.3, 0.3], atol=1e-10)
+    narrow = InverseKinematics(arm, None, [task], lower=q - 0.05, upper=q + 0.05)
+    away = [0.3, 0.15]
+    assert narrow.follow(q, [away]) is None
+    further = narrow.track(q, [away])
+    assert np.abs(further - q).max() > 0.05
+    np.testing.assert_allclose(narrow.values_at(further), away, atol=1e-10)
+    assert narrow.track(q, [[5.0, 0.0]]) is None
+
+
+@pytest.mark.parametrize("search", ["track", "follow"])
+def test_an_axis_stays_square_to_a_surface_that_bends(search):
+    """On a sphere the tool points to its centre wherever it goes, whatever values are given."""
+    q = np.array([0.3, -0.6, 0.5, 0.9, -0.4, 0.6, 0.2])
+    pose = pinocchio_pose(ARM7, q, "end_7")
+    axis, centre = pose.rotation[:, 2], pose.translation + 0.5 * pose.rotation[:, 2]
+    ball = PointOnSphere("end_7", centre, 0.5)
+    across = [pose.rotation[:, 0], pose.rotation[:, 1]]
+    members = [Coordinate.position("end_7", "x"), Coordinate.position("end_7", "y")]
+    members += [Coordinate.tilt("end_7", LEVEL, d, f"lean_{i}") for i, d in enumerate(across)]
+    coordinates = Coordinates(members)
+    model = ConstrainedArm(ARM7.twin(), ball, coordinates)
+    ik = InverseKinematics(
+        ARM7, ball, [Task(coordinates, np.zeros(4))], lower=-np.inf, upper=np.inf
+    )
+    ik.square = SquareAxis.of(model, q)
+    wanted = np.zeros(4)
+    wanted[:2] = pose.translation[:2] + np.array([0.01, -0.02])
+    found = getattr(ik, search)(q, [wanted])
+    there = pinocchio_pose(ARM7, found, "end_7")
+    np.testing.assert_allclose(there.translation[:2], wanted[:2], atol=1e-8)
+    to_centre = (centre - there.translation) / 0.5
+    np.testing.assert_allclose(there.rotation[:, 2], to_centre, atol=1e-7)
+    assert there.rotation[:, 2] @ axis < 1.0 - 1e-4
 
 
 # What is refused

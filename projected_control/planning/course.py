@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projected_control.model.constrained_arm import ConstrainedArm
-from projected_control.planning.following import Square, normal_of
 from projected_control.planning.inverse_kinematics import InverseKinematics
 from projected_control.planning.outcome import nearest_limit
 from projected_control.planning.reach import manipulability
@@ -21,9 +20,6 @@ Array = NDArray[np.float64]
 
 RESTARTS = 5
 """From how many other configurations the first place is looked for that is missed."""
-
-NORMALS = 8
-"""How often a tool is turned anew at most until it is square to a surface that bends."""
 
 
 class Course(NamedTuple):
@@ -66,18 +62,17 @@ def course_along(
     q: Array,
     *,
     unit: str,
-    square: Square | None = None,
 ) -> Course:
     """The arm along a whole reference, each place reached from the one before.
 
     Args:
-        solver: Of the arm, with one task: the coordinates of the reference.
+        solver: Of the arm, with one task: the coordinates of the reference, square to the surface
+            where they are to be.
         model: The same arm with these coordinates; evaluated here.
         places: Times, or ways from the beginning of a path on, N.
         wanted: The coordinates there, N × k.
         q: Where the arm starts, n [rad or m].
         unit: Of the places.
-        square: Coordinates that follow the surface rather than given values.
     """
     found: list[Array] = []
     missed, measure, isotropy, margin = (np.zeros(len(places)) for _ in range(4))
@@ -85,7 +80,7 @@ def course_along(
     for i, values in enumerate(wanted):
         # What lies beyond the first place that is missed is looked at from there only.
         solver.restarts = 0 if i > 0 and missed[i - 1] > 0.0 else RESTARTS
-        q, error, phrase = _reached(solver, model, q, values, square)
+        q, error, phrase = _reached(solver, q, values)
         found.append(q)
         missed[i] = error
         if phrase and not first:
@@ -99,24 +94,12 @@ def course_along(
     return Course(names, unit, places, wanted, joints, missed, measure, isotropy, margin, first)
 
 
-def _reached(
-    solver: InverseKinematics, model: ConstrainedArm, q: Array, values: Array, square: Square | None
-) -> tuple[Array, float, str]:
+def _reached(solver: InverseKinematics, q: Array, values: Array) -> tuple[Array, float, str]:
     """Joint positions for values of the coordinates, what they miss, and why."""
-    for _ in range(NORMALS if square is not None else 1):
-        wanted = values
-        if square is not None:
-            model.evaluate(q, np.zeros(model.n))
-            wanted = values.copy()
-            wanted[list(square.columns)] = square.directions @ (square.sign * normal_of(model))
-        found = solver.follow(q, [wanted])
-        if found is None:
-            best = solver.solve(q, strict=False)
-            if not best.met:
-                return best.q, max(outcome.error for outcome in best.outcomes), best.phrase
-            found = best.q
-        moved = float(np.abs(found - q).max())
-        q = found
-        if moved < 1e-9:
-            break
-    return q, 0.0, ""
+    found = solver.follow(q, [values])
+    if found is not None:
+        return found, 0.0, ""
+    best = solver.solve(q, strict=False)
+    if best.met:
+        return best.q, 0.0, ""
+    return best.q, max(outcome.error for outcome in best.outcomes), best.phrase

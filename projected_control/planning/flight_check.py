@@ -19,7 +19,7 @@ from projected_control.control.passive import CONTROLLABILITY_TOLERANCE
 from projected_control.control.references import Reference
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.planning.efforts import asked_motion, leans, planned_friction, sent_effort
-from projected_control.planning.following import SINGULAR, Follower
+from projected_control.planning.following import Follower
 from projected_control.planning.margins import Light, Quantity, factor, floor, joint_range, largest
 from projected_control.planning.reach import manipulability
 
@@ -31,6 +31,9 @@ most."""
 
 PERIODIC_SECONDS = 10.0
 """How much of a reference without an end is looked at [s]."""
+
+SINGULAR = 1e-9
+"""Share of the largest singular value of A up to which rows count as dependent."""
 
 BARELY_SINGULAR = 100.0
 """Smallest singular value, in multiples of the one that counts as zero, with all of its margin."""

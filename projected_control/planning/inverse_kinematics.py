@@ -26,8 +26,8 @@ from projected_control.planning.outcome import (
     nearest_limit,
     reason_missed,
 )
-from projected_control.planning.steps import limited_step
-from projected_control.planning.tasks import TOLERANCE, Equations, Level, Task
+from projected_control.planning.steps import INDEPENDENT, limited_step
+from projected_control.planning.tasks import TOLERANCE, Equations, Level, SquareAxis, Task
 
 Array = NDArray[np.float64]
 
@@ -61,6 +61,12 @@ LEAST_GAIN = 1e-9
 
 PATIENCE = 5
 
+TRACKING_ITERATIONS, TRACKING_STEP = 60, 0.3
+"""Steps at most where limits do not count, and how far any joint goes in one [rad or m]."""
+
+TRACKED, TRACKED_STEP, NEARLY_TRACKED = 1e-10, 1e-8, 1e-6
+"""Error and step up to which it is there; and the error that will do after all of them."""
+
 NUDGE = 0.1
 """How far the second start is from the first: off a singular pose that it may stand in."""
 
@@ -87,7 +93,8 @@ class InverseKinematics:
         restarts: From how many other configurations to try where a task is missed.
         seed: Of these.
 
-    ``solve`` may be called again and again, for other values and from other guesses.
+    ``solve`` may be called again and again, for other values and from other guesses, and with
+    another ``posture`` or number of ``restarts``.
     """
 
     def __init__(
@@ -168,6 +175,45 @@ class InverseKinematics:
         q = validate.vector("q", q, self.arm.n)
         found = self._together(np.clip(q, self.lower, self.upper), q, time, at_once=True)
         return found.q if self._all_met(found.levels) else None
+
+    def track(
+        self, q: ArrayLike, values: Sequence[ArrayLike], *, time: float = 0.0
+    ) -> Array | None:
+        """Like `follow`, but whatever the joint limits: to see by how much they would be passed.
+
+        Constraint and tasks count as one level, by Newton's steps. What they leave free goes to the
+        posture, or moves as little as it can where there is none.
+        """
+        self.set_values(values)
+        q = np.array(validate.vector("q", q, self.arm.n))
+        error = np.inf
+        for _ in range(TRACKING_ITERATIONS):
+            g, J = self._equations.together(q, time)
+            # As `steps.free_step` to rounding; the third derivative of a path shows even that.
+            inverse = np.linalg.pinv(J, rcond=INDEPENDENT)
+            step = -inverse @ g
+            if self.posture is not None:
+                way = self.posture - q
+                step += way - inverse @ (J @ way)
+            error, largest = float(np.linalg.norm(g)), float(np.abs(step).max())
+            if error < TRACKED and largest < TRACKED_STEP:
+                return q
+            q += step * min(1.0, TRACKING_STEP / max(largest, 1e-300))
+        return q if error < NEARLY_TRACKED else None
+
+    def values_at(self, q: Array, time: float = 0.0) -> Array:
+        """θ of all tasks at a configuration, one after the other."""
+        self._equations.together(q, time)
+        return self._equations.model.theta.copy()
+
+    @property
+    def square(self) -> SquareAxis | None:
+        """Which coordinates of the tasks follow the surface instead of their values; may be set."""
+        return self._equations.square
+
+    @square.setter
+    def square(self, square: SquareAxis | None) -> None:
+        self._equations.square = square
 
     def set_values(self, values: Sequence[ArrayLike]) -> None:
         """θ_d of every task from now on."""

@@ -15,11 +15,15 @@ from projected_control.model.arm import Arm
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.constraints import Constraint
 from projected_control.model.coordinates import Coordinate, Coordinates
+from projected_control.model.function_kinds import AxisCosine
 
 Array = NDArray[np.float64]
 
 TOLERANCE = 1e-9
 """Error up to which a task counts as met unless it says otherwise [m or rad]."""
+
+SINGULAR = 1e-9
+"""Size up to which a force in the direction of a surface's normal is none."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +69,63 @@ class Task:
         return cls(Coordinates(members), values, name or f"pose of {frame}")
 
 
+@dataclass(frozen=True)
+class SquareAxis:
+    """Coordinates that keep an axis square to the surface on which its frame is held.
+
+    Attributes:
+        columns: Which coordinates, each the tilt of the axis towards one direction.
+        directions: These directions, one line each.
+        sign: One where the axis points along the surface's normal, minus one where against it.
+    """
+
+    columns: tuple[int, ...]
+    directions: Array
+    sign: float
+
+    @classmethod
+    def of(cls, model: ConstrainedArm, q: Array) -> SquareAxis | None:
+        """The tilts of the held frame that can follow the normal; None where there are none.
+
+        Args:
+            model: With the constraint and the coordinates; evaluated here.
+            q: Where the arm is, which decides to which side of the surface the axis points.
+        """
+        constraint, coordinates = model.constraint, model.coordinates
+        if constraint is None or coordinates is None or constraint.frame is None:
+            return None
+        columns, directions, axis = [], [], None
+        for i, function in enumerate(coordinates.functions):
+            if isinstance(function, AxisCosine) and function.frame == constraint.frame:
+                columns.append(i)
+                directions.append(np.asarray(function.direction, dtype=np.float64))
+                axis = np.asarray(function.axis, dtype=np.float64)
+        if axis is None:
+            return None
+        model.evaluate(q, np.zeros(model.n))
+        points = model.arm.frame(constraint.frame).rotation @ axis
+        sign = 1.0 if float(points @ _normal(model)) >= 0.0 else -1.0
+        return cls(tuple(columns), np.array(directions), sign)
+
+    def values(self, model: ConstrainedArm, values: Array) -> Array:
+        """θ_d with what the surface asks for where the model was evaluated, k."""
+        wanted = values.copy()
+        wanted[list(self.columns)] = self.directions @ (self.sign * _normal(model))
+        return wanted
+
+
+def _normal(model: ConstrainedArm) -> Array:
+    """The direction in which the constraint's first row pushes, at the state last evaluated."""
+    constraint = model.constraint
+    if constraint is None or constraint.frame is None:
+        raise InvalidValue("there is no surface to be square to: the constraint has no frame")
+    force = constraint.wrench_basis(model.arm, constraint.frame)[:3, 0]
+    size = float(np.linalg.norm(force))
+    if not size > SINGULAR:
+        raise InvalidValue("there is no surface to be square to: the constraint gives no force")
+    return np.asarray(force / size)
+
+
 class Level(NamedTuple):
     """One priority at one configuration: its error and how that changes with q.
 
@@ -87,6 +148,7 @@ class Equations:
         units: And their units.
         tolerances: Errors up to which levels count as met.
         values: θ_d of all tasks, one after the other; may be changed.
+        square: Which of them follow the surface instead; None for none. May be changed.
     """
 
     def __init__(
@@ -109,6 +171,7 @@ class Equations:
         self.values: Array = np.concatenate(
             [np.asarray(task.values, dtype=np.float64) for task in tasks] or [np.empty(0)]
         )
+        self.square: SquareAxis | None = None
         sizes = [task.coordinates.size for task in tasks]
         if constraint is not None and self.held:
             self.names = ("constraint", *self.names)
@@ -122,11 +185,17 @@ class Equations:
 
     def at(self, q: Array, time: float) -> list[Level]:
         """The levels at a configuration, as new arrays."""
+        error, J = self.together(q, time)
+        return [Level(error[part], J[part].copy()) for part in self._parts]
+
+    def together(self, q: Array, time: float) -> Level:
+        """The same as one level; its Jacobian is the model's own."""
         model = self.model
         model.evaluate(q, self._rest, time)
         error = model.residual.copy()
         if model.coordinates is not None:
-            away = model.coordinates.difference(model.theta, self.values)
+            square = self.square
+            wanted = self.values if square is None else square.values(model, self.values)
+            away = model.coordinates.difference(model.theta, wanted)
             error = np.concatenate([error, away])
-        J = model.terms.jacobian
-        return [Level(error[part], J[part].copy()) for part in self._parts]
+        return Level(error, model.terms.jacobian)

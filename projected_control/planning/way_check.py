@@ -191,10 +191,11 @@ class WayCheck:
             posture, led = self._posture(q), None
         else:
             posture, led = running.controller.drawn_to, running.force_reference
-        follower = Follower(model, q, posture, explain=False)
+        follower, rest = Follower(model, q, posture, explain=False), np.zeros(model.n)
         for i, time in enumerate(times):
             follower.time = time
             places[i] = follower.at(value[i])
+            model.evaluate(places[i], rest, time)
             target = model.terms.target[1:3].copy()
             G_pinv = np.linalg.pinv(model.terms.jacobian, rcond=1e-9)
             moved = coordinates.velocity(value[i], rate[i])

@@ -16,11 +16,10 @@ from projected_control.model.constraints import Constraint, with_mimics
 from projected_control.model.coordinates import Coordinates
 from projected_control.planning.course import Course, course_along
 from projected_control.planning.flight_check import instants
-from projected_control.planning.following import square_of
 from projected_control.planning.inverse_kinematics import InverseKinematics
 from projected_control.planning.outcome import KinematicSolution
 from projected_control.planning.reach import Manipulability, Reach, manipulability, map_reach
-from projected_control.planning.tasks import Task
+from projected_control.planning.tasks import SquareAxis, Task
 from projected_control.settings.build.arms import (
     build_arm,
     build_constraint,
@@ -178,15 +177,10 @@ class ArmKinematics:
         assert model.coordinates is not None
         model.evaluate(q, np.zeros(model.n))
         places, wanted = self._reference(model, q)
-        return course_along(
-            self.solver([Task(model.coordinates, wanted[0], "reference")]),
-            model,
-            places,
-            wanted,
-            q,
-            unit=self._unit(model.coordinates),
-            square=square_of(model, q) if self.settings.reference.square else None,
-        )
+        solver = self.solver([Task(model.coordinates, wanted[0], "reference")])
+        solver.square = SquareAxis.of(model, q) if self.settings.reference.square else None
+        unit = self._unit(model.coordinates)
+        return course_along(solver, model, places, wanted, q, unit=unit)
 
     def _unit(self, coordinates: Coordinates) -> str:
         """Of the places along the reference."""

@@ -12,7 +12,8 @@ from projected_control.control.references import Reference, ReferencePoint, Wayp
 from projected_control.errors import InvalidValue, UnknownName
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.planning import paths
-from projected_control.planning.following import Follower, square_of
+from projected_control.planning.following import Follower
+from projected_control.planning.tasks import SquareAxis
 from projected_control.planning.timed_paths import PathLimits, time_strokes
 from projected_control.settings import groups, references
 from projected_control.settings.build.arms import build_limits
@@ -76,7 +77,7 @@ def plan_path(
     assert make is not None
     strokes = make(group, start.value[columns])
     posture = posture_of(settings, model, q) if running is None else running.controller.drawn_to
-    square = square_of(model, q) if group.square else None
+    square = SquareAxis.of(model, q) if group.square else None
     force, desired = controller.force, None
     if force is not None and isinstance(settings, ForceControllerSettings):
         desired = build_force_reference(settings, force).at(0.0).value
