@@ -82,8 +82,7 @@ if TYPE_CHECKING:
     from projected_control.runs.recording import Recording, read_recording
     from projected_control.runs.replay import RecordedArm, replay
     from projected_control.runs.runner import Runner, run
-    from projected_control.runs.simulated import SimulatedArm
-    from projected_control.runs.simulated_run import Simulation, simulate
+    from projected_control.runs.simulated import SimulatedArm, Simulation, simulate
     from projected_control.runs.stepped import SteppedArm
     from projected_control.simulation import ForceSensor, JointFriction, Plant
 
@@ -194,8 +193,7 @@ _HOMES = {
     "control.state": "RawState",
     "runs.port": "Port",
     "runs.runner": "Runner run",
-    "runs.simulated": "SimulatedArm",
-    "runs.simulated_run": "Simulation simulate",
+    "runs.simulated": "SimulatedArm Simulation simulate",
     "runs.stepped": "SteppedArm",
     "runs.recorder": "Recorder",
     "runs.recording": "Recording read_recording",

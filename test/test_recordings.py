@@ -21,11 +21,13 @@ from projected_control.control.references import Constant, Reference, ReferenceP
 from projected_control.control.state import RawState
 from projected_control.errors import InvalidValue, ProjectedControlError
 from projected_control.native.engine import use_engine
-from projected_control.runs.messages import parameter_event, parameters_of
+from projected_control.runs.messages import PER_NAME, parameter_event, parameters_of
 from projected_control.runs.recorder import Recorder
 from projected_control.runs.recording import read_recording
 from projected_control.runs.replay import RecordedArm, RecordedReference, replay
 from projected_control.runs.ring import LOST, Ring
+from projected_control.runs.rows import ROW
+from projected_control.simulation.plant_terms import TRUTH
 
 mcap = pytest.importorskip("mcap", reason="the package mcap is not installed")
 
@@ -474,3 +476,24 @@ def test_without_mcap_the_message_says_what_to_install(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "mcap", None)
     with pytest.raises(ProjectedControlError, match="pip install mcap"):
         Recorder(tmp_path / "run.mcap")
+
+
+def test_rows_in_memory_have_what_the_arm_really_did():
+    """The same row as in a file, and the truth beside it; of ten ticks the last where asked."""
+    loop, arm = build("hybrid")
+    runner, seen = Runner(loop, arm), []
+    every, tenth = runner.keep(50), runner.keep(5, every=10)
+    runner.run(50, lambda _, tick: seen.append((tick.report.effort.copy(), arm.truth)))
+    np.testing.assert_array_equal(every.column("effort"), [effort for effort, _ in seen])
+    for name, part in (("q", "q"), ("multipliers", "multipliers"), ("work_done", "work")):
+        truth = [getattr(state, part) for _, state in seen]
+        np.testing.assert_array_equal(every.column(f"true_{name}"), truth)
+    np.testing.assert_array_equal(tenth.kept[:, :3], every.kept[9::10, :3])
+    np.testing.assert_array_equal(tenth.column("true_q"), every.column("true_q")[9::10])
+
+
+def test_parts_that_stay_lists_are_those_of_the_layout():
+    """`messages` must not load kernels, so that it says by itself which parts are one per name."""
+    named = {name for name, part in ROW.declared.items() if set("nmk") & set(part.shape)}
+    named |= {f"true_{name}" for name, part in TRUTH.declared.items() if part.shape != "1"}
+    assert set(PER_NAME) == named

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from projected_control.apps.demo.case import settings_for
-from projected_control.apps.demo.node_samples import node_samples
-from projected_control.apps.demo.task_run import run_task
+from projected_control.apps.demo.task_run import node_samples, run_task
 from projected_control.control.references import ReferencePoint
 from projected_control.errors import ProjectedControlError
 from projected_control.resources import MissingResource, arms_folder

@@ -18,9 +18,8 @@ from numpy.typing import NDArray
 
 from projected_control.apps.experiments.style import BLUE, VERMILION, canvas, legend_above, render
 from projected_control.apps.launch import choices
-from projected_control.control.loop import Tick
 from projected_control.control.references import ReferencePoint
-from projected_control.runs.runner import run
+from projected_control.runs.runner import Runner
 from projected_control.settings import build
 from projected_control.settings.nodes import demo_cases
 
@@ -41,15 +40,10 @@ def own_course(choice: str, ticks: int) -> tuple[Array, Array, Array]:
     loop.controller.hold(state.q, state.v)
     here = ReferencePoint(model.theta.copy(), *np.zeros((2, model.k)))
     loop.set_reference(build.build_reference(controller, here, 0.0))
-    course: list[Array] = []
-
-    def keep(_: int, tick: Tick) -> None:
-        row = [tick.state.stamp, *loop.controller.error[0], *loop.multipliers]
-        course.append(np.array(row))
-
-    run(loop, hardware, ticks, keep)
-    rows = np.array(course)
-    return rows[:, 0], rows[:, 1 : 1 + model.k], rows[:, 1 + model.k :]
+    runner = Runner(loop, hardware)
+    kept = runner.keep(ticks)
+    runner.run(ticks)
+    return kept.column("stamp"), kept.column("error"), kept.column("lambda_measured")
 
 
 def draw(choice: str, numbers: dict[str, Any]) -> Figure:

@@ -117,17 +117,15 @@ def simulated_motion(
     )
     runner.open()
     samples = round(seconds / period)
-    q, effort = np.empty((samples, arm.n)), np.empty((samples, arm.n))
+    kept = runner.keep(samples)
     for k in range(samples):
-        tick = runner.step()
-        if tick is None or runner.lost:
+        if runner.step() is None or runner.lost:
             raise InvalidValue(f"the exciting motion could not be made: {runner.lost}")
-        q[k], effort[k] = tick.state.q, tick.report.effort
         if k % 1000 == 0:
             progress(k / samples)
     progress(1.0)
     time: Array = np.asarray(period * np.arange(samples), dtype=np.float64)
-    return MotionRecord(time, q, effort, settings.motor.delay)
+    return MotionRecord(time, kept.column("q"), kept.column("effort"), settings.motor.delay)
 
 
 def recorded_motion(path: Path, arm: Arm) -> MotionRecord:

@@ -16,10 +16,9 @@ from projected_control.errors import InvalidValue, SimulationFailed
 from projected_control.native.engine import use_engine
 from projected_control.planning import assemble
 from projected_control.ros.live_changes import prepare_change
-from projected_control.runs.kept_ticks import TicksInMemory
 from projected_control.runs.port import Port
 from projected_control.runs.recording import Recording
-from projected_control.runs.replay import Changed, Replayer, replay, take_through, with_rows
+from projected_control.runs.replay import Changed, Replayer, replay, take_through
 from projected_control.runs.runner import Runner
 from projected_control.runs.simulated import SimulatedArm
 from projected_control.settings import build
@@ -131,7 +130,7 @@ class _FollowingArm(Port):
     """A simulated arm in place of the recorded one, from its first state on."""
 
     def __init__(self, arm: SimulatedArm, replayer: Replayer, recording: Recording) -> None:
-        self._arm, self._replayer = arm, replayer
+        self._arm, self._replayer, self.truth = arm, replayer, arm.truth
         self._answers = recording.answers
         stamps = recording.column("stamp")
         self._begin = float(stamps[np.isfinite(stamps)][0])
@@ -146,7 +145,10 @@ class _FollowingArm(Port):
     def read(self) -> RawState | None:
         row, self._row = self._row, self._row + 1
         self._replayer.before(row)
-        return self._shifted(self._arm.read()) if self._answers[row] else None
+        if not self._answers[row]:
+            return None
+        state, self.truth = self._arm.read(), self._arm.truth
+        return self._shifted(state)
 
     def _shifted(self, state: RawState) -> RawState:
         return state._replace(stamp=self._begin + state.stamp)
@@ -181,9 +183,8 @@ def simulated(
         changed=changes.follow_payload(),
     )
     runner = Runner(loop, _FollowingArm(arm, replayer, recording))
-    kept = TicksInMemory(loop, len(recording.rows))
     runner.open()
-    runner.recorder = kept
+    kept = runner.keep(len(recording.rows))
     changes.put_into_force(loop)
     if motion:
         state = arm.truth
@@ -193,9 +194,9 @@ def simulated(
     try:
         take_through(runner, len(recording.rows), progress)
     except SimulationFailed as error:
-        raise SimulationFailed(f"after {len(kept.rows)} ticks: {error}") from None
-    done = with_rows(recording, loop, kept.rows)
-    return replace(done, index=np.arange(len(kept.rows)))
+        raise SimulationFailed(f"after {len(kept.kept)} ticks: {error}") from None
+    done = recording.with_rows(kept.kept, kept.places)
+    return replace(done, index=np.arange(len(kept.kept)))
 
 
 def _plant_of(

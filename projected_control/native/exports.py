@@ -34,6 +34,7 @@ from projected_control.model.coordinates import Coordinates
 from projected_control.native.frames import INTEGER, Frame, frame_of
 from projected_control.native.header import AnyLayout, Enumeration
 from projected_control.native.toolchain import PROCESSOR
+from projected_control.runs.rows import Rows, put_tick
 from projected_control.simulation.plant import Plant
 from projected_control.simulation.plant_kernels import (
     Step,
@@ -104,10 +105,14 @@ def exported_frames() -> tuple[Frame, ...]:
     places = (arguments.spatial_jacobian, arguments.placements)
     told = loop.arguments
     references = (told.reference, told.force_reference)
-    answer = silence_array(model.m, model.k, SilenceAnswer.STOP, 1.0, 1.0)
-    silence = (0, 0.0, told.sizes, told.choices, *references, answer)
+    silent = silence_array(model.m, model.k, SilenceAnswer.STOP, 1.0, 1.0)
+    silence = (0, 0.0, told.sizes, told.choices, *references, silent)
     sense = (*work, places[1], arguments.state, arguments.sizes, arguments.functions)
     begin = (True, *work, *places, arguments.state, arguments.sizes, arguments.work)
+    rows, seen = Rows.of(loop, 1), (np.zeros(n), np.zeros(n), np.zeros(6))
+    answer = (0, 0, 0, told.taken, loop.guard.sent, told.sizes, told.passive)
+    row = (rows.counters, rows.numbers, 0, 0.0, 0, 0.0, *seen)
+    put = (*row, *answer, told.model_work, told.control_work, np.zeros(0))
     return (
         frame_of(
             "tick",
@@ -122,6 +127,7 @@ def exported_frames() -> tuple[Frame, ...]:
         frame_of("drive_motors", drive_motors, (*work, loop.guard.sent, arguments.sizes)),
         frame_of("begin_step", begin_step, begin, results=stepped),
         frame_of("advance_step", advance_step, (*work, *arguments), results=stepped),
+        frame_of("put_tick", put_tick, put),
     )
 
 

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import ctypes
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from projected_control.control.controllers import Controller
 from projected_control.control.events import Action, GuardReport
 from projected_control.control.loop import ControlLoop
-from projected_control.control.terms import CONTROL, ControlTerms
 from projected_control.errors import InvalidValue, SimulationFailed
 from projected_control.model.constrained_arm import TERMS, ConstrainedArm
 from projected_control.native import exports
@@ -20,9 +17,9 @@ from projected_control.native.arm import NativeArm
 from projected_control.native.engine import refuse_python_parts
 from projected_control.native.frames import Call
 from projected_control.native.library import native_loop
+from projected_control.runs.rows import DONE, TICK, Rows
 from projected_control.runs.simulated import SimulatedArm
-from projected_control.simulation.plant_terms import PLANT
-from projected_control.simulation.record import RECORD, RecordTerms
+from projected_control.simulation.plant_terms import PLANT, TRUTH
 
 Array = NDArray[np.float64]
 
@@ -30,7 +27,7 @@ _PINOCCHIO = ("M", "h", "spatial_jacobian", "placements", "coriolis")
 """Arguments that the native arm has in place of the Python one."""
 
 
-_FRAMES = ("arm", "observe", "sense", "encode", "drive", "begin", "advance")
+_FRAMES = ("arm", "observe", "sense", "encode", "drive", "begin", "advance", "put")
 """Pointers of the simulation's struct, in order."""
 
 
@@ -52,48 +49,25 @@ class _Simulation(ctypes.Structure):
         ("loop", _Loop),
         *((name, ctypes.c_void_p) for name in _FRAMES),
         ("plant", ctypes.c_void_p * len(PLANT.declared)),
-        ("control", ctypes.c_void_p * len(CONTROL.declared)),
-        ("model", ctypes.c_void_p * len(TERMS.declared)),
         ("plant_model", ctypes.c_void_p * len(TERMS.declared)),
-        *((name, ctypes.c_int64) for name in ("joints", "rows", "coordinates", "substeps")),
+        *((name, ctypes.c_int64) for name in ("joints", "rows", "substeps")),
         ("final_events", ctypes.c_int64),
         ("noise", ctypes.c_void_p),
         ("motor_noise", ctypes.c_void_p),
-        ("record", ctypes.c_void_p),
         ("done", ctypes.c_int64),
     ]
 
 
-@dataclass(frozen=True)
-class Record:
-    """What a run gave, one line per tick.
+class SimulatedRows(NamedTuple):
+    """What a run on a simulated arm did.
 
     Attributes:
-        rows: Arrays of `RecordTerms`, N × their size.
-        n, m, k: Numbers of joints, of the plant's constraint rows, of the controller's coordinates.
-        failure: Why the plant failed; empty if it did not. The last line is then that of the tick
-            from which on it failed.
+        rows: Its ticks, with what the arm really did; those that the arm carried out.
+        failure: Why the plant failed; empty if it did not.
     """
 
-    rows: Array
-    n: int
-    m: int
-    k: int
+    rows: Rows
     failure: str = ""
-
-    @property
-    def columns(self) -> RecordTerms:
-        """The parts, each with one more dimension in front: the ticks."""
-        sizes = {"n": self.n, "m": self.m, "k": self.k}
-        offsets, shapes = RECORD.offsets(**sizes), RECORD.shapes(**sizes)
-        parts = []
-        for name, begin in offsets.items():
-            shape = shapes[name]
-            count = int(np.prod(shape))
-            part = self.rows[:, begin : begin + count].reshape((-1, *shape))
-            single = RECORD.declared[name].shape == "1"  # rather than one row of one
-            parts.append(part[:, 0] if single else part)
-        return RecordTerms(*parts)
 
 
 class NativeLoop:
@@ -193,15 +167,12 @@ class NativeSimulation:
         if not self._measures:
             s.sense = None
         self.loop.call.set("wrench_age", 0.0 if self._measures else np.inf)
-        controller = self.loop.loop.controller
         s.loop, s.arm = self.loop.struct, self.arm.address
         s.plant, s.plant_model = _pointers(plant.terms), _pointers(model.terms)
-        s.control = _pointers(_control_terms(controller))
-        s.model = _pointers(controller.model.terms)
-        s.joints, s.rows, s.coordinates = model.n, model.m, controller.model.k
+        s.joints, s.rows = model.n, model.m
         s.substeps = self.hardware.substeps
 
-    def run(self, ticks: int, *, record: bool = True, final_events: int = 0) -> Record:
+    def run(self, ticks: int, *, record: bool = True, final_events: int = 0) -> SimulatedRows:
         """Make so many ticks.
 
         Args:
@@ -212,22 +183,33 @@ class NativeSimulation:
         s, plant = self.struct, self.plant
         self.loop.take_load()
         self.arm.take_load()
-        n, m, k = int(s.joints), int(s.rows), int(s.coordinates)
-        rows = np.zeros((ticks if record else 0, RECORD.size(n=n, m=m, k=k)))
+        rows = Rows.of(self.loop.loop, ticks if record else 0, self.hardware)
+        put = self._put(rows)
+        s.put = put.address if record else None
         noise, motor_noise = self._noise(ticks), self._motor_noise(ticks)
-        s.record = rows.ctypes.data if record else None
         s.noise = noise.ctypes.data if noise is not None else None
         s.motor_noise = motor_noise.ctypes.data if motor_noise is not None else None
         s.final_events = final_events
         status = self.library.projected_control_simulate(
             ctypes.c_void_p(self.address), ctypes.c_int64(ticks)
         )
+        s.put = None
         self._hand_back()
         if status < 0:
             raise SimulationFailed("an exported kernel failed: nothing was sent")
-        failure = plant.failure(status) if status else ""
-        kept = min(int(s.done) + bool(status), ticks)
-        return Record(rows[:kept] if record else rows, n, m, k, failure)
+        if status and record:
+            rows.counters[DONE] -= 1  # what was sent last was never carried out
+        return SimulatedRows(rows, plant.failure(status) if status else "")
+
+    def _put(self, rows: Rows) -> Call:
+        """The call that writes a row, of which C++ fills in what changes from tick to tick."""
+        loop, state = self.loop, (self.loop.q, self.loop.v, self.loop.wrench)
+        arguments, age = loop.loop.arguments, 0.0 if self._measures else np.inf
+        truth = np.zeros(TRUTH.size(n=self.plant.model.n, m=self.plant.model.m))
+        work = (arguments.sizes, arguments.passive, arguments.model_work, arguments.control_work)
+        answer = (0, 0, 0, arguments.taken, loop.loop.guard.sent)
+        memory = (rows.counters, rows.numbers)
+        return Call(_frame("put_tick"), (*memory, TICK, 0.0, 0, age, *state, *answer, *work, truth))
 
     def _noise(self, ticks: int) -> Array | None:
         sensor = self.hardware.sensor
@@ -265,12 +247,6 @@ def refuse_hardware(hardware: SimulatedArm) -> None:
             f"this arm cannot be simulated without Python: {'; '.join(found)}; or use the engine "
             "numba"
         )
-
-
-def _control_terms(controller: Controller) -> ControlTerms:
-    model = controller.model
-    sizes = {"n": model.n, "m": model.m, "k": model.k, "p": controller.passive.size}
-    return CONTROL.view(controller.work, **sizes)
 
 
 def _pointers(terms: tuple[Array, ...]) -> Any:

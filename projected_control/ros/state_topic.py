@@ -5,14 +5,14 @@ from __future__ import annotations
 from time import monotonic
 from typing import Any
 
-import numpy as np
 from std_msgs.msg import Header
 
 from projected_control.control.loop import ControlLoop, Tick
 from projected_control.ros.messages import NANOSECONDS, header_layout, state_layout
 from projected_control.ros.transport import let_arrive
-from projected_control.runs.messages import plotted_names
+from projected_control.runs.messages import plotted, plotted_names
 from projected_control.runs.port import Port
+from projected_control.runs.rows import Rows, RowWriter
 from projected_control.runs.statistics import Statistics
 from projected_control.settings.nodes import ControllerSettings
 
@@ -24,37 +24,31 @@ class PlottableState:
     """A joint state whose names are quantities and whose positions are their values."""
 
     def __init__(self, loop: ControlLoop) -> None:
-        controller = loop.controller
-        self._controller, self._guard = controller, loop.guard
-        model = controller.model
+        model = loop.controller.model
         coordinates = model.coordinates.names if model.coordinates is not None else ()
         names = plotted_names(coordinates, model.m, model.arm.joint_names)
         names += ["loop/period", "loop/latency"]
         self._layout = state_layout(names)
+        self._row = Rows.of(loop, 1)
+        self._writer = RowWriter(loop, self._row.counters, self._row.numbers)
 
-    def fill(self, stamp_ns: int, period: float = 0.0, latency: float = 0.0) -> bytes:
-        """The message for the last tick, a sensor_msgs/JointState.
+    def fill(
+        self, tick: Tick | None, stamp_ns: int, period: float = 0.0, latency: float = 0.0
+    ) -> bytes:
+        """The message for a tick, a sensor_msgs/JointState.
 
         Args:
+            tick: What happened; None for one that answers silence.
             stamp_ns: Time of its state [ns].
             period: Longest time from one state to the next since the last message [s].
             latency: Longest time from a state's arrival to its answer, likewise [s].
         """
-        controller, model = self._controller, self._controller.model
-        force = controller.force
-        desired = np.zeros(model.m) if force is None else force.desired
-        coordinates = np.stack([model.theta, controller.motion[0], controller.error[0]], axis=1)
-        multipliers = np.stack([controller.measured, desired], axis=1)
-        effort = controller.effort
-        joints = np.stack([effort.tangent, effort.normal, self._guard.sent, model.arm.q], axis=1)
-        norms = [
-            np.linalg.norm(model.residual),
-            np.linalg.norm(self._guard.sent),
-            np.linalg.norm(controller.inverse_dynamics * model.sqrt_metric),
-        ]
-        timing = [period, latency]
-        values = [*coordinates.ravel(), *multipliers.ravel(), *joints.ravel(), *norms, *timing]
-        return self._layout.write(*divmod(stamp_ns, NANOSECONDS), *values)
+        if tick is None:
+            self._writer.put_silence(0, 0)
+        else:
+            self._writer.put(tick, 0, stamp_ns)
+        (values,) = plotted(self._row.numbers, self._row.places).tolist()
+        return self._layout.write(*divmod(stamp_ns, NANOSECONDS), *values, period, latency)
 
 
 class StateReporter:
@@ -94,7 +88,7 @@ class StateReporter:
         due = self._every and self._ticks % self._every == 0
         if due and self._states.get_subscription_count():  # it takes a while to put together
             stamp = max(self._port.stamp_ns, 0)
-            self._states.publish(self._state.fill(stamp, *self._timing()))
+            self._states.publish(self._state.fill(tick, stamp, *self._timing()))
 
     def _timing(self) -> tuple[float, float]:
         """Longest period and latency since the last message [s]."""
@@ -108,7 +102,7 @@ class StateReporter:
 
     def warm_up(self) -> None:
         """Run through it once, so that no tick is the first to do so."""
-        self._state.fill(0)
+        self._state.fill(None, 0)
 
     def farewell(self) -> None:
         """The loop ends on purpose."""

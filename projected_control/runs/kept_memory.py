@@ -24,12 +24,10 @@ from projected_control.control.task_terms import TASK
 from projected_control.control.terms import CONTROL
 from projected_control.errors import InvalidValue
 from projected_control.model.constrained_arm import TERMS
-from projected_control.runs.tick_rows import ROW
+from projected_control.runs.messages import Places
 from projected_control.workspace import Layout
 
 Array = NDArray[np.float64]
-Places = dict[str, tuple[int, tuple[int, ...]]]
-"""Where each part of an array begins, and its shape."""
 
 _BLOCK, _BLOCKS = "mailbox", ("mailbox", "taken")
 _PER_SLOT: Places = {name: (number, (1,)) for name, number in NUMBER.items()}
@@ -56,12 +54,6 @@ _BLENDS_BEFORE = {
     "disturbance_blend": "blends.disturbance",
 }
 """What parts of a controller's array were called then."""
-
-
-def row_places(loop: ControlLoop) -> Places:
-    """Where the parts of a row of a recording lie."""
-    model = loop.controller.model
-    return _places(ROW, n=model.n, m=model.m, k=model.k)
 
 
 def places_of(loop: ControlLoop) -> dict[str, Places]:

@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from projected_control.cdr import CdrFormat
 
 Array = NDArray[np.float64]
+Places = Mapping[str, tuple[int, tuple[int, ...]]]
+"""Where each part of a row, or of another array, begins, and its shape."""
 
 NANOSECONDS = 1_000_000_000
 EPOCH_SECONDS = 1_000_000_000
@@ -58,7 +60,7 @@ class Head:
     joints: Sequence[str]
     coordinates: Sequence[str]
     quantities: Sequence[str]
-    columns: Mapping[str, tuple[int, tuple[int, ...]]]
+    columns: Places
     topics: Mapping[str, str]
     wrench_frame: str
     state_every: int
@@ -73,7 +75,7 @@ class Head:
         return width(self.columns)
 
 
-def width(columns: Mapping[str, tuple[int, tuple[int, ...]]]) -> int:
+def width(columns: Places) -> int:
     """Numbers per row."""
     return max(at + int(np.prod(shape)) for at, shape in columns.values())
 
@@ -87,7 +89,7 @@ class Message(NamedTuple):
     sequence: int = 0
 
 
-def column(rows: Array, columns: Mapping[str, tuple[int, tuple[int, ...]]], name: str) -> Array:
+def column(rows: Array, columns: Places, name: str) -> Array:
     """A part of all rows, N × its shape; a number per row where the part is one number."""
     begin, shape = columns[name]
     part = rows[:, begin : begin + int(np.prod(shape))].reshape(-1, *shape)
@@ -97,11 +99,12 @@ def column(rows: Array, columns: Mapping[str, tuple[int, tuple[int, ...]]], name
 PER_NAME = (
     *("q", "v", "effort", "tangent", "normal", "motion", "force_motion", "theta", "error"),
     *("lambda_desired", "lambda_measured"),
+    *("true_q", "true_v", "true_acceleration", "true_multipliers", "true_constraint_force"),
 )
 """Parts that stay lists where there is one joint, coordinate or constraint row."""
 
 
-def plotted(rows: Array, columns: Mapping[str, tuple[int, tuple[int, ...]]]) -> Array:
+def plotted(rows: Array, columns: Places) -> Array:
     """The numbers of ~/state, one line per row; see `plotted_names`."""
 
     def part(name: str) -> Array:

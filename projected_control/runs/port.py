@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from projected_control.control.force_source import WORLD
 from projected_control.control.state import RawState
 from projected_control.registry import Registry
+from projected_control.simulation.plant import PlantState
 
 Array = NDArray[np.float64]
 
@@ -39,6 +40,7 @@ class Port(ABC):
             and nothing is written.
         report_rate: How often `read` gives a state, where that is not every period [Hz].
         refusal: Why the arm's side refused a change; empty where it did not.
+        truth: What a simulated arm really does, at the state that was read last; else None.
     """
 
     waits: bool = False
@@ -52,6 +54,7 @@ class Port(ABC):
     remote: bool = False
     report_rate: float | None = None
     refusal: str = ""
+    truth: PlantState | None = None
 
     @abstractmethod
     def open(self) -> RawState:

@@ -26,10 +26,9 @@ from numpy.typing import NDArray
 from projected_control.control.loop import REMEMBERED, ControlLoop, Tick
 from projected_control.errors import InvalidValue, ProjectedControlError
 from projected_control.runs import messages
-from projected_control.runs.kept_ticks import TickRows, warm_up
 from projected_control.runs.recording_head import About, make_head
 from projected_control.runs.ring import BYTES, DONE, ENDED, LOST, TAKEN, Ring
-from projected_control.runs.tick_rows import ROW
+from projected_control.runs.rows import ROW, RowWriter, warm_up
 
 if TYPE_CHECKING:
     from projected_control.runs.runner import Runner
@@ -93,7 +92,7 @@ class Recorder:
     def prepare(self, loop: ControlLoop) -> None:
         """Get memory and process ready; where no time presses."""
         model, period = loop.controller.model, loop.controller.period
-        width = ROW.size(n=model.n, m=model.m, k=model.k)
+        width = ROW.size(n=model.n, m=model.m, k=model.k, t=0)
         self._ring = ring = Ring.new(max(round(RING_SECONDS / period), 1000), width)
         reading, writing = os.pipe()
         numbers = (ring.handle, reading, self._output, ring.capacity, ring.width)
@@ -131,8 +130,8 @@ class Recorder:
         if self._closed:
             return
         runner, self._runner = self._runner, None
-        if runner is not None and runner.recorder is self:
-            runner.recorder = None
+        if runner is not None and self in runner.keepers:
+            runner.keepers = tuple(each for each in runner.keepers if each is not self)
             runner.loop.mailbox.listener = None
         self._closed = True
         if self._process is None:  # it was never begun
@@ -186,9 +185,9 @@ class Recorder:
             mailbox.listener = self._heard_change
             memory = {name: self._kept(name, getattr(loop.arguments, name)) for name in REMEMBERED}
         assert self._ring is not None
-        self._rows = TickRows(loop, self._ring.counters, self._ring.rows)
+        self._rows = RowWriter(loop, self._ring.counters, self._ring.rows)
         self._waits = not runner.port.waits if self._patient is None else self._patient
-        self._runner, runner.recorder = runner, self
+        self._runner, runner.keepers = runner, (*runner.keepers, self)
         self._thread = threading.Thread(
             target=self._feed, args=(loop, runner.port, memory), name="recorder", daemon=True
         )

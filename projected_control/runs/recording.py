@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from io import BytesIO
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -15,7 +15,13 @@ from numpy.typing import NDArray
 
 from projected_control.errors import InvalidValue, ProjectedControlError
 from projected_control.runs import messages
-from projected_control.runs.messages import column, numbers_format, plotted, plotted_names
+from projected_control.runs.messages import (
+    Places,
+    column,
+    numbers_format,
+    plotted,
+    plotted_names,
+)
 
 Array = NDArray[np.float64]
 
@@ -62,14 +68,18 @@ class Recording:
     reason: str = ""
 
     @property
-    def columns(self) -> dict[str, tuple[int, tuple[int, ...]]]:
+    def columns(self) -> Places:
         """Where each part of a row begins, and its shape."""
         content: Mapping[str, Any] = json.loads(self.about["columns"])
         return {name: (at, tuple(shape)) for name, (at, shape) in content.items()}
 
     def column(self, name: str) -> Array:
-        """A part of all rows: see `tick_rows.RowTerms`."""
+        """A part of all rows: see `rows.RowTerms`."""
         return column(self.rows, self.columns, name)
+
+    def with_rows(self, rows: Array, places: Places) -> Recording:
+        """The same with other ticks, whose parts lie here."""
+        return replace(self, rows=rows, about={**self.about, "columns": json.dumps(places)})
 
     @property
     def period(self) -> float:

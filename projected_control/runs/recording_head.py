@@ -18,9 +18,10 @@ from projected_control import __version__
 from projected_control.compiled import kernel_digest
 from projected_control.control.loop import ControlLoop
 from projected_control.runs import messages
-from projected_control.runs.kept_memory import described, row_places
-from projected_control.runs.messages import Head, plotted_names
+from projected_control.runs.kept_memory import described
+from projected_control.runs.messages import Head, Places, plotted_names
 from projected_control.runs.port import Port
+from projected_control.runs.rows import row_places
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,33 @@ class About:
     topics: Mapping[str, str] = field(default_factory=dict)
     files: Mapping[str, bytes] = field(default_factory=dict)
     more: Mapping[str, str] = field(default_factory=dict)
+
+
+def metadata_of(about: About, loop: ControlLoop, port: Port, columns: Places) -> dict[str, str]:
+    """What a recording says of the run, as texts; its rows have these columns."""
+    controller, model = loop.controller, loop.controller.model
+    coordinates = model.coordinates.names if model.coordinates is not None else ()
+    return {
+        "node": about.node,
+        "kind": about.kind,
+        "version": __version__,
+        "kernels": kernel_digest(),
+        "engine": loop.engine,
+        "exact": str(not port.remote),
+        "period": repr(controller.period),
+        "law": controller.law.name,
+        "wrench_frame": port.wrench_frame,
+        "joints": json.dumps(list(model.arm.joint_names)),
+        "coordinates": json.dumps(list(coordinates)),
+        "columns": json.dumps(columns),
+        "memory": described(loop),
+        "python_parts": json.dumps(loop.python_parts),
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "pinocchio": str(pinocchio.__version__),
+        "host": f"{platform.system()} {platform.machine()}",
+        **about.more,
+    }
 
 
 def make_head(
@@ -79,28 +107,7 @@ def make_head(
         messages.LETTERS: f"/{node}/recording/letters",
         **about.topics,
     }
-    columns = row_places(loop)
-    metadata = {
-        "node": about.node,
-        "kind": about.kind,
-        "version": __version__,
-        "kernels": kernel_digest(),
-        "engine": loop.engine,
-        "exact": str(not port.remote),
-        "period": repr(controller.period),
-        "law": controller.law.name,
-        "wrench_frame": port.wrench_frame,
-        "joints": json.dumps(list(joints)),
-        "coordinates": json.dumps(list(coordinates)),
-        "columns": json.dumps(columns),
-        "memory": described(loop),
-        "python_parts": json.dumps(loop.python_parts),
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "pinocchio": str(pinocchio.__version__),
-        "host": f"{platform.system()} {platform.machine()}",
-        **about.more,
-    }
+    columns = row_places(model.n, model.m, model.k)
     attachments = {
         "parameters.json": ("application/json", json.dumps(dict(about.parameters)).encode()),
         "memory.npz": ("application/octet-stream", _npz(memory)),
@@ -121,7 +128,7 @@ def make_head(
         wrench_frame=port.wrench_frame,
         state_every=max(round(1.0 / controller.period / state_rate), 1),
         began_ns=time_ns(),
-        metadata=metadata,
+        metadata=metadata_of(about, loop, port, columns),
         attachments=attachments,
         largest=largest,
     )

@@ -6,9 +6,8 @@ what it would have asked for at these states.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +20,10 @@ from projected_control.control.references import Reference, ReferencePoint
 from projected_control.control.state import RawState
 from projected_control.errors import InvalidValue
 from projected_control.model.motion_tables import write_instant
-from projected_control.runs.kept_memory import as_here, block_as_here, block_places, row_places
-from projected_control.runs.kept_ticks import TicksInMemory
+from projected_control.runs.kept_memory import as_here, block_as_here, block_places
 from projected_control.runs.port import Port
 from projected_control.runs.recording import Recording, read_recording
+from projected_control.runs.rows import Rows
 from projected_control.runs.runner import Runner
 
 Array = NDArray[np.float64]
@@ -217,21 +216,26 @@ class Replay:
     Attributes:
         recording: What was replayed.
         effort: Answers, N × n [N·m or N].
-        rows: All that is kept of the ticks, as in a recording.
+        kept: What the ticks did.
         runner: Holds the loop and what was counted.
         exact_rows: Rows up to the first gap, for which the answers can be the same.
     """
 
     recording: Recording
     effort: Array
-    rows: Array
+    kept: Rows
     runner: Runner
     exact_rows: int
 
     @property
     def as_recording(self) -> Recording:
         """The recording with these answers."""
-        return with_rows(self.recording, self.runner.loop, self.rows)
+        return self.recording.with_rows(self.rows, self.kept.places)
+
+    @property
+    def rows(self) -> Array:
+        """All that is kept of the ticks, as in a recording, N × width."""
+        return self.kept.kept
 
     @property
     def difference(self) -> float:
@@ -244,12 +248,6 @@ class Replay:
         same = (ours == theirs) | (np.isnan(ours) & np.isnan(theirs))
         gap = np.where(same, 0.0, np.abs(ours - theirs))
         return float(np.nan_to_num(gap, nan=np.inf).max()) if gap.size else 0.0
-
-
-def with_rows(recording: Recording, loop: ControlLoop, rows: Array) -> Recording:
-    """A recording with the ticks of a loop that is here."""
-    columns = json.dumps(row_places(loop))
-    return replace(recording, rows=rows, about={**recording.about, "columns": columns})
 
 
 def replay(
@@ -273,14 +271,14 @@ def replay(
     """
     read = recording if isinstance(recording, Recording) else read_recording(recording)
     port = RecordedArm(read, Replayer(loop, read, keep=keep, anew=anew, changed=changed))
-    runner, kept = Runner(loop, port), TicksInMemory(loop, len(read.rows))
+    runner = Runner(loop, port)
     runner.open()
-    runner.recorder = kept
+    kept = runner.keep(len(read.rows))
     if prepare is not None:
         prepare(loop)
     take_through(runner, len(read.rows), progress)
     gap = read.gap
-    return Replay(read, port.written, kept.rows, runner, len(read.rows) if gap is None else gap)
+    return Replay(read, port.written, kept, runner, len(read.rows) if gap is None else gap)
 
 
 def take_through(

@@ -17,9 +17,9 @@ import numpy as np
 from projected_control.control.events import Action, Event, GuardReport, events_in
 from projected_control.control.loop import ControlLoop, Tick
 from projected_control.errors import ProjectedControlError
-from projected_control.runs.kept_ticks import KeepsTicks
 from projected_control.runs.port import Port
 from projected_control.runs.recorder import Recorder
+from projected_control.runs.rows import KeepsTicks, Rows, RowWriter
 from projected_control.runs.statistics import Statistics
 
 Change = Callable[[ControlLoop, float], None]
@@ -62,7 +62,7 @@ class Runner:
         refused: Why the last change that was handed over could not be made; empty if it could.
         time: Stamp of the last state [s].
         report: What the guard said last, to a state or to silence.
-        recorder: What keeps every tick; None where nothing does. See `record`.
+        keepers: What keeps ticks, in files or in memory. See `record` and `keep`.
     """
 
     def __init__(
@@ -83,12 +83,24 @@ class Runner:
         self.lost = self.refused = ""
         self.time, self._timely = 0.0, monotonic()
         self.report = GuardReport(loop.guard.sent, Action.FOLLOW, 0)
-        self.recorder: KeepsTicks | None = None
+        self.keepers: tuple[KeepsTicks, ...] = ()
 
     def record(self, recorder: Recorder) -> None:
         """Record every tick from the next state on, until the recorder is closed."""
         recorder.prepare(self.loop)
         self.hand_over(lambda loop, time: recorder.begin(self))
+
+    def keep(self, most: int, every: int = 1) -> Rows:
+        """Keep what ticks from now on did, in memory; of a simulated arm with what it really did.
+
+        Args:
+            most: How many rows there will be at most.
+            every: Ticks per row: of so many, the last one is kept.
+        """
+        rows = Rows.of(self.loop, most, self.port)
+        writer = RowWriter(self.loop, rows.counters, rows.numbers, self.port, every)
+        self.keepers = (*self.keepers, writer)
+        return rows
 
     def hand_over(self, change: Change) -> None:
         """Have a change made between two ticks."""
@@ -140,8 +152,8 @@ class Runner:
         if self.port.remote and not self.lost:
             self._require_time(report.events)
         tick = Tick(state, report, self.loop.controller, self.loop.multipliers)
-        if self.recorder is not None:
-            self.recorder.put(tick, took, self.port.stamp_ns)
+        for keeper in self.keepers:
+            keeper.put(tick, took, self.port.stamp_ns)
         for listener in self._listeners:
             listener.ticked(tick)
         return tick
@@ -155,8 +167,20 @@ class Runner:
         if self.port.refusal:
             self.refused = self.port.refusal
 
-    def run(self, ticks: int, observe: Callable[[int, Tick], None] | None = None) -> Statistics:
-        """Open the port, make this many turns as fast as the arm goes, and close it."""
+    def run(
+        self,
+        ticks: int,
+        observe: Callable[[int, Tick], None] | None = None,
+        record: Recorder | Path | str | None = None,
+    ) -> Statistics:
+        """Open the port, make this many turns as fast as the arm goes, and close it: see `run`."""
+        if record is not None:
+            recorder = record if isinstance(record, Recorder) else Recorder(record)
+            try:
+                self.record(recorder)
+                return self.run(ticks, observe)
+            finally:
+                recorder.close()
         self.open()
         try:
             for i in range(ticks):
@@ -228,8 +252,8 @@ class Runner:
         self.port.write(report.effort)
         if report.events & _LATCHED and not self.lost:
             self.lost = self._reason_to_end(report.events)
-        if self.recorder is not None:
-            self.recorder.put_silence(report.action, report.events)
+        for keeper in self.keepers:
+            keeper.put_silence(report.action, report.events)
 
     def _reason_to_end(self, events: int) -> str:
         """Why the run ends with these events; nothing where it need not."""
@@ -283,12 +307,4 @@ def run(
         observe: Called after each with its number and what happened.
         record: A file (``*.mcap``) in which every tick is kept, or what keeps them.
     """
-    runner = Runner(loop, port)
-    if record is None:
-        return runner.run(ticks, observe)
-    recorder = record if isinstance(record, Recorder) else Recorder(record)
-    try:
-        runner.record(recorder)
-        return runner.run(ticks, observe)
-    finally:
-        recorder.close()
+    return Runner(loop, port).run(ticks, observe, record)

@@ -60,6 +60,11 @@ class PlantState(NamedTuple):
     work: float
     rank: int
 
+    def put(self, truth: Array) -> None:
+        """Write it, but for the time, into an array of `TruthTerms`."""
+        _, *vectors, residual, energy, work, rank = self
+        np.concatenate([*vectors, (residual, energy, work, rank)], out=truth)
+
 
 class Plant:
     """A constrained arm that moves.

@@ -98,3 +98,23 @@ _unpack = PLANT.unpack
 def unpack_plant(plant: Array, plant_sizes: Whole, n: int, m: int) -> PlantTerms:
     """The parts of a plant's workspace; its sizes are stages, delay and wait."""
     return _unpack(plant, n, m, plant_sizes[0], plant_sizes[1], plant_sizes[2])
+
+
+class TruthTerms(NamedTuple):
+    """What a simulated arm does, which no sensor shows: n joints, m constraint rows.
+
+    It is what a `PlantState` says beside the time, in the same order, for the rows of a run.
+    """
+
+    q: Annotated[Array, Part("n", "Joint positions [rad or m].")]
+    v: Annotated[Array, Part("n", "Joint velocities [rad/s or m/s].")]
+    acceleration: Annotated[Array, Part("n", "q̈ under the effort before this tick's.")]
+    multipliers: Annotated[Array, Part("m", "λ under that effort [N or N·m].")]
+    constraint_force: Annotated[Array, Part("n", "F = Aᵀλ [N·m or N].")]
+    residual: Annotated[Array, Part("1", "‖Φ − x‖.")]
+    energy: Annotated[Array, Part("1", "Kinetic and potential [J].")]
+    work_done: Annotated[Array, Part("1", "On the arm since the start [J].")]
+    rank: Annotated[Array, Part("1", "Rank of A.")]
+
+
+TRUTH = Layout(TruthTerms, "n", "m")

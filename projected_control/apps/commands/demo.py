@@ -186,9 +186,9 @@ def run(args: argparse.Namespace) -> int:
             numbers = numbers_in_process(settings, choice, progress)
         print(as_json(numbers))
         return 0
-    from projected_control.apps.demo.node_samples import node_samples
     from projected_control.apps.demo.nodes_run import Stage
     from projected_control.apps.demo.report import make_report
+    from projected_control.apps.demo.task_run import node_samples
     from projected_control.apps.demo.torque import motion_and_force
     from projected_control.apps.demo.verdict import judge
     from projected_control.apps.experiments.output import output_folder, publish, write_files

@@ -1,8 +1,8 @@
 """How a task is judged: by what the simulated arm itself did, which no sensor blurs.
 
 What force the surface really felt and where the tool really was come from the arm; where the tool
-should have been, which force was wanted and which efforts were sent come from the controller. In
-process both are at hand (`task_run`); of nodes they come by topics (`node_samples`).
+should have been, which force was wanted and which efforts were sent come from the controller:
+`task_run` puts both together.
 """
 
 from __future__ import annotations
@@ -19,6 +19,9 @@ from projected_control.model.function_kinds import AxisCosine
 
 Array = NDArray[np.float64]
 
+Series = tuple[Array, dict[str, Array]]
+"""Times, N [s], and every quantity over them, N each, by name."""
+
 SETTLED = 1.0
 """Time from which on the numbers count [s]."""
 
@@ -26,12 +29,7 @@ MOVED = 1e-3
 """Travel from which on a coordinate counts as moved by the task [m or rad]."""
 
 EVERY = 10
-"""Ticks per sample, as on the topics ~/state and ~/truth of nodes at their usual rates."""
-
-
-def is_sampled(number: int) -> bool:
-    """Whether the tick of this number, counted from zero, is kept: the last of each `EVERY`."""
-    return (number + 1) % EVERY == 0
+"""Ticks per sample, the last of which is kept, as on the nodes' topics ~/state and ~/truth."""
 
 
 @dataclass(frozen=True)

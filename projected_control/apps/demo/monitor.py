@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import rclpy
 from diagnostic_msgs.msg import DiagnosticArray
-from numpy.typing import NDArray
 from rcl_interfaces.msg import ParameterEvent
 from rcl_interfaces.srv import SetParameters
 from rclpy.executors import SingleThreadedExecutor
@@ -22,18 +21,16 @@ from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
 
+from projected_control.apps.demo.judging import Series
 from projected_control.errors import ProjectedControlError
 from projected_control.ros.leaving import leave
 from projected_control.settings.nodes import ARM, WATCHDOG
-
-Recording = tuple[NDArray[np.float64], dict[str, NDArray[np.float64]]]
-"""Times, N [s], and every quantity over them, N each, by name."""
 
 DEPTH = 1000
 """Messages that may wait, ten seconds of them: in lockstep none may be lost."""
 
 KEPT = QoSProfile(depth=DEPTH, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-"""Likewise, with those that were told before anybody listened."""
+"""The same, with those that were told before anybody listened."""
 
 
 class Monitor:
@@ -134,11 +131,11 @@ class Monitor:
         """The newest state by name."""
         return dict(zip(self.names, self._rows[-1][1:], strict=True)) if self._rows else {}
 
-    def recording(self) -> Recording:
+    def state(self) -> Series:
         """The controller's state over the time."""
         return _columns(self.names, self._rows)
 
-    def truth(self) -> Recording:
+    def truth(self) -> Series:
         """What the simulated arm really did."""
         return _columns(self._true_names, self._true_rows)
 
@@ -189,7 +186,7 @@ def _row(message: JointState) -> list[float]:
     return [stamp.sec + 1e-9 * stamp.nanosec, *message.position]
 
 
-def _columns(names: list[str], rows: list[list[float]]) -> Recording:
+def _columns(names: list[str], rows: list[list[float]]) -> Series:
     table = np.array([row for row in rows if len(row) == len(names) + 1])
     table = table.reshape(-1, len(names) + 1)
     return table[:, 0], {name: table[:, i + 1] for i, name in enumerate(names)}

@@ -17,7 +17,8 @@ from projected_control.apps.demo.display import live_display
 from projected_control.apps.demo.domain import join, refuse_others
 from projected_control.apps.demo.fleet import Fleet
 from projected_control.apps.demo.in_process import in_process
-from projected_control.apps.demo.monitor import Monitor, Recording
+from projected_control.apps.demo.judging import Series
+from projected_control.apps.demo.monitor import Monitor
 from projected_control.apps.demo.task_run import TaskRun
 from projected_control.apps.experiments.output import write_files
 from projected_control.apps.experiments.progress import terminal_progress
@@ -58,8 +59,8 @@ class NodesRun(NamedTuple):
 
     choice: str
     settings: DemoSettings
-    state: Recording
-    truth: Recording
+    state: Series
+    truth: Series
     summary: dict[str, Any]
     twin: TaskRun | None
     expected: dict[str, Any]
@@ -189,7 +190,7 @@ class Stage:
                 if not wanted:
                     summary = {**monitor.summary(), **judge_arm(settings, monitor.arm_summary())}
             if not wanted:
-                seen = monitor.recording(), monitor.truth(), summary, twin, expected
+                seen = monitor.state(), monitor.truth(), summary, twin, expected
                 changed = list(monitor.changed)
                 run = NodesRun(choice, settings, *seen, changed, ended, interrupted)
             if self._page is not None and not interrupted and not wanted:

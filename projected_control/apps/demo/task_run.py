@@ -1,7 +1,8 @@
-"""A task on the simulated arm in process, and the numbers by which it is judged.
+"""A task on the simulated arm, in process or by nodes, and the samples by which it is judged.
 
 They are taken from the simulated arm's own state, which no sensor blurs: what force the surface
-really feels, where the tool really is.
+really feels, where the tool really is. In process rows have it; of nodes it comes by topics, the
+simulated arm's ~/truth beside the controller's ~/state.
 """
 
 from __future__ import annotations
@@ -13,19 +14,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from projected_control.apps.demo.judging import Samples, is_sampled
+from projected_control.apps.demo.judging import EVERY, Samples, Series
 from projected_control.apps.experiments.progress import BUILDING, Progress, each_percent, silent
-from projected_control.control.loop import ControlLoop, Tick
+from projected_control.control.loop import ControlLoop
 from projected_control.control.references import Reference
+from projected_control.errors import ProjectedControlError
 from projected_control.model.coordinates import Coordinates
 from projected_control.runs.recorder import Recorder
-from projected_control.runs.runner import run
+from projected_control.runs.runner import Runner
 from projected_control.runs.simulated import SimulatedArm
 from projected_control.runs.statistics import Statistics
 from projected_control.settings import build
 from projected_control.settings.nodes import ControllerSettings, SimulatedArmSettings
 
 Array = NDArray[np.float64]
+
+FEWEST = 4
+"""Samples between which something can be interpolated."""
 
 
 @dataclass(frozen=True)
@@ -96,27 +101,20 @@ def run_task(
     here = build.starting_point(controller, model)
     reference = build.first_reference(controller, loop, here, state.q.copy())
     loop.set_reference(reference)
-    rows: list[tuple[Any, ...]] = []
-    limit = loop.guard.limits.effort
-
     progress(BUILDING, 1.0)
-
-    def look(number: int, tick: Tick) -> None:
-        told(number, tick)
-        if not is_sampled(number):
-            return
-        truth, force = plant.truth, loop.controller.force
-        wanted = np.zeros(model.m) if force is None else force.desired.copy()
-        ratio = np.max(np.abs(tick.report.effort) / limit)
-        rows.append((truth.time, truth.q, truth.multipliers, wanted, ratio, truth.residual))
-
-    statistics = run(loop, plant, ticks, look, record)
-    times, q, multipliers, wanted, ratio, residual = (
-        np.array(column) for column in zip(*rows, strict=True)
+    runner = Runner(loop, plant)
+    kept = runner.keep(ticks // EVERY, EVERY)
+    statistics = runner.run(ticks, told, record)
+    times, q = kept.column("stamp"), kept.column("true_q")
+    samples = Samples(
+        times,
+        coordinates_at(loop, plant, q),
+        np.array([reference.at(t).value for t in times]),
+        kept.column("true_multipliers"),
+        kept.column("lambda_desired"),
+        np.max(np.abs(kept.column("effort")) / loop.guard.limits.effort, axis=1),
+        kept.column("true_residual"),
     )
-    theta = coordinates_at(loop, plant, q)
-    desired = np.array([reference.at(t).value for t in times])
-    samples = Samples(times, theta, desired, multipliers, wanted, ratio, residual)
     return TaskRun(loop, plant, reference, q, samples, statistics)
 
 
@@ -126,3 +124,49 @@ def coordinates_at(loop: ControlLoop, plant: SimulatedArm, q: Array) -> Array:
     assert coordinates is not None
     still = np.zeros(q.shape[1])
     return np.array([coordinates.value(probe.update(each, still)) for each in q])
+
+
+def node_samples(state: Series, truth: Series, twin: TaskRun) -> Samples:
+    """Put together what controller and arm told.
+
+    Both tell every hundredth of a second. In lockstep they tell the same ticks; in real time the
+    controller begins with any of them, and its reference is interpolated to the arm's instants.
+
+    Args:
+        state: Of the controller's topic ~/state: times, and quantities by name.
+        truth: Of the simulated arm's topic ~/truth, in the same form.
+        twin: The same task in process, for its model and its limits.
+    """
+    from scipy.interpolate import make_interp_spline  # takes long to load
+
+    (told, controller), (times, arm) = state, truth
+    told, first = np.unique(told, return_index=True)
+    times, once = np.unique(times, return_index=True)
+    if min(told.size, times.size) < FEWEST:
+        raise ProjectedControlError(
+            f"a task cannot be judged by {told.size} states of the controller and {times.size} of "
+            "the simulated arm; let it run longer"
+        )
+    both = (times >= told[0] - 1e-9) & (times <= told[-1] + 1e-9)
+    model = twin.loop.controller.model
+    names = model.coordinates.names if model.coordinates is not None else ()
+
+    def stacked(columns: dict[str, Array], keys: list[str], rows: NDArray[np.int64]) -> Array:
+        found = [columns[key][rows] for key in keys]
+        return np.stack(found, axis=1) if found else np.zeros((rows.size, 0))
+
+    def at_times(keys: list[str], degree: int) -> Array:
+        table = stacked(controller, keys, first)
+        return np.asarray(make_interp_spline(told, table, k=degree)(times[both]))
+
+    q = stacked(arm, list(model.arm.joint_names), once)[both]
+    efforts = at_times([f"{joint}/effort" for joint in model.arm.joint_names], 1)
+    return Samples(
+        times[both],
+        coordinates_at(twin.loop, twin.arm, q),
+        at_times([f"{name}/desired" for name in names], 3),
+        stacked(arm, [f"lambda_{row}" for row in range(model.m)], once)[both],
+        at_times([f"lambda_{row}/desired" for row in range(model.m)], 1),
+        np.max(np.abs(efforts) / twin.loop.guard.limits.effort, axis=1),
+        arm["residual"][once][both],
+    )

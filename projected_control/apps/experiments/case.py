@@ -17,7 +17,8 @@ from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.constraints import Constraint
 from projected_control.planning import assemble
 from projected_control.resources import share_file
-from projected_control.runs.port import Port
+from projected_control.runs.rows import Rows
+from projected_control.runs.simulated import SimulatedArm
 from projected_control.simulation import FRICTIONLESS, TABLEAUX, JointFriction
 
 Array = NDArray[np.float64]
@@ -62,26 +63,24 @@ def _expanded(spec: ArmSpec) -> Arm:
     )
 
 
-class Sent(NamedTuple):
-    """What was sent to the arm in one tick.
+class Bound(NamedTuple):
+    """A drive that is ready for one run.
 
     Attributes:
-        effort: Joint efforts, n [N·m or N].
-        events: What a guard noticed, a sum of its events; zero where there is none.
+        step: Makes one tick: reads the arm, writes to it.
+        rows: What its ticks did.
     """
 
-    effort: Array
-    events: int
-
-
-Step = Callable[[], Sent]
-"""One tick: read the arm, write to it."""
+    step: Callable[[], object]
+    rows: Rows
 
 
 class Drive(Protocol):
     """What drives the arm: data until it is bound to an arm."""
 
-    def bind(self, port: Port, arm: Arm, constraint: Constraint, period: float) -> Step:
+    def bind(
+        self, port: SimulatedArm, arm: Arm, constraint: Constraint, period: float, ticks: int
+    ) -> Bound:
         """Ready for one run.
 
         Args:
@@ -89,6 +88,7 @@ class Drive(Protocol):
             arm: The arm, its own to evaluate.
             constraint: What really holds the arm.
             period: Between two ticks [s].
+            ticks: How many there will be at most.
         """
         ...
 
@@ -103,18 +103,20 @@ class ConstantEffort:
 
     values: tuple[float, ...]
 
-    def bind(self, port: Port, arm: Arm, constraint: Constraint, period: float) -> Step:
+    def bind(
+        self, port: SimulatedArm, arm: Arm, constraint: Constraint, period: float, ticks: int
+    ) -> Bound:
         """See `Drive`."""
         effort = validate.finite_array("constant effort", self.values, (arm.n,))
+        rows = Rows(ticks, arm.n, 0, 0, (arm.n, port.truth.multipliers.size))
 
-        def step() -> Sent:
+        def step() -> None:
             port.read()
             port.write(effort)
-            return Sent(effort, 0)
+            rows.put_effort(port.truth, effort)
 
         port.open()
-
-        return step
+        return Bound(step, rows)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,7 +131,7 @@ class Case:
         q0: Initial joint positions [rad or m]; on the constraint.
         v0: Initial joint velocities [rad/s or m/s]; at rest unless given.
         seconds: Simulated time [s].
-        sample: Time between two samples, for the drive and the recording [s].
+        sample: Time between two samples, for the drive and what is kept [s].
         steps_per_sample: Integration steps in that time.
         tableau: Integration method, ``rk4`` or ``dormand-prince``.
         friction: Friction of the joints; the drive does not know of it.

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from projected_control.apps.experiments.case import Sent, Step
-from projected_control.apps.experiments.runner import Recording
+from projected_control.apps.experiments.case import Bound
+from projected_control.apps.experiments.runner import CaseRun
 from projected_control.control import (
     Controller,
     ForceController,
@@ -21,14 +21,14 @@ from projected_control.control import (
 from projected_control.control.limits import Limits
 from projected_control.control.loop import ControlLoop
 from projected_control.control.references import Reference
-from projected_control.errors import InvalidValue, SimulationFailed
+from projected_control.errors import InvalidValue
 from projected_control.model.arm import Arm
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.constraints import Constraint
 from projected_control.model.coordinates import Coordinates
 from projected_control.native.engine import use_engine
-from projected_control.runs.port import Port
 from projected_control.runs.runner import Runner
+from projected_control.runs.simulated import SimulatedArm
 
 Array = NDArray[np.float64]
 
@@ -70,20 +70,15 @@ class Control:
     force_gains: ForceGains | None = None
     assumed_constraint: Constraint | None = None
 
-    def bind(self, port: Port, arm: Arm, constraint: Constraint, period: float) -> Step:
+    def bind(
+        self, port: SimulatedArm, arm: Arm, constraint: Constraint, period: float, ticks: int
+    ) -> Bound:
         """See `case.Drive`."""
         loop = self.loop(arm, constraint, period)
         use_engine(loop)
         runner = Runner(loop, port)
-
-        def step() -> Sent:
-            tick = runner.step()
-            if tick is None:
-                raise SimulationFailed("the simulated arm gave no state")
-            return Sent(tick.report.effort.copy(), tick.report.events)
-
         runner.open()
-        return step
+        return Bound(runner.step, runner.keep(ticks))
 
     def loop(self, arm: Arm, constraint: Constraint, period: float) -> ControlLoop:
         """The control loop, on an arm of its own."""
@@ -101,12 +96,12 @@ class Control:
         return ForceController(model, self.gains, self.force_gains, period)
 
 
-def rms_norm(recording: Recording) -> float:
+def rms_norm(recording: CaseRun) -> float:
     """(1/T ∫ fᵀf dt)^½ of the joint efforts, held from sample to sample [N·m]."""
     return root_mean_square(recording.effort[:-1])
 
 
-def peak_norm(recording: Recording) -> float:
+def peak_norm(recording: CaseRun) -> float:
     """The largest magnitude of any joint's effort [N·m]."""
     return float(np.abs(recording.effort[:-1]).max())
 

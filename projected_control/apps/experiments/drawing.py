@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
 from projected_control.apps.experiments.case import ArmSpec
-from projected_control.apps.experiments.runner import Recording
+from projected_control.apps.experiments.runner import CaseRun
 from projected_control.apps.experiments.style import GREY, VERMILION
 
 Array = NDArray[np.float64]
@@ -45,7 +45,7 @@ def chain_points(spec: ArmSpec, q: Array) -> Array:
 
 def stroboscope(
     ax: Axes,
-    recording: Recording,
+    recording: CaseRun,
     instants: Sequence[int],
     slider_direction: ArrayLike,
     last: int | None = None,
@@ -96,7 +96,7 @@ def fit_beside(figure: Figure, left: Axes) -> None:
         grid.set_width_ratios([share, width - share])
 
 
-def mark_instants(ax: Axes, recording: Recording, values: Array, instants: Sequence[int]) -> None:
+def mark_instants(ax: Axes, recording: CaseRun, values: Array, instants: Sequence[int]) -> None:
     """Dots on curves (N × k) at the instants a stroboscope shows, in its shades."""
     for index, colour in zip(instants, shades(len(instants)), strict=True):
         time = np.full(values.shape[1], recording.time[index])

@@ -18,7 +18,7 @@ from projected_control.apps.experiments.outcome import Outcome, Picture, Table
 from projected_control.apps.experiments.progress import Progress
 from projected_control.apps.experiments.registry import Options
 from projected_control.apps.experiments.road_comparison import LABELS, RoadComparison, compare_roads
-from projected_control.apps.experiments.runner import Recording, simulate
+from projected_control.apps.experiments.runner import CaseRun, simulate
 from projected_control.model.constraints import PointOnLine
 
 ARM = ArmSpec(
@@ -115,7 +115,7 @@ def run(options: Options, progress: Progress) -> Outcome:
     )
 
 
-def _tables(recording: Recording, roads: RoadComparison, margin: float) -> list[Table]:
+def _tables(recording: CaseRun, roads: RoadComparison, margin: float) -> list[Table]:
     count = len(recording.time)
     verdict = "yes" if margin >= 1.0 - 1e-9 else "no"
     return [
@@ -157,7 +157,7 @@ def _tables(recording: Recording, roads: RoadComparison, margin: float) -> list[
     ]
 
 
-def _pictures(recording: Recording, roads: RoadComparison) -> list[Picture]:
+def _pictures(recording: CaseRun, roads: RoadComparison) -> list[Picture]:
     return [
         Picture(
             "free-fall-motion",

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from projected_control.apps.experiments.drawing import fit_beside, mark_instants, stroboscope
 from projected_control.apps.experiments.road_comparison import LABELS, RoadComparison
-from projected_control.apps.experiments.runner import Recording
+from projected_control.apps.experiments.runner import CaseRun
 from projected_control.apps.experiments.style import (
     BLACK,
     BLUE,
@@ -24,7 +24,7 @@ from projected_control.apps.experiments.style import (
 Array = NDArray[np.float64]
 
 
-def draw_motion(recording: Recording) -> Figure:
+def draw_motion(recording: CaseRun) -> Figure:
     """Stroboscopic picture and joint angles."""
     instants = np.linspace(0, len(recording.time) - 1, 5).round().astype(int).tolist()
     figure, (left, right) = canvas(1, 2, 4.0)
@@ -41,7 +41,7 @@ def draw_motion(recording: Recording) -> Figure:
     return figure
 
 
-def draw_condition(recording: Recording, roads: RoadComparison) -> Figure:
+def draw_condition(recording: CaseRun, roads: RoadComparison) -> Figure:
     """Condition numbers over time."""
     figure, (ax,) = canvas(1, 1, 4.0)
     time = recording.time
@@ -73,7 +73,7 @@ def draw_condition(recording: Recording, roads: RoadComparison) -> Figure:
     return figure
 
 
-def draw_accuracy(recording: Recording, roads: RoadComparison) -> Figure:
+def draw_accuracy(recording: CaseRun, roads: RoadComparison) -> Figure:
     """Differences between the roads; residual and energy."""
     figure, (left, right) = canvas(1, 2, 2.9)
     left.semilogy(recording.time, _above_zero(roads.difference), color=BLUE)

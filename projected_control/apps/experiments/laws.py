@@ -13,7 +13,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from projected_control.apps.demo.judging import is_sampled
+from projected_control.apps.demo.judging import EVERY
 from projected_control.apps.experiments.outcome import Outcome, Picture, Table
 from projected_control.apps.experiments.progress import Progress
 from projected_control.apps.experiments.registry import Options
@@ -37,7 +37,7 @@ from projected_control.apps.experiments.wiping import (
     wipe,
     wiped,
 )
-from projected_control.control.loop import ControlLoop, Tick
+from projected_control.control.loop import ControlLoop
 from projected_control.control.references import Waypoints
 from projected_control.resources import share_file
 from projected_control.runs.runner import Runner
@@ -140,20 +140,16 @@ def follow_joints(law: str, reference: Waypoints, path: Array, seconds: float) -
     plant, loop = build.build_plant(layers.arm()), build.build_loop(MOTION, settings)
     if law != "gravity":  # that one follows nothing: it stays with where the arm is
         loop.set_reference(reference)
-    probe = plant.plant.model.arm.twin()
-    rows: list[Any] = []
-
-    def look(number: int, tick: Tick) -> None:
-        if not is_sampled(number):
-            return
-        truth = plant.truth
-        tool = probe.update(truth.q, truth.v).frame("tool")
-        away = np.linalg.norm(tool.position[:2] - path[min(len(rows), len(path) - 1)])
-        lean = np.linalg.norm(tool.rotation[:2, 2])
-        rows.append((truth.time, float(truth.multipliers[0]), float(away), float(lean)))
-
-    Runner(_ready(loop), plant).run(round(1000 * seconds), look)
-    return Wiped(*np.array(rows).T)
+    ticks, runner = round(1000 * seconds), Runner(_ready(loop), plant)
+    kept = runner.keep(ticks // EVERY, EVERY)
+    runner.run(ticks)
+    probe, away, lean = plant.plant.model.arm.twin(), [], []
+    for row, q in enumerate(kept.column("true_q")):
+        tool = probe.update(q, np.zeros(q.size)).frame("tool")
+        away.append(np.linalg.norm(tool.position[:2] - path[min(row, len(path) - 1)]))
+        lean.append(np.linalg.norm(tool.rotation[:2, 2]))
+    force = kept.column("true_multipliers")[:, 0]
+    return Wiped(kept.column("stamp"), force, np.array(away), np.array(lean))
 
 
 def _rough() -> list[Path]:

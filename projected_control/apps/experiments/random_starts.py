@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from projected_control.apps.experiments.case import Case
 from projected_control.apps.experiments.progress import Progress
-from projected_control.apps.experiments.runner import Recording, attempt
+from projected_control.apps.experiments.runner import CaseRun, attempt
 
 Array = NDArray[np.float64]
 
@@ -64,7 +64,7 @@ def study_random_starts(case: Case, runs: int, seed: int, progress: Progress) ->
 def _run_part(
     case: Case, starts: list[tuple[float, float]], progress: Progress, title: str
 ) -> Runs:
-    recordings: list[Recording] = []
+    recordings: list[CaseRun] = []
     for k, q0 in enumerate(starts):
         progress(title, k / len(starts))
         recordings.append(attempt(replace(case, name=f"random start {k}", q0=q0)))
@@ -81,7 +81,7 @@ def _run_part(
     )
 
 
-def _failed(recording: Recording) -> bool:
+def _failed(recording: CaseRun) -> bool:
     """Ended early, changed the branch, or made energy out of nothing."""
     if recording.failure is not None:
         return True

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projected_control.apps.experiments.progress import Progress
-from projected_control.apps.experiments.runner import Recording
+from projected_control.apps.experiments.runner import CaseRun
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.dynamics import (
     Problem,
@@ -52,7 +52,7 @@ class RoadComparison:
     mean_norm: float
 
 
-def compare_roads(recording: Recording, seed: int, progress: Progress) -> RoadComparison:
+def compare_roads(recording: CaseRun, seed: int, progress: Progress) -> RoadComparison:
     """Condition numbers and accelerations of all roads along the motion."""
     model = ConstrainedArm(recording.case.arm.load(), recording.case.constraint)
     roads: list[Callable[[Problem], Solution]] = [

@@ -1,21 +1,27 @@
-"""Runs a case and keeps what happened."""
+"""Runs a case, in C++ where that can be, and keeps what happened."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from projected_control.apps.experiments.case import Case, Sent
-from projected_control.apps.experiments.native_run import Run, run_natively
+from projected_control.apps.experiments.case import Case
 from projected_control.apps.experiments.progress import Progress, silent
-from projected_control.errors import SimulationFailed
+from projected_control.control.loop import ControlLoop
+from projected_control.errors import InvalidValue, SimulationFailed
 from projected_control.model.arm import Arm
 from projected_control.model.constrained_arm import ConstrainedArm
+from projected_control.model.constraints import Constraint
 from projected_control.model.dynamics import Problem, projected
+from projected_control.native.engine import NATIVE, NUMBA, wanted_engine
+from projected_control.native.library import native_loop, reason_against
+from projected_control.native.simulation import NativeSimulation, SimulatedRows
+from projected_control.runs.runner import Runner
 from projected_control.runs.simulated import SimulatedArm
-from projected_control.simulation import TABLEAUX, Plant, PlantState
+from projected_control.simulation import TABLEAUX, Plant
 
 Array = NDArray[np.float64]
 
@@ -28,8 +34,8 @@ PROGRESS_SAMPLES = 250
 
 
 @dataclass(frozen=True)
-class Recording:
-    """What happened, one row per sample (N of them).
+class CaseRun:
+    """What happened in a case, one row per sample (N of them).
 
     Attributes:
         case: What was run.
@@ -77,21 +83,29 @@ class Recording:
         return float(np.abs(self.energy_drift).max())
 
 
-def simulate(case: Case, progress: Progress = silent) -> Recording:
+@runtime_checkable
+class HasLoop(Protocol):
+    """A drive that is a control loop."""
+
+    def loop(self, arm: Arm, constraint: Constraint, period: float) -> ControlLoop:
+        """The loop, on an arm of its own."""
+
+
+def simulate(case: Case, progress: Progress = silent) -> CaseRun:
     """Run a case.
 
     Raises:
         InvalidValue: Where the start is not on the constraint.
         SimulationFailed: Where the arm left the constraint or the finite numbers.
     """
-    recording = attempt(case, progress)
-    if recording.failure is not None:
-        raise SimulationFailed(recording.failure)
-    return recording
+    run = attempt(case, progress)
+    if run.failure is not None:
+        raise SimulationFailed(run.failure)
+    return run
 
 
-def attempt(case: Case, progress: Progress = silent) -> Recording:
-    """Run a case as far as it goes; the recording says why it ended if it ended early."""
+def attempt(case: Case, progress: Progress = silent) -> CaseRun:
+    """Run a case as far as it goes; the result says why it ended if it ended early."""
     arm = case.arm.load()
     plant = Plant(
         ConstrainedArm(arm, case.constraint, tolerance=PLANT_TOLERANCE),
@@ -102,50 +116,77 @@ def attempt(case: Case, progress: Progress = silent) -> Recording:
     )
     hardware = SimulatedArm(plant, case.q0, case.v0, period=case.sample)
     progress(case.name, 0.0)
-    run = run_natively(case, hardware, arm.twin()) or _run(case, hardware, arm.twin(), progress)
-    states, sent, failure = run
+    done = _natively(case, hardware, arm.twin()) or _run(case, hardware, arm.twin(), progress)
     hardware.close()
     progress(case.name, 1.0)
-    if not states:
+    failure = f"{case.name}: {done.failure}" if done.failure else None
+    if not len(done.rows.kept):
         raise SimulationFailed(failure)
-    plant.reset(case.q0, case.v0)
-    states[0] = _under(plant, states[0], sent[0].effort)
-    return _recording(case, states, sent, failure)
+    run = _case_run(case, done, failure)
+    _begin_under_effort(plant, run)
+    return run
 
 
-def _run(case: Case, hardware: SimulatedArm, arm: Arm, progress: Progress) -> Run:
+def _natively(case: Case, hardware: SimulatedArm, arm: Arm) -> SimulatedRows | None:
+    """Run a case in C++; None where Python has to do it, or shall."""
+    engine = wanted_engine()
+    if engine == NUMBA or not isinstance(case.drive, HasLoop):
+        return None
+    if engine == NATIVE:
+        native_loop()  # asked for by name: say why not
+    elif reason_against():
+        return None
+    loop = case.drive.loop(arm, case.constraint, case.sample)
+    Runner(loop, hardware).open()
+    try:
+        simulation = NativeSimulation(loop, hardware)
+    except InvalidValue:
+        if engine == NATIVE:
+            raise
+        return None
+    return simulation.run(case.samples + 1)
+
+
+def _run(case: Case, hardware: SimulatedArm, arm: Arm, progress: Progress) -> SimulatedRows:
     """Run a case tick by tick."""
-    step = case.drive.bind(hardware, arm, case.constraint, case.sample)
-    states: list[PlantState] = []
-    sent: list[Sent] = []
-    for k in range(case.samples + 1):
+    ticks = case.samples + 1
+    step, rows = case.drive.bind(hardware, arm, case.constraint, case.sample, ticks)
+    for k in range(ticks):
         try:
-            sent.append(step())
+            step()
         except SimulationFailed as error:
-            return Run(states, sent, f"{case.name}: {error}")
-        states.append(hardware.truth)
+            return SimulatedRows(rows, str(error))
         if k % PROGRESS_SAMPLES == 0:
             progress(case.name, k / case.samples)
-    return Run(states, sent, None)
+    return SimulatedRows(rows)
 
 
-def _under(plant: Plant, state: PlantState, effort: Array) -> PlantState:
-    """The state just reset, with q̈, F and λ of the first effort instead of none."""
-    load = effort + plant.friction.effort(state.v)
-    solution = projected(Problem.of(plant.model, load))
-    return state._replace(
-        acceleration=solution.acceleration,
-        multipliers=solution.multipliers,
-        constraint_force=solution.constraint_force,
+def _case_run(case: Case, done: SimulatedRows, failure: str | None) -> CaseRun:
+    part = done.rows.column
+    return CaseRun(
+        case=case,
+        # Without the rounding of a running sum.
+        time=np.asarray(np.arange(len(done.rows.kept)) * case.sample, dtype=np.float64),
+        q=part("true_q"),
+        v=part("true_v"),
+        acceleration=part("true_acceleration"),
+        effort=part("effort"),
+        multipliers=part("true_multipliers"),
+        constraint_force=part("true_constraint_force"),
+        residual=part("true_residual"),
+        energy=part("true_energy"),
+        work=part("true_work_done"),
+        rank=part("true_rank").astype(np.int64),
+        events=part("events").astype(np.int64),
+        failure=failure,
     )
 
 
-def _recording(
-    case: Case, states: list[PlantState], sent: list[Sent], failure: str | None
-) -> Recording:
-    columns = {
-        name: np.array([getattr(state, name) for state in states]) for name in PlantState._fields
-    }
-    columns["time"] = np.arange(len(states)) * case.sample  # without the rounding of a running sum
-    effort, events = (np.array(column) for column in zip(*sent, strict=True))
-    return Recording(case=case, effort=effort, events=events, failure=failure, **columns)
+def _begin_under_effort(plant: Plant, run: CaseRun) -> None:
+    """Give the first state, just reset, q̈, F and λ of the first effort instead of none."""
+    plant.reset(run.case.q0, run.case.v0)
+    load = run.effort[0] + plant.friction.effort(run.v[0])
+    solution = projected(Problem.of(plant.model, load))
+    run.acceleration[0] = solution.acceleration
+    run.multipliers[0] = solution.multipliers
+    run.constraint_force[0] = solution.constraint_force

@@ -15,7 +15,7 @@ from projected_control.apps.experiments.outcome import Outcome, Picture, Table
 from projected_control.apps.experiments.progress import Progress
 from projected_control.apps.experiments.random_starts import Study, study_random_starts
 from projected_control.apps.experiments.registry import Options
-from projected_control.apps.experiments.runner import Recording, simulate
+from projected_control.apps.experiments.runner import CaseRun, simulate
 from projected_control.errors import InvalidValue
 from projected_control.model.constraints import PointOnLine
 
@@ -52,7 +52,7 @@ def describe(options: Options) -> Case:
     )
 
 
-def crossings(recording: Recording) -> list[float]:
+def crossings(recording: CaseRun) -> list[float]:
     """Times at which q1 passes an odd multiple of π/2, where A vanishes [s].
 
     Between two samples q1 is the cubic that has their positions and velocities.
@@ -73,7 +73,7 @@ def crossings(recording: Recording) -> list[float]:
     return sorted(found)
 
 
-def closed_form(recording: Recording) -> Array | None:
+def closed_form(recording: CaseRun) -> Array | None:
     """q1 from the closed form on the branch q2 = 2π − 2 q1 [rad]; None on another branch.
 
     (3 − 2 cos 2q1) q̈1 + 2 sin(2q1) q̇1² + g cos q1 = f1 − 2 f2, with l = 1 m and m = 1 kg.
@@ -153,7 +153,7 @@ def run(options: Options, progress: Progress) -> Outcome:
 
 
 def _tables(
-    recording: Recording, exact: Array | None, times: list[float], study: Study
+    recording: CaseRun, exact: Array | None, times: list[float], study: Study
 ) -> list[Table]:
     apart = "–" if exact is None else f"{np.abs(recording.q[:, 0] - exact).max():.1e} rad"
     rows = [
@@ -186,7 +186,7 @@ def _tables(
     ]
 
 
-def _pictures(recording: Recording, times: list[float], study: Study) -> list[Picture]:
+def _pictures(recording: CaseRun, times: list[float], study: Study) -> list[Picture]:
     return [
         Picture(
             "slider-crank-states",

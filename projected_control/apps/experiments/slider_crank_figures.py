@@ -15,7 +15,7 @@ from projected_control.apps.experiments.drawing import (
     stroboscope,
 )
 from projected_control.apps.experiments.random_starts import Study
-from projected_control.apps.experiments.runner import Recording
+from projected_control.apps.experiments.runner import CaseRun
 from projected_control.apps.experiments.style import BLUE, GREEN, VERMILION, canvas, legend_above
 
 Array = NDArray[np.float64]
@@ -25,7 +25,7 @@ HIGHEST_ERROR = 1e3
 """Range of energy errors drawn [J]."""
 
 
-def draw_states(recording: Recording, crossings: list[float]) -> Figure:
+def draw_states(recording: CaseRun, crossings: list[float]) -> Figure:
     """The four panels of Aghili's Fig. 4."""
     figure, axes = canvas(2, 2, 5.0, sharex=True)
     panels = (
@@ -60,7 +60,7 @@ def _broken(time: Array, values: Array, at: list[float]) -> tuple[Array, Array]:
     return np.insert(time, places, at), np.insert(values, places, np.nan)
 
 
-def draw_motion(recording: Recording, crossings: list[float]) -> Figure:
+def draw_motion(recording: CaseRun, crossings: list[float]) -> Figure:
     """The mechanism at six instants up to a little after its first singular configuration."""
     end = min(1.25 * crossings[0], recording.time[-1]) if crossings else recording.time[-1]
     last = int(np.searchsorted(recording.time, end - 1e-9))

@@ -14,7 +14,7 @@ from projected_control.apps.experiments.control import Control, rms_norm, root_m
 from projected_control.apps.experiments.outcome import Outcome, Picture, Table
 from projected_control.apps.experiments.progress import Progress
 from projected_control.apps.experiments.registry import Options
-from projected_control.apps.experiments.runner import Recording, simulate
+from projected_control.apps.experiments.runner import CaseRun, simulate
 from projected_control.control import ForceGains, Law, MotionGains
 from projected_control.control.references import Constant
 from projected_control.model.constraints import PointOnLine
@@ -170,7 +170,7 @@ def _table(ours: dict[str, float], exact: dict[str, float]) -> Table:
     )
 
 
-def _pictures(runs: dict[str, Recording]) -> list[Picture]:
+def _pictures(runs: dict[str, CaseRun]) -> list[Picture]:
     return [
         Picture(
             "fig5",

@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from projected_control.apps.experiments.runner import Recording
+from projected_control.apps.experiments.runner import CaseRun
 from projected_control.apps.experiments.style import (
     BLACK,
     BLUE,
@@ -23,13 +23,13 @@ POINTS = 500
 """Samples of a curve."""
 
 
-def _thinned(recording: Recording) -> slice:
+def _thinned(recording: CaseRun) -> slice:
     """The samples drawn."""
     last = int(np.searchsorted(recording.time, min(SHOWN, recording.time[-1])))
     return slice(0, last + 1, max(1, last // POINTS))
 
 
-def _torques(ax: Axes, recording: Recording, title: str) -> None:
+def _torques(ax: Axes, recording: CaseRun, title: str) -> None:
     part = _thinned(recording)
     for i, (name, colour, line) in enumerate((("f₁", BLUE, "-"), ("f₂", VERMILION, "--"))):
         ax.plot(recording.time[part], recording.effort[part, i], line, color=colour, label=name)
@@ -38,7 +38,7 @@ def _torques(ax: Axes, recording: Recording, title: str) -> None:
     legend_above(ax, 2)
 
 
-def _positions(ax: Axes, recordings: dict[str, Recording], goal: float) -> None:
+def _positions(ax: Axes, recordings: dict[str, CaseRun], goal: float) -> None:
     ax.axhline(goal, color=BLACK, linewidth=1.0, linestyle=":", label="desired")
     styles = ((BLUE, "-", 1.5), (GREEN, "--", 1.8))
     for (label, recording), (colour, line, width) in zip(recordings.items(), styles, strict=False):
@@ -57,7 +57,7 @@ def _positions(ax: Axes, recordings: dict[str, Recording], goal: float) -> None:
     ax.legend(loc="lower right", bbox_to_anchor=(1.0, 0.05))
 
 
-def draw_two_motors(motion: Recording, hybrid: Recording, goal: float) -> Figure:
+def draw_two_motors(motion: CaseRun, hybrid: CaseRun, goal: float) -> Figure:
     """The panels of Aghili's Fig. 5: position, multiplier, torques of both controllers."""
     figure, axes = canvas(2, 2, 5.0, sharex=True)
     both = {"motion": motion, "hybrid": hybrid}
@@ -76,7 +76,7 @@ def draw_two_motors(motion: Recording, hybrid: Recording, goal: float) -> Figure
     return _finished(figure, axes)
 
 
-def draw_one_motor(recording: Recording, goal: float) -> Figure:
+def draw_one_motor(recording: CaseRun, goal: float) -> Figure:
     """The panels of Aghili's Fig. 6: position and torques."""
     figure, axes = canvas(1, 2, 2.7)
     _positions(axes[0], {"one motor": recording}, goal)

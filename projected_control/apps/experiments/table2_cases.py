@@ -15,7 +15,7 @@ from projected_control.apps.experiments.control import (
     root_mean_square,
 )
 from projected_control.apps.experiments.registry import Options
-from projected_control.apps.experiments.runner import Recording
+from projected_control.apps.experiments.runner import CaseRun
 from projected_control.control import ForceGains, Law, MotionGains
 from projected_control.control.references import Sine, Sines
 from projected_control.model.constrained_arm import ConstrainedArm
@@ -117,12 +117,12 @@ class Run:
         desired: Likewise.
     """
 
-    recording: Recording
+    recording: CaseRun
     theta: Array
     desired: Array
 
     @classmethod
-    def of(cls, recording: Recording) -> Run:
+    def of(cls, recording: CaseRun) -> Run:
         """Work out where the tip was and should have been."""
         arm, rest = recording.case.arm.load(), np.zeros(3)
         theta = [COORDINATES.value(arm.update(q, rest)) for q in recording.q]

@@ -15,7 +15,7 @@ from projected_control.apps.experiments.drawing import (
     mark_instants,
     stroboscope,
 )
-from projected_control.apps.experiments.runner import Recording
+from projected_control.apps.experiments.runner import CaseRun
 from projected_control.apps.experiments.style import BLACK, BLUE, GREEN, VERMILION, canvas
 
 Array = NDArray[np.float64]
@@ -34,7 +34,7 @@ class Followed(Protocol):
     """What is drawn of a run: see `table2_cases.Run`."""
 
     @property
-    def recording(self) -> Recording: ...
+    def recording(self) -> CaseRun: ...
 
     @property
     def theta(self) -> Array: ...
@@ -93,7 +93,7 @@ def draw_controllers(runs: Mapping[str, Followed]) -> Figure:
     return figure
 
 
-def draw_arm(recording: Recording) -> Figure:
+def draw_arm(recording: CaseRun) -> Figure:
     """The arm at five instants from its rightmost to its leftmost place, and the joint angles."""
     tips = chain_points(recording.case.arm, recording.q)[:, -1, 0]
     first, last = sorted((int(tips.argmax()), int(tips.argmin())))

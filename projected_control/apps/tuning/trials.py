@@ -14,15 +14,14 @@ from projected_control.control.gains import MotionGains
 from projected_control.control.references import Constant, ReferencePoint
 from projected_control.control.state import RawState
 from projected_control.errors import InvalidValue, SimulationFailed
-from projected_control.runs.kept_ticks import TicksInMemory
 from projected_control.runs.port import Port
 from projected_control.runs.recording import Recording
-from projected_control.runs.recording_head import About, make_head
+from projected_control.runs.recording_head import About, metadata_of
+from projected_control.runs.rows import Rows
 from projected_control.runs.runner import Runner
 from projected_control.runs.simulated import SimulatedArm
 from projected_control.settings import build
 from projected_control.settings.nodes import ControllerSettings, SimulatedArmSettings
-from projected_control.simulation.plant import PlantState
 
 Array = NDArray[np.float64]
 
@@ -109,17 +108,14 @@ class _PushedArm(Port):
 
     def __init__(self, arm: SimulatedArm) -> None:
         self._arm, self.push = arm, np.zeros(arm.plant.model.n)
-
-    @property
-    def truth(self) -> PlantState:
-        """What no sensor shows."""
-        return self._arm.truth
+        self.truth = arm.truth
 
     def open(self) -> RawState:
         return self._arm.open()
 
     def read(self) -> RawState:
-        return self._arm.read()
+        state, self.truth = self._arm.read(), self._arm.truth
+        return state
 
     def write(self, effort: Array) -> None:
         self._arm.write(effort + self.push)
@@ -173,11 +169,10 @@ class Stand:
         def step() -> None:
             self.loop.set_reference(Constant(goal))
 
-        def value() -> float:
-            error = self.loop.controller.error[0, coordinate]
-            return float(1.0 - error / STEP_LENGTH)
+        def values(rows: Rows) -> Array:
+            return np.asarray(1.0 - rows.column("error")[:, coordinate] / STEP_LENGTH)
 
-        return self._trial(step, value, seconds)
+        return self._trial(step, values, seconds)
 
     def force_step(self, seconds: float = STEP_SECONDS) -> Response:
         """The answer of the true λ to a step of λ_d, in the first row that is controlled."""
@@ -193,10 +188,10 @@ class Stand:
         def step() -> None:
             self.loop.set_force_reference(Constant(after))
 
-        def value() -> float:
-            return float(self.arm.truth.multipliers[row] / STEP_FORCE)
+        def values(rows: Rows) -> Array:
+            return np.asarray(rows.column("true_multipliers")[:, row] / STEP_FORCE)
 
-        return self._trial(step, value, seconds)
+        return self._trial(step, values, seconds)
 
     def force_push(self, seconds: float = STEP_SECONDS) -> Response:
         """How an unknown push on the constraint is taken away: zero when it comes, one when gone.
@@ -216,37 +211,35 @@ class Stand:
         def step() -> None:
             self.arm.push[:] = model.terms.jacobian[row] * STEP_FORCE
 
-        def value() -> float:
-            off = self.arm.truth.multipliers[row] - desired[row]
-            return float(1.0 - abs(off) / STEP_FORCE)
+        def values(rows: Rows) -> Array:
+            off = rows.column("true_multipliers")[:, row] - desired[row]
+            return np.asarray(1.0 - np.abs(off) / STEP_FORCE)
 
         try:
-            return self._trial(step, value, seconds)
+            return self._trial(step, values, seconds)
         finally:
             self.arm.push[:] = 0.0
 
     def _trial(
-        self, step: Callable[[], None], value: Callable[[], float], seconds: float
+        self, step: Callable[[], None], values: Callable[[Rows], Array], seconds: float
     ) -> Response:
         loop, runner = self.loop, Runner(self.loop, self.arm)
         loop.set_reference(Constant(self._start))
         runner.open()
-        ticks = round(seconds / self.period)
-        values, efforts, failure = [], [], ""
+        ticks, failure = round(seconds / self.period), ""
+        kept = runner.keep(BEFORE + ticks)
         try:
             for tick in range(BEFORE + ticks):
                 if tick == BEFORE:
                     step()
                 runner.step()
-                if tick >= BEFORE:
-                    values.append(value())
-                    efforts.append(loop.guard.sent.copy())
         except SimulationFailed as error:
             failure = str(error)
-        changes = np.diff(np.array(efforts), axis=0)[-ticks // 3 :]
+        changes = np.diff(kept.column("effort")[BEFORE:], axis=0)[-ticks // 3 :]
         noise = float(np.sqrt(np.mean(changes**2))) if changes.size else float("nan")
-        times: Array = np.asarray(self.period * np.arange(len(values)), dtype=np.float64)
-        return Response(times, np.array(values), noise, failure or runner.lost)
+        answer = values(kept)[BEFORE:]
+        times: Array = np.asarray(self.period * np.arange(len(answer)), dtype=np.float64)
+        return Response(times, answer, noise, failure or runner.lost)
 
     def exciting_run(
         self, seconds: float, progress: Callable[[float], None] = lambda done: None
@@ -256,9 +249,9 @@ class Stand:
         here = ReferencePoint(self._start, *np.zeros((2, model.k)))
         loop.set_reference(build.build_reference(self.settings, here, 0.0, self._q))
         ticks, random = round(seconds / self.period), np.random.default_rng(0)
-        runner, kept = Runner(loop, self.arm), TicksInMemory(loop, ticks)
+        runner = Runner(loop, self.arm)
         runner.open()
-        runner.recorder = kept
+        kept = runner.keep(ticks)
         for tick in range(ticks):
             if self.controls_force and loop.controller.force is not None and tick % 100 == 50:
                 push = loop.controller.force.controlled * random.choice([-1.0, 1.0])
@@ -269,11 +262,5 @@ class Stand:
             if tick % 500 == 0:
                 progress(tick / ticks)
         progress(1.0)
-        memory = {"mailbox": np.zeros(1)}
-        head = make_head(About(self.node, self.node), loop, self.arm, memory, 100.0, 1)
-        return Recording(
-            Path("simulated"),
-            about=dict(head.metadata),
-            rows=kept.rows,
-            index=np.arange(len(kept.rows)),
-        )
+        about = metadata_of(About(self.node, self.node), loop, self.arm, kept.places)
+        return Recording(Path("simulated"), about, rows=kept.kept, index=np.arange(ticks))

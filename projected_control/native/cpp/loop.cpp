@@ -2,6 +2,7 @@
 
 #include "native_loop.h"
 
+#include <cmath>
 #include <cstring>
 #include <time.h>
 
@@ -11,28 +12,26 @@ void copy(const double *from, double *to, int64_t count) {
   std::memcpy(to, from, static_cast<size_t>(count) * sizeof(double));
 }
 
-void keep(const projected_control_simulation &s, double *row) {
-  const int64_t n = s.joints, m = s.rows, k = s.coordinates;
-  const auto r = projected_control_record_terms_view(row, n, m, k);
+// What the arm really does, and what the tick did, as a row.
+int32_t keep(const projected_control_simulation &s) {
+  const int64_t n = s.joints, m = s.rows;
+  auto &put = *s.put;
+  const auto truth = projected_control_truth_terms_view(put.truth, n, m);
   const auto pass = projected_control_arm_pass(s.arm);
-  *r.time = *s.plant.time;
-  copy(s.plant.y, r.q, n);
-  copy(s.plant.y + n, r.v, n);
-  copy(s.plant.slope + n, r.acceleration, n);
-  copy(s.plant.multipliers, r.multipliers, m);
-  copy(s.plant.force, r.constraint_force, n);
-  *r.residual = *s.plant.residual;
-  *r.energy = *pass.kinetic_energy + *pass.potential_energy;
-  *r.work_done = s.plant.y[2 * n];
-  *r.rank = *s.plant_model.rank;
-  copy(s.loop.effort, r.effort, n);
-  *r.action = static_cast<double>(s.loop.tick->action);
-  *r.events = static_cast<double>(s.loop.tick->events);
-  copy(s.model.theta, r.theta, k);
-  copy(s.control.error, r.error, 2 * k);
-  copy(s.plant.measured_q, r.measured_q, n);
-  copy(s.plant.measured_v, r.measured_v, n);
-  copy(s.plant.wrench, r.wrench, 6);
+  copy(s.plant.y, truth.q, n);
+  copy(s.plant.y + n, truth.v, n);
+  copy(s.plant.slope + n, truth.acceleration, n);
+  copy(s.plant.multipliers, truth.multipliers, m);
+  copy(s.plant.force, truth.constraint_force, n);
+  *truth.residual = *s.plant.residual;
+  *truth.energy = *pass.kinetic_energy + *pass.potential_energy;
+  *truth.work_done = s.plant.y[2 * n];
+  *truth.rank = *s.plant_model.rank;
+  put.stamp = *s.plant.time;
+  put.clock = std::llround(1e9 * put.stamp);
+  put.action = s.loop.tick->action;
+  put.events = s.loop.tick->events;
+  return projected_control_put_tick(&put);
 }
 
 }  // namespace
@@ -85,13 +84,12 @@ int32_t projected_control_move(projected_control_simulation *s) {
 }
 
 int32_t projected_control_simulate(projected_control_simulation *s, int64_t ticks) {
-  const int64_t width = projected_control_record_terms_size(s->joints, s->rows, s->coordinates);
   for (s->done = 0; s->done < ticks; ++s->done) {
     if (s->motor_noise) copy(s->motor_noise + s->done * s->joints, s->plant.motor_noise, s->joints);
     if (s->noise) copy(s->noise + s->done * s->rows, s->plant.noise, s->rows);
     if (const int32_t status = projected_control_observe(s)) return status;
     if (projected_control_answer(&s->loop) != 0) return PROJECTED_CONTROL_KERNEL_FAILED;
-    if (s->record) keep(*s, s->record + s->done * width);
+    if (s->put && keep(*s) != 0) return PROJECTED_CONTROL_KERNEL_FAILED;
     if (const int32_t status = projected_control_move(s)) return status;
     if (s->loop.tick->events & s->final_events) {
       ++s->done;

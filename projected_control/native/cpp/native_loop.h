@@ -100,16 +100,14 @@ struct projected_control_simulation {
   struct projected_control_drive_motors *drive; /* its effort is what the loop sends */
   struct projected_control_begin_step *begin;
   struct projected_control_advance_step *advance;
+  struct projected_control_put_tick *put; /* writes a row of every tick; NULL for none */
   struct projected_control_plant_terms plant;
-  struct projected_control_control_terms control;
-  struct projected_control_terms model;       /* of the loop */
-  struct projected_control_terms plant_model; /* of the plant */
-  int64_t joints, rows, coordinates;          /* n, m of the plant, k of the loop */
+  struct projected_control_terms plant_model;
+  int64_t joints, rows;                       /* n, m of the plant */
   int64_t substeps;                           /* steps of the plant in a tick */
   int64_t final_events;                       /* a tick with any of these is the last */
   const double *noise;                        /* [ticks, m] of the force sensor, or NULL */
   const double *motor_noise;                  /* [ticks, n] of the motors, or NULL */
-  double *record;                             /* [ticks, size of a record], or NULL */
   int64_t done;                               /* ticks since simulate was called */
 };
 
