@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from projected_control.cdr import CdrFormat
 
 Array = NDArray[np.float64]
-Places = Mapping[str, tuple[int, tuple[int, ...]]]
+Places = dict[str, tuple[int, tuple[int, ...]]]
 """Where each part of a row, or of another array, begins, and its shape."""
 
 NANOSECONDS = 1_000_000_000
