@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from projected_control.apps.cli import main
 from projected_control.apps.tuning.choice import GAIN_MARGIN, best_force, force_choices
 from projected_control.apps.tuning.measure import measure
-from projected_control.apps.tuning.trials import Response, Stand
+from projected_control.apps.tuning.trials import Response, Rig
 from projected_control.control.force import ForceGains
 from projected_control.control.gains import MotionGains
 from projected_control.resources import share_file
@@ -39,14 +39,14 @@ def settings(delay: int, **more: object) -> Layers:
     return layers.on_top(values, "test")
 
 
-def stand_of(layers: Layers) -> Stand:
-    return Stand(FORCE, layers.controller(FORCE), layers.arm())
+def rig_of(layers: Layers) -> Rig:
+    return Rig(FORCE, layers.controller(FORCE), layers.arm())
 
 
 @pytest.mark.parametrize("delay", [1, 4])
 def test_noise_delay_and_friction_are_those_of_the_arm(delay):
     layers = settings(delay, sensor__noise=0.05, friction__coulomb=[0.06], friction__viscous=[0.03])
-    run = stand_of(layers).exciting_run(3.0)
+    run = rig_of(layers).exciting_run(3.0)
     found = measure(run, build.build_model(layers.controller(FORCE)))
     assert found.delay == delay
     assert found.force_noise == pytest.approx(0.05, rel=0.2)
@@ -58,8 +58,8 @@ def test_noise_delay_and_friction_are_those_of_the_arm(delay):
 
 def test_what_the_run_does_not_show_is_said():
     layers = settings(2, reference__kind="hold")
-    stand = stand_of(layers)
-    run = stand.exciting_run(1.0)
+    rig = rig_of(layers)
+    run = rig.exciting_run(1.0)
     rows = run.rows
     at, _ = run.columns["effort"]
     rows[:, at : at + 3] = rows[0, at : at + 3]  # an effort that never changes
@@ -83,28 +83,28 @@ def test_every_filter_gets_gains_with_the_margin_that_is_wanted(delay, noise):
 
 
 def test_steps_and_pushes_on_the_simulated_arm_are_what_the_loop_says():
-    stand = stand_of(settings(1))
+    rig = rig_of(settings(1))
     omega = 20.0
-    stand.put(MotionGains(omega**2, 2.0 * omega), ForceGains(0.5, 10.0, None))
-    step = stand.motion_step(seconds=0.5)
+    rig.put(MotionGains(omega**2, 2.0 * omega), ForceGains(0.5, 10.0, None))
+    step = rig.motion_step(seconds=0.5)
     expected = 1.0 - (1.0 + omega * step.times) * np.exp(-omega * step.times)
     np.testing.assert_allclose(
         step.values, expected, atol=0.03
     )  # critically damped, one sample late
     assert step.stable
-    push = stand.force_push(seconds=0.5)
+    push = rig.force_push(seconds=0.5)
     late = push.values[20]  # 1/(1 + G_F) is left at once
     assert late == pytest.approx(0.5 / 1.5, abs=0.1)
     assert push.values[-1] > 0.95  # and the integral takes the rest
-    assert stand.force_step(0.1).values[-1] == pytest.approx(1.0, abs=0.02)
+    assert rig.force_step(0.1).values[-1] == pytest.approx(1.0, abs=0.02)
 
 
 def test_a_stiffness_beyond_the_bound_is_seen_to_diverge():
-    stand = stand_of(settings(3))
-    stand.put(MotionGains(4.0e5, 2.0 * np.sqrt(4.0e5)))
-    assert not stand.motion_step(seconds=0.5).stable
-    stand.put(MotionGains(400.0, 40.0))
-    assert stand.motion_step(seconds=0.5).stable
+    rig = rig_of(settings(3))
+    rig.put(MotionGains(4.0e5, 2.0 * np.sqrt(4.0e5)))
+    assert not rig.motion_step(seconds=0.5).stable
+    rig.put(MotionGains(400.0, 40.0))
+    assert rig.motion_step(seconds=0.5).stable
 
 
 def test_a_response_knows_its_numbers():

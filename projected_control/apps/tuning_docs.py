@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from projected_control.apps.experiments.style import COLOURS, canvas, render
 from projected_control.apps.tuning.choice import force_choices
-from projected_control.apps.tuning.trials import Response, Stand
+from projected_control.apps.tuning.trials import Response, Rig
 from projected_control.control.gains import MotionGains
 from projected_control.resources import share_file
 from projected_control.settings.layers import Layers
@@ -42,14 +42,14 @@ def responses(delay: int) -> list[tuple[str, float, Response, Response]]:
         },
         "docs",
     )
-    stand = Stand(FORCE, layers.controller(FORCE), layers.arm())
+    rig = Rig(FORCE, layers.controller(FORCE), layers.arm())
     found = []
-    for choice in force_choices(delay, NOISE, stand.period):
+    for choice in force_choices(delay, NOISE, rig.period):
         gains = choice.gains
         if gains.cutoff in FILTERS:
-            stand.put(MotionGains(480.0, 45.0), gains)
+            rig.put(MotionGains(480.0, 45.0), gains)
             name = "no filter" if gains.cutoff is None else f"{gains.cutoff:g} Hz"
-            push, step = stand.force_push(SECONDS), stand.force_step(0.2)
+            push, step = rig.force_push(SECONDS), rig.force_step(0.2)
             found.append((name, gains.proportional, push, step))
     return found
 

@@ -22,6 +22,7 @@ from projected_control.ros.neighbours import already_there, of_ours
 from projected_control.ros.starting import pause
 from projected_control.ros.state_topic import StateReporter
 from projected_control.runs.port import Port
+from projected_control.runs.rows import Rows, RowWriter
 from projected_control.runs.runner import Runner
 from projected_control.runs.stepped import SteppedArm
 from projected_control.simulation.friction import FRICTIONLESS, JointFriction
@@ -79,9 +80,9 @@ class Course:
         self._squares = np.zeros(2)  # of λ as the model has it, and of what the sensor differs by
         self._residual = 0.0  # the largest square
         self._spent, self._time = Spent(), 0.0
-        # Written to at once, so that the memory of a run does not grow with its course.
-        self._table = np.full((MOST_ROWS, 1 + self._model.k + self._model.m), np.nan)
-        self._rows, self._every = 0, TELL_EVERY
+        self._rows, self._every = Rows.of(loop, MOST_ROWS), TELL_EVERY
+        self._rows.numbers.fill(0.0)  # at once, so that memory does not grow with a run's course
+        self._writer = RowWriter(loop, self._rows.counters, self._rows.numbers)
 
     def ticked(self, tick: Tick) -> None:
         residual = self._model.residual
@@ -89,21 +90,21 @@ class Course:
         self._time = tick.state.stamp
         if self._ticks % self._every == 0:
             self._compare(tick)
-            self._keep(tick)
+            self._writer.put(tick, 0, 0)
+            if len(self._rows.kept) == MOST_ROWS:
+                self._thin_out()
         self._before[:] = tick.report.effort
         self._ticks += 1
 
     def waited(self) -> None:
         """Gazebo does not let us wait."""
 
-    def _keep(self, tick: Tick) -> None:
-        row, k = self._table[self._rows], self._model.k
-        row[0], row[1 : 1 + k] = tick.state.stamp, tick.controller.error[0]
-        row[1 + k :] = tick.multipliers
-        self._rows += 1
-        if self._rows == MOST_ROWS:  # keep every second one, and so from now on
-            self._rows, self._every = MOST_ROWS // 2, 2 * self._every
-            self._table[: self._rows] = self._table[::2].copy()
+    def _thin_out(self) -> None:
+        """Keep every second row, and so from now on."""
+        half, numbers = MOST_ROWS // 2, self._rows.numbers
+        numbers[:half] = numbers[::2].copy()
+        self._rows.counters[:] = half
+        self._every *= 2
 
     def _compare(self, tick: Tick) -> None:
         v = self._model.arm.v
@@ -128,12 +129,8 @@ class Course:
     @property
     def course(self) -> dict[str, Any]:
         """Time, errors and λ, one row per sample."""
-        k, rows = self._model.k, self._table[: self._rows]
-        return {
-            "time": rows[:, 0].tolist(),
-            "error": rows[:, 1 : 1 + k].tolist(),
-            "lambda": rows[:, 1 + k :].tolist(),
-        }
+        parts = {"time": "stamp", "error": "error", "lambda": "lambda_measured"}
+        return {name: self._rows.column(part).tolist() for name, part in parts.items()}
 
 
 class GazeboController(ControllerNode):

@@ -41,7 +41,7 @@ class PlottableState:
             tick: What happened; None for one that answers silence.
             stamp_ns: Time of its state [ns].
             period: Longest time from one state to the next since the last message [s].
-            latency: Longest time from a state's arrival to its answer, likewise [s].
+            latency: Longest time from a state's arrival to its answer since then [s].
         """
         if tick is None:
             self._writer.put_silence(0, 0)

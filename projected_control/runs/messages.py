@@ -1,4 +1,11 @@
-"""From rows of numbers to the standard messages that others read."""
+"""From rows of numbers to the standard messages that others read.
+
+Messages are put together many at a time, by a format that is worked out once (`cdr`). The package
+mcap-ros2-support, which writes and reads any message by its definition, would take 59 µs for the
+three messages of a tick where this takes 10 (5,000 ticks of 70 numbers, one core): with a loop at
+1 kHz beside it that is a twentieth of a core more. It does not bring definitions either: those of
+the messages used here are in `schemas`.
+"""
 
 from __future__ import annotations
 
@@ -208,9 +215,9 @@ def text_message(text: str) -> bytes:
     return CdrFormat().text(text).write()
 
 
-def letter_message(letter: Array) -> bytes:
-    """A letter to the tick as Float64MultiArray."""
-    return numbers_format(letter.size).write(0, *letter.tolist())
+def numbers_message(numbers: Array) -> bytes:
+    """A Float64MultiArray."""
+    return numbers_format(numbers.size).write(0, *numbers.tolist())
 
 
 def diagnostics_message(stamp_ns: int, status: Mapping[str, Any]) -> bytes:

@@ -88,7 +88,7 @@ class Port(ABC):
         """Make a `read` that waits look for changes, where ticks are remote."""
 
     def beat(self) -> None:
-        """The deciding side lives; called now and then by whoever decides."""
+        """The deciding side lives; called now and then by what decides."""
 
     def adopt(self, settings: Any) -> None:
         """Other settings of the controller hold from now on."""

@@ -33,7 +33,7 @@ FLUSH_SECONDS = 0.5
 """How often all that was written is handed to the disk: a crash loses no more than that [s]."""
 
 FLUSH_BYTES = 1 << 20
-"""Likewise how much, before compression: a run in process writes a minute in a second."""
+"""And how much at most, before compression: a run in process writes a minute in a second."""
 
 MOST_ROWS = 512
 """Rows that are taken at a time."""
@@ -97,10 +97,10 @@ class RecordingFile:
             self.add(message)
 
     def add_note(self, kind: str, index: int, content: Any) -> None:
-        """Write what came through the pipe: a letter, parameters that changed, diagnostics."""
+        """Write what came through the pipe: a live block, parameters that changed, diagnostics."""
         now = self._encoder.time_ns
         data = {
-            messages.LETTERS: lambda: messages.letter_message(content),
+            messages.LETTERS: lambda: messages.numbers_message(content),
             messages.PARAMETERS: lambda: messages.parameter_event(now, self._head.node, content),
             messages.DIAGNOSTICS: lambda: messages.diagnostics_message(now, content),
         }[kind]()

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from projected_control.control.loop import REMEMBERED, ControlLoop, Tick
 from projected_control.errors import InvalidValue, ProjectedControlError
 from projected_control.runs import messages
+from projected_control.runs.recording import MCAP_MISSING
 from projected_control.runs.recording_head import About, make_head
 from projected_control.runs.ring import BYTES, DONE, ENDED, LOST, TAKEN, Ring
 from projected_control.runs.rows import ROW, RowWriter, warm_up
@@ -240,9 +241,7 @@ def require_mcap() -> None:
     try:
         import mcap  # noqa: F401
     except ImportError:
-        raise ProjectedControlError(
-            "recordings need the package mcap, which is not installed: pip install mcap"
-        ) from None
+        raise ProjectedControlError(MCAP_MISSING) from None
 
 
 def _new_file(path: Path) -> tuple[Path, int]:

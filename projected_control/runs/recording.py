@@ -25,6 +25,8 @@ from projected_control.runs.messages import (
 
 Array = NDArray[np.float64]
 
+MCAP_MISSING = "recordings need the package mcap, which is not installed: pip install mcap"
+
 METADATA, END = "projected_control", "projected_control_end"
 """Records of metadata: what was recorded, and how the recording ended."""
 
@@ -98,7 +100,7 @@ class Recording:
 
     @property
     def coordinates(self) -> list[str]:
-        """Names, likewise."""
+        """Names, in the order of the numbers."""
         return list(json.loads(self.about["coordinates"]))
 
     @property
@@ -191,8 +193,8 @@ class _Reader:
             self._rows.append(_numbers(record.data))
             self._index.append(record.sequence)
         elif channel == messages.LETTERS:
-            letter = _numbers(record.data)
-            self.recording.letters[float(letter[0])] = letter
+            block = _numbers(record.data)
+            self.recording.letters[float(block[0])] = block
         elif channel == messages.PARAMETERS:
             values = messages.parameters_of(record.data)
             self.recording.changes.append((record.sequence, values))
@@ -275,9 +277,7 @@ def _read(path: Path, file: BinaryIO) -> Recording:
         from mcap.stream_reader import CRCValidationError, StreamReader
         from zstandard import ZstdError
     except ImportError:
-        raise ProjectedControlError(
-            "recordings need the package mcap, which is not installed: pip install mcap"
-        ) from None
+        raise ProjectedControlError(MCAP_MISSING) from None
     reader, why = _Reader(path), ""
     try:
         for record in StreamReader(file, validate_crcs=True).records:
@@ -295,12 +295,12 @@ def _read(path: Path, file: BinaryIO) -> Recording:
             f"{path.name} breaks off after {len(recording.rows)} ticks ({seconds:.3f} s): "
             f"{why or 'it has no end'}; what comes before is used"
         )
-    _end_at_a_lost_letter(recording)
+    _end_at_a_lost_change(recording)
     return recording
 
 
-def _end_at_a_lost_letter(recording: Recording) -> None:
-    """Leave out what followed a change of which a crash kept the letter from the file."""
+def _end_at_a_lost_change(recording: Recording) -> None:
+    """Leave out what followed a change of the live block that a crash kept from the file."""
     memory = recording.memory
     if not memory or not len(recording.rows) or not recording.exact:
         return

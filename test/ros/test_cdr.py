@@ -19,7 +19,7 @@ from projected_control.ros.messages import (
     StateWriter,
     wrench_layout,
 )
-from projected_control.runs.messages import letter_message
+from projected_control.runs.messages import numbers_message
 
 NAMES = st.lists(st.text(st.characters(exclude_characters="\0", codec="utf-8")), unique=True)
 NUMBERS = st.floats(allow_nan=False)
@@ -158,6 +158,6 @@ def test_efforts_before_the_first_command_are_no_command():
 def test_an_array_of_a_million_numbers_is_written_in_one_go():
     """The layout of a message takes work in proportion to its numbers (an hour, once)."""
     numbers = np.linspace(0.0, 1.0, 800_000)
-    message = letter_message(numbers)
+    message = numbers_message(numbers)
     read = deserialize_message(message, Float64MultiArray)
     np.testing.assert_array_equal(read.data, numbers)

@@ -129,7 +129,7 @@ def find(args: argparse.Namespace, progress: Any) -> Any:
     )
     from projected_control.apps.tuning.measure import measure
     from projected_control.apps.tuning.summary import Findings
-    from projected_control.apps.tuning.trials import Stand
+    from projected_control.apps.tuning.trials import Rig
     from projected_control.control.gains import MotionGains
     from projected_control.errors import InvalidValue
     from projected_control.runs.recording import read_recording
@@ -145,20 +145,20 @@ def find(args: argparse.Namespace, progress: Any) -> Any:
         for sentence in run.warnings():
             print(f"projected-control: {sentence}", file=sys.stderr)
     else:
-        run = Stand(node, controller, arm).exciting_run(
+        run = Rig(node, controller, arm).exciting_run(
             MEASURE_SECONDS, lambda done: progress("a run to measure from", done)
         )
     progress("noise, delay, friction", 0.0)
     measured = measure(run, build.build_model(controller))
     progress("noise, delay, friction", 1.0)
-    stand = Stand(node, controller, arm.changed(seen(measured, arm)))
-    force = stand.loop.controller.force if stand.controls_force else None
+    rig = Rig(node, controller, arm.changed(seen(measured, arm)))
+    force = rig.loop.controller.force if rig.controls_force else None
     present_force = force.gains if force is not None else None
     known = present_force.delay if present_force is not None else 1
     delay = measured.delay or known
     null = controller.gains.null_damping
     stiffness = highest_stiffness(
-        stand, delay, null, lambda done: progress("highest stable stiffness", done)
+        rig, delay, null, lambda done: progress("highest stable stiffness", done)
     )
     if stiffness.highest <= 0.0:
         raise InvalidValue(
@@ -168,25 +168,25 @@ def find(args: argparse.Namespace, progress: Any) -> Any:
     filters = []
     if present_force is not None:
         noise = measured.force_noise if measured.force_noise == measured.force_noise else 0.0
-        stand.put(MotionGains(stiffness.chosen, stiffness.damping, null))
+        rig.put(MotionGains(stiffness.chosen, stiffness.damping, null))
         filters = try_force(
-            stand,
-            force_choices(delay, noise, stand.period),
+            rig,
+            force_choices(delay, noise, rig.period),
             lambda done: progress("filter and force gains", done),
         )
     proposed_force = best_force(filters).gains if filters else None
     progress("step responses", 0.0)
     present = tried(
-        stand,
-        build.build_gains(controller, stand.loop.controller.model.k),
+        rig,
+        build.build_gains(controller, rig.loop.controller.model.k),
         present_force,
         stiffness.highest,
     )
     progress("step responses", 0.5)
     gains = MotionGains(stiffness.chosen, stiffness.damping, null)
-    proposed = tried(stand, gains, proposed_force, stiffness.highest)
+    proposed = tried(rig, gains, proposed_force, stiffness.highest)
     progress("step responses", 1.0)
-    joints = tuple(stand.loop.controller.model.arm.joint_names)
+    joints = tuple(rig.loop.controller.model.arm.joint_names)
     return Findings(node, joints, measured, delay, stiffness, filters, present, proposed)
 
 

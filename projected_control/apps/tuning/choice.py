@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from projected_control.apps.tuning.trials import Response, Stand
+from projected_control.apps.tuning.trials import Response, Rig
 from projected_control.control.force import ForceGains
 from projected_control.control.gains import MotionGains
 from projected_control.control.stability import ForceLoop, MotionLoop
@@ -61,7 +61,7 @@ class Stiffness:
 
 
 def highest_stiffness(
-    stand: Stand,
+    rig: Rig,
     delay: int,
     null_damping: float,
     progress: Callable[[float], None] = lambda done: None,
@@ -70,16 +70,15 @@ def highest_stiffness(
     trials: list[tuple[float, bool]] = []
 
     def stable(stiffness: float) -> bool:
-        stand.put(MotionGains(stiffness, 2.0 * np.sqrt(stiffness), null_damping))
+        rig.put(MotionGains(stiffness, 2.0 * np.sqrt(stiffness), null_damping))
         good = all(
-            stand.motion_step(coordinate).stable
-            for coordinate in range(stand.loop.controller.model.k)
+            rig.motion_step(coordinate).stable for coordinate in range(rig.loop.controller.model.k)
         )
         trials.append((stiffness, good))
         progress(len(trials) / (ROUNDS + 3))
         return good
 
-    loop = MotionLoop(100.0, 20.0, stand.period, delay)
+    loop = MotionLoop(100.0, 20.0, rig.period, delay)
     bound = loop.critical_bound
     low, high = SOFTEST, min(2.0 * bound, STIFFEST)
     if stable(high):
@@ -121,14 +120,14 @@ class ForceChoice:
 
 
 def try_force(
-    stand: Stand, choices: list[ForceChoice], progress: Callable[[float], None]
+    rig: Rig, choices: list[ForceChoice], progress: Callable[[float], None]
 ) -> list[ForceChoice]:
     """The same, each tried with a step of λ_d and with a push."""
     tried = []
     for number, choice in enumerate(choices):
         progress(number / len(choices))
-        stand.put(stand.loop.controller.gains, choice.gains)
-        tried.append(replace(choice, step=stand.force_step(), push=stand.force_push()))
+        rig.put(rig.loop.controller.gains, choice.gains)
+        tried.append(replace(choice, step=rig.force_step(), push=rig.force_push()))
     progress(1.0)
     return tried
 
@@ -193,18 +192,18 @@ class Tuned:
     force_margin: float | None
 
 
-def tried(stand: Stand, motion: MotionGains, force: ForceGains | None, highest: float) -> Tuned:
+def tried(rig: Rig, motion: MotionGains, force: ForceGains | None, highest: float) -> Tuned:
     """Gains, put to the test on the simulated arm."""
-    stand.put(motion, force)
-    motion_step = stand.motion_step()
-    controls = force is not None and stand.controls_force
+    rig.put(motion, force)
+    motion_step = rig.motion_step()
+    controls = force is not None and rig.controls_force
     stiffness = float(np.max(motion.stiffness))
     return Tuned(
         motion,
         force,
         motion_step,
-        stand.force_step() if controls else None,
-        stand.force_push() if controls else None,
+        rig.force_step() if controls else None,
+        rig.force_push() if controls else None,
         float(np.sqrt(highest / stiffness)),
-        force.loop(stand.period).gain_margin if force is not None else None,
+        force.loop(rig.period).gain_margin if force is not None else None,
     )

@@ -56,7 +56,7 @@ class Measured:
 
     @property
     def viscous(self) -> Array | None:
-        """Viscous friction, likewise [N·m·s/rad or N·s/m]."""
+        """Viscous friction, where all of it was seen [N·m·s/rad or N·s/m]."""
         return self._friction("viscous")
 
     def _friction(self, kind: str) -> Array | None:

@@ -124,8 +124,8 @@ class _PushedArm(Port):
         self._arm.close()
 
 
-class Stand:
-    """A controller on a simulated arm, for one trial after the other.
+class Rig:
+    """A test rig: a controller on a simulated arm, for one trial after the other.
 
     Args:
         node: Kind of the controller.
