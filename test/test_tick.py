@@ -12,6 +12,7 @@ from python_process import output_of
 
 from projected_control.compiled import interpreted
 from projected_control.control import ForceController, ForceGains, MotionGains
+from projected_control.control.live import SLOTS
 from projected_control.control.loop import ControlLoop
 from projected_control.control.references import Sine, Sines
 from projected_control.control.state import RawState
@@ -123,6 +124,7 @@ def test_arguments_are_as_declared(build):
         "frames": int(model.arguments.sizes[3]),
         "functions": model.m + model.k,
         "extra": 0,
+        "slots": len(SLOTS),
         "motion": loop.arguments.reference.size,
         "force": loop.arguments.force_reference.size,
     }
