@@ -128,6 +128,7 @@ def through_ros2_control(request: Request, folder: Path) -> list[Action]:
             "rate": str(controller.rate),
             "friction": "false",
             "show": "false",
+            "sensor": behind.SENSOR if loop.plugin and senses else "",
         }.items(),
     )
 

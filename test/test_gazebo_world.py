@@ -350,6 +350,7 @@ def test_behind_ros2_control_joints_count_from_the_start_and_the_sensor_is_named
     more = read_parameter_file(files.parameters)
     assert more["joint_offsets"] == start.q.tolist()
     assert more["constraint.wrench_frame"] == "tool"
+    assert more["effort_includes_gravity"] is True  # said, as of a real arm it must be
     folded = Arm.from_urdf(files.description.read_text(), joints=motors)
     here, there = start.arm.frame("flange"), folded.frame("flange")
     np.testing.assert_allclose(there.position, here.position, atol=1e-9)

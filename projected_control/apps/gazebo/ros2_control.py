@@ -23,6 +23,7 @@ from projected_control.apps.gazebo.model import plugin
 from projected_control.apps.launch.hardware_block import with_hardware
 from projected_control.errors import InvalidValue
 from projected_control.settings.nodes import ControllerSettings
+from projected_control.settings.real_arms import WEIGHT
 
 HARDWARE = "gz_ros2_control/GazeboSimSystem"
 SENSOR = "tip_sensor"
@@ -79,7 +80,10 @@ def write_ros2_control_files(
     content = yaml.safe_load(controllers)
     content["controller_manager"]["ros__parameters"]["use_sim_time"] = True
     files.controllers.write_text(yaml.safe_dump(content), encoding="utf-8")
-    more: dict[str, Any] = {"joint_offsets": start.q.tolist()}  # Gazebo counts from the start
+    more: dict[str, Any] = {
+        "joint_offsets": start.q.tolist(),  # Gazebo counts from the start
+        WEIGHT: controller.effort_includes_gravity,  # the world's gravity follows from it
+    }
     frame = wrench_frame(controller, start)
     if frame:
         more |= {"ros2_control.wrench": "wrench", "constraint.wrench_frame": frame}
