@@ -339,8 +339,11 @@ def test_rotors_and_a_load_change_the_inertia():
     J = tip.jacobian[:3] + spin
     np.testing.assert_allclose(plain.M - M, 2.0 * J.T @ J, atol=1e-12)
     np.testing.assert_allclose(plain.h - h, J.T @ [0.0, 0.0, 2.0 * 9.81], atol=1e-12)
+    loaded, bodies = plain.M.copy(), plain.bodies
     plain.set_payload("link_2", 0.0)
     np.testing.assert_allclose(plain.update(q, np.zeros(2)).M, M, atol=1e-15)
+    plain.set_bodies(bodies)
+    np.testing.assert_array_equal(plain.update(q, np.zeros(2)).M, loaded)
     with pytest.raises(InvalidValue, match="armature must be one number or 2"):
         Arm.from_urdf(GOOD, armature=[0.1, 0.2, 0.3])
 

@@ -75,7 +75,7 @@ def test_blocks_of_fewer_slots_are_taken(recorded: Recording) -> None:
     loop = build("hybrid")[0]
     content = json.loads(recorded.about["memory"])
     places = content["places"]["mailbox"]
-    number, block = max(recorded.letters.items())
+    number, block = max(recorded.blocks.items())
     lost = []
     slot = ("impedance", "versions.impedance", "applied.impedance", "seconds.impedance")
     for name in slot:

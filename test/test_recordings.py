@@ -206,6 +206,30 @@ def test_foxgloves_own_reader_validates_it(tmp_path):
     assert state.name[:3] == ["tip.x", "tip.x/desired", "tip.x/error"]
 
 
+def test_a_payload_that_was_taken_up_is_replayed_and_kept_against(tmp_path):
+    """It is in the live block, from the beginning on: no parameter has to say it."""
+    loop, arm = build("pidc")
+    loop.controller.model.arm.set_payload("link_1", 0.2)
+    loop.take_load()
+    runner, recorder = Runner(loop, arm), Recorder(tmp_path / "run.mcap")
+    runner.record(recorder)
+    runner.open()
+    for tick in range(100):
+        if tick in (30, 70):
+            loop.controller.model.arm.set_payload("link_2", 0.5 if tick == 30 else 0.0)
+            loop.take_load()
+        runner.step()
+    recorder.close()
+    recording = read_recording(tmp_path / "run.mcap")
+    done = replay(recording, build("pidc")[0])
+    assert done.difference == 0.0
+    without = replay(recording, build("pidc")[0], keep={"bodies"})
+    assert without.difference > 0.05
+    apart = np.abs(without.effort - recording.column("effort")).max(axis=1) > 1e-6
+    assert apart[31:70].all()
+    assert not apart[:30].any()
+
+
 def test_a_change_that_did_not_reach_the_file_ends_what_is_used(tmp_path):
     """As a crash can have it: rows go through shared memory, changes through a pipe."""
     loop, arm = build("pidc")

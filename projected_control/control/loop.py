@@ -281,6 +281,7 @@ class ControlLoop:
             if name not in _BLOCKS:
                 getattr(self.arguments, name)[...] = memory[name]
         self.mailbox.restore(*(memory[name] for name in _BLOCKS))
+        self.controller.model.arm.set_bodies(self.mailbox.draft.bodies)
         self.arguments = self._with_blocks()
 
     def deliver(self, block: Array, keep: Collection[str] = ()) -> None:

@@ -28,8 +28,9 @@ EPOCH_SECONDS = 1_000_000_000
 """From here on a clock counts from 1970, and is no simulated one [s]."""
 
 TICKS, STATES, WRENCH, COMMANDS, STATE = "ticks", "joint_states", "wrench", "commands", "state"
-DIAGNOSTICS, PARAMETERS, LETTERS = "diagnostics", "parameters", "letters"
-DESCRIPTION = "robot_description"
+DIAGNOSTICS, PARAMETERS, DESCRIPTION = "diagnostics", "parameters", "robot_description"
+BLOCKS = "letters"
+"""Changes of the live block, by the name that they have in files."""
 
 TYPES = {
     STATES: "sensor_msgs/JointState",
@@ -40,7 +41,7 @@ TYPES = {
     PARAMETERS: "rcl_interfaces/ParameterEvent",
     DESCRIPTION: "std_msgs/String",
     TICKS: "std_msgs/Float64MultiArray",
-    LETTERS: "std_msgs/Float64MultiArray",
+    BLOCKS: "std_msgs/Float64MultiArray",
 }
 """The channels of a recording, and the type of each."""
 

@@ -100,7 +100,7 @@ class RecordingFile:
         """Write what came through the pipe: a live block, parameters that changed, diagnostics."""
         now = self._encoder.time_ns
         data = {
-            messages.LETTERS: lambda: messages.numbers_message(content),
+            messages.BLOCKS: lambda: messages.numbers_message(content),
             messages.PARAMETERS: lambda: messages.parameter_event(now, self._head.node, content),
             messages.DIAGNOSTICS: lambda: messages.diagnostics_message(now, content),
         }[kind]()

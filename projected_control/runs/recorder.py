@@ -220,7 +220,7 @@ class Recorder:
             sleep(0.001)
 
     def _heard_change(self, box: Array) -> None:
-        self.note(messages.LETTERS, box.copy())
+        self.note(messages.BLOCKS, box.copy())
 
     # What its own thread does
 

@@ -45,7 +45,7 @@ class Recording:
         files: Files that parameters name, by parameter.
         rows: What was kept of every tick, N × width; see `column`.
         index: Number of each row since the beginning, N: a step of more than one is a gap.
-        letters: By their number, what the deciding side sent (see `control.live`).
+        blocks: By their number, what the deciding side sent (see `control.live`).
         changes: Parameters that changed: from which row on, and their new values.
         diagnostics: Messages on /diagnostics, as bytes.
         broken: Why the file ends before its end; empty where it does not.
@@ -62,7 +62,7 @@ class Recording:
     files: dict[str, bytes] = field(default_factory=dict)
     rows: Array = field(default_factory=lambda: np.zeros((0, 0)))
     index: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    letters: dict[float, Array] = field(default_factory=dict)
+    blocks: dict[float, Array] = field(default_factory=dict)
     changes: list[tuple[int, dict[str, Any]]] = field(default_factory=list)
     diagnostics: list[bytes] = field(default_factory=list)
     broken: str = ""
@@ -192,9 +192,9 @@ class _Reader:
         if channel == messages.TICKS:
             self._rows.append(_numbers(record.data))
             self._index.append(record.sequence)
-        elif channel == messages.LETTERS:
+        elif channel == messages.BLOCKS:
             block = _numbers(record.data)
-            self.recording.letters[float(block[0])] = block
+            self.recording.blocks[float(block[0])] = block
         elif channel == messages.PARAMETERS:
             values = messages.parameters_of(record.data)
             self.recording.changes.append((record.sequence, values))
@@ -220,7 +220,7 @@ class _Reader:
 
 
 def _channel_of(topic: str) -> str:
-    for channel in (messages.TICKS, messages.LETTERS):
+    for channel in (messages.TICKS, messages.BLOCKS):
         if topic.endswith(f"/recording/{channel}"):
             return channel
     if topic == "/parameter_events":
@@ -305,7 +305,7 @@ def _end_at_a_lost_change(recording: Recording) -> None:
     if not memory or not len(recording.rows) or not recording.exact:
         return
     numbers = recording.column("letter")
-    known = [*recording.letters, *(float(memory[name][0]) for name in ("taken", "mailbox"))]
+    known = [*recording.blocks, *(float(memory[name][0]) for name in ("taken", "mailbox"))]
     lost = np.flatnonzero(~(np.isnan(numbers) | np.isin(numbers, known)))
     if not lost.size:
         return

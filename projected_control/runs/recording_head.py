@@ -104,7 +104,7 @@ def make_head(
         messages.PARAMETERS: "/parameter_events",
         messages.DESCRIPTION: "/robot_description",
         messages.TICKS: f"/{node}/recording/ticks",
-        messages.LETTERS: f"/{node}/recording/letters",
+        messages.BLOCKS: f"/{node}/recording/letters",
         **about.topics,
     }
     columns = row_places(model.n, model.m, model.k)

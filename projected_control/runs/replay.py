@@ -138,7 +138,7 @@ class Replayer:
         return float(self._recording.memory["taken"][0])
 
     def _deliver(self, number: float) -> None:
-        content = self._recording.letters.get(number)
+        content = self._recording.blocks.get(number)
         if content is None:
             raise InvalidValue(
                 f"{self._recording.path.name} lacks change {number:g} (new gains, limits or "
