@@ -314,7 +314,7 @@ class Plugin(Group):
 
 
 @dataclass(frozen=True)
-class Recording(Group):
+class RecordingOptions(Group):
     """What is kept of every tick."""
 
     file: str = parameter("", "MCAP file in which every tick is recorded while the controller is active; where it exists, a number is added to its name. Empty for none; setting it starts and ends a recording at any time", live=True)

@@ -109,7 +109,7 @@ class ControllerSettings(NodeSettings, TimedSettings, HardwareSettings, MovedArm
 
     ros2_control: groups.ControllerRos2Control = group(groups.ControllerRos2Control)
     plugin: groups.Plugin = group(groups.Plugin)
-    recording: groups.Recording = group(groups.Recording)
+    recording: groups.RecordingOptions = group(groups.RecordingOptions)
     engine: str = parameter("", "What makes the ticks: numba, the exported library (native), or that one wherever it can be had (auto); empty for what PROJECTED_CONTROL_ENGINE says, else numba", choices=("", "numba", "native", "auto"))
     watchdog: str = parameter("", "Name of the watchdog without which the controller does not run; empty for none, but with hardware: ros2_control one has to be named, or none said")
     state_rate: float = parameter(100.0, "Rate of the topic ~/state; 0 for never", "Hz", minimum=0.0, maximum=1e4)

@@ -179,7 +179,7 @@ def run(args: argparse.Namespace) -> int:
 
     settings = make(choice)
     if args.in_process:
-        from projected_control.apps.demo.in_process import numbers_in_process
+        from projected_control.apps.demo.case import numbers_in_process
         from projected_control.apps.experiments.progress import terminal_progress
 
         with terminal_progress(sys.stderr) as progress:
@@ -206,7 +206,7 @@ def run(args: argparse.Namespace) -> int:
         twin = run.twin
         expected: dict[str, Any] | None = run.expected
         judged: dict[str, Any] = {}
-        if twin is not None and not interrupted:
+        if settings.is_task and not interrupted:
             judged = node_samples(state, truth, twin).numbers(choice, twin.loop.controller)
         if interrupted:
             expected = None

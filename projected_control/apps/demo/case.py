@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import yaml
 
-from projected_control.apps.experiments.progress import BUILDING, Progress, each_percent, silent
+from projected_control.apps.demo.task_run import TaskRun, run_task
+from projected_control.apps.experiments.progress import Progress, silent
 from projected_control.errors import UnknownName
 from projected_control.resources import share_file
 from projected_control.runs.recorder import Recorder
 from projected_control.runs.recording_head import About
-from projected_control.runs.runner import run
 from projected_control.settings import build
 from projected_control.settings.files import read_file, read_parameter_file
 from projected_control.settings.layers import preset_file
@@ -190,19 +190,22 @@ def warm_up(settings: DemoSettings) -> None:
 
 def run_in_process(settings: DemoSettings, progress: Progress = silent) -> dict[str, Any]:
     """The same run without ROS, in lockstep: what the numbers ought to be."""
-    progress(BUILDING, 0.0)
-    loop = build.build_loop(settings.case.node, settings.controller)
-    arm = build.build_plant(settings.arm)
-    loop.warm_up()
-    controller = loop.controller
-    state = arm.read()
-    controller.hold(state.q, state.v)
-    here = build.starting_point(settings.controller, controller.model)
-    loop.set_reference(build.first_reference(settings.controller, loop, here, state.q.copy()))
-    progress(BUILDING, 1.0)
-    seen = each_percent(settings.ticks, progress)
-    statistics = run(loop, arm, settings.ticks, seen, recorder(settings))
-    return {**statistics.totals.summary(), **judge_arm(settings, arm.summary())}
+    return in_process(settings, progress)[1]
+
+
+def in_process(settings: DemoSettings, progress: Progress) -> tuple[TaskRun, dict[str, Any]]:
+    """The run without ROS, and what it counted."""
+    node, controller, arm = settings.case.node, settings.controller, settings.arm
+    done = run_task(
+        node, controller, arm, settings.ticks, record=recorder(settings), progress=progress
+    )
+    return done, {**done.statistics.totals.summary(), **judge_arm(settings, done.arm.summary())}
+
+
+def numbers_in_process(settings: DemoSettings, choice: str, progress: Progress) -> dict[str, Any]:
+    """The numbers of a run without ROS: those of a task, and what every run counts."""
+    done, summary = in_process(settings, progress)
+    return {**(done.numbers(choice) if settings.is_task else {}), "in_process": summary}
 
 
 def judge_arm(settings: DemoSettings, seen: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,11 +12,10 @@ from time import monotonic
 from typing import Any, NamedTuple
 
 from projected_control.apps.demo.board import Board
-from projected_control.apps.demo.case import DemoSettings, judge_arm, warm_up
+from projected_control.apps.demo.case import DemoSettings, in_process, judge_arm, warm_up
 from projected_control.apps.demo.display import live_display
 from projected_control.apps.demo.domain import join, refuse_others
 from projected_control.apps.demo.fleet import Fleet
-from projected_control.apps.demo.in_process import in_process
 from projected_control.apps.demo.judging import Series
 from projected_control.apps.demo.monitor import Monitor
 from projected_control.apps.demo.task_run import TaskRun
@@ -50,7 +49,7 @@ class NodesRun(NamedTuple):
         choice, settings: What ran.
         state, truth: What the controller and the simulated arm told over the time.
         summary: What they counted.
-        twin: The same run in process, of a task; else None.
+        twin: The same run in process.
         expected: What that one counted.
         changed: What was changed meanwhile.
         ended: Why it ended early, in words; empty where it did not.
@@ -62,7 +61,7 @@ class NodesRun(NamedTuple):
     state: Series
     truth: Series
     summary: dict[str, Any]
-    twin: TaskRun | None
+    twin: TaskRun
     expected: dict[str, Any]
     changed: list[str]
     ended: str

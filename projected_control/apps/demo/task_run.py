@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from projected_control.control.references import Reference
 from projected_control.errors import ProjectedControlError
 from projected_control.model.coordinates import Coordinates
 from projected_control.runs.recorder import Recorder
+from projected_control.runs.rows import Rows
 from projected_control.runs.runner import Runner
 from projected_control.runs.simulated import SimulatedArm
 from projected_control.runs.statistics import Statistics
@@ -35,22 +37,40 @@ FEWEST = 4
 
 @dataclass(frozen=True)
 class TaskRun:
-    """What happened, one line per sample, from the beginning.
+    """What happened, one row per sample, from the beginning.
 
     Attributes:
         loop, arm: What ran.
         reference: What was to be followed.
-        q: True joint positions, N × n.
-        samples: What the run is judged by.
+        kept: What the ticks did.
         statistics: What the loop itself counted.
     """
 
     loop: ControlLoop
     arm: SimulatedArm
     reference: Reference
-    q: Array
-    samples: Samples
+    kept: Rows
     statistics: Statistics
+
+    @property
+    def q(self) -> Array:
+        """True joint positions, N × n."""
+        return self.kept.column("true_q")
+
+    @cached_property
+    def samples(self) -> Samples:
+        """What the run is judged by."""
+        part, limit = self.kept.column, self.loop.guard.limits.effort
+        times = part("stamp")
+        return Samples(
+            times,
+            coordinates_at(self.loop, self.arm, self.q),
+            np.array([self.reference.at(t).value for t in times]),
+            part("true_multipliers"),
+            part("lambda_desired"),
+            np.max(np.abs(part("effort")) / limit, axis=1),
+            part("true_residual"),
+        )
 
     @property
     def coordinates(self) -> Coordinates:
@@ -104,18 +124,7 @@ def run_task(
     progress(BUILDING, 1.0)
     runner = Runner(loop, plant)
     kept = runner.keep(ticks // EVERY, EVERY)
-    statistics = runner.run(ticks, told, record)
-    times, q = kept.column("stamp"), kept.column("true_q")
-    samples = Samples(
-        times,
-        coordinates_at(loop, plant, q),
-        np.array([reference.at(t).value for t in times]),
-        kept.column("true_multipliers"),
-        kept.column("lambda_desired"),
-        np.max(np.abs(kept.column("effort")) / loop.guard.limits.effort, axis=1),
-        kept.column("true_residual"),
-    )
-    return TaskRun(loop, plant, reference, q, samples, statistics)
+    return TaskRun(loop, plant, reference, kept, runner.run(ticks, told, record))
 
 
 def coordinates_at(loop: ControlLoop, plant: SimulatedArm, q: Array) -> Array:
