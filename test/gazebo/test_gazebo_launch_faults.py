@@ -207,6 +207,7 @@ def test_another_controller_in_the_domain(folder, start):
     status, said = run("controller:=motion", "seconds:=1")
     assert status == 1
     assert "motion_controller run in ROS domain 89 already" in said
+    assert "this run goes on" in first.said()
     assert first.runs()
     interrupt(first, alone=False)
     assert first.status() == 0
