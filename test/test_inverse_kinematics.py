@@ -360,7 +360,7 @@ def test_an_axis_stays_square_to_a_surface_that_bends(search):
     ik = InverseKinematics(
         ARM7, ball, [Task(coordinates, np.zeros(4))], lower=-np.inf, upper=np.inf
     )
-    ik.square = SquareAxis.of(model, q)
+    ik.equations.square = SquareAxis.of(model, q)
     wanted = np.zeros(4)
     wanted[:2] = pose.translation[:2] + np.array([0.01, -0.02])
     found = getattr(ik, search)(q, [wanted])

@@ -52,9 +52,9 @@ def flight_picture(check: FlightCheck) -> Figure:
 def reach_picture(reach: Reach, course: Course | None = None) -> Figure:
     """How well the two coordinates move wherever they can be, and how much room the joints have."""
     figure, axes = canvas(1, 2, height=3.1, sharey=True)
-    unit = "·".join(reach.units).replace("m·m", "m²").replace("rad·rad", "rad²")
+    area = f"{reach.area:.3g} {reach.area_unit}"
     panels = (
-        (reach.manipulability, f"manipulability; {reach.area:.3g} {unit} reached", "viridis", None),
+        (reach.manipulability, f"manipulability; {area} reached", "viridis", None),
         (reach.margin, "room to the joint limits", "cividis", 1.0),
     )
     for ax, (values, title, colours, top) in zip(axes, panels, strict=True):

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.planning.inverse_kinematics import InverseKinematics
-from projected_control.planning.outcome import nearest_limit
-from projected_control.planning.reach import manipulability
+from projected_control.planning.reach import ease_of_motion
 
 Array = NDArray[np.float64]
 
@@ -74,24 +73,18 @@ def course_along(
         q: Where the arm starts, n [rad or m].
         unit: Of the places.
     """
-    found: list[Array] = []
-    missed, measure, isotropy, margin = (np.zeros(len(places)) for _ in range(4))
+    joints, missed = np.zeros((len(places), model.n)), np.zeros(len(places))
     first = ""
     for i, values in enumerate(wanted):
         # What lies beyond the first place that is missed is looked at from there only.
         solver.restarts = 0 if i > 0 and missed[i - 1] > 0.0 else RESTARTS
-        q, error, phrase = _reached(solver, q, values)
-        found.append(q)
-        missed[i] = error
+        q, missed[i], phrase = _reached(solver, q, values)
+        joints[i] = q
         if phrase and not first:
             first = f"at {places[i]:.3g}: {phrase}"
-        at = manipulability(model, q)
-        near = nearest_limit(q, solver.lower, solver.upper, model.arm.joint_names)
-        measure[i], isotropy[i] = at.measure, at.isotropy
-        margin[i] = 1.0 if near is None else near.margin
     names = model.coordinates.names if model.coordinates is not None else ()
-    joints = np.array(found)
-    return Course(names, unit, places, wanted, joints, missed, measure, isotropy, margin, first)
+    ease = ease_of_motion(solver, model, joints)
+    return Course(names, unit, places, wanted, joints, missed, *ease, first)
 
 
 def _reached(solver: InverseKinematics, q: Array, values: Array) -> tuple[Array, float, str]:

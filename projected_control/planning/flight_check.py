@@ -20,7 +20,15 @@ from projected_control.control.references import Reference
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.planning.efforts import asked_motion, leans, planned_friction, sent_effort
 from projected_control.planning.following import Follower
-from projected_control.planning.margins import Light, Quantity, factor, floor, joint_range, largest
+from projected_control.planning.margins import (
+    Light,
+    Quantity,
+    factor,
+    floor,
+    in_words,
+    joint_range,
+    largest,
+)
 from projected_control.planning.reach import manipulability
 
 Array = NDArray[np.float64]
@@ -40,34 +48,43 @@ BARELY_SINGULAR = 100.0
 
 
 @dataclass(frozen=True)
-class FlightCheck:
-    """What was found along a reference.
+class Seen:
+    """What was found at N instants of a motion.
 
     Attributes:
-        times: Instants looked at, N [s].
-        q: Joint positions there, N × n.
         theta: Coordinates, N × k.
-        quantities: By their least margin, the nearest to its limit first.
-        names: Of the coordinates.
+        quantities: What has a limit.
         manipulability: √det(J Jᵀ) of the coordinates in the free directions, N.
         rank: Rank of A, N.
         singular_value: Smallest singular value of A that counts, N.
         force: λ, what the arm exerts on its constraint, N × m [N or N·m].
-        stopped: The same where the arm has come to rest in a damped stop, N × m.
-        rows: Names of its rows.
+    """
+
+    theta: Array
+    quantities: tuple[Quantity, ...]
+    manipulability: Array
+    rank: Array
+    singular_value: Array
+    force: Array
+
+
+@dataclass(frozen=True)
+class FlightCheck(Seen):
+    """What was found along a reference; quantities by their least margin, the worst first.
+
+    Attributes:
+        times: Instants looked at, N [s].
+        q: Joint positions there, N × n.
+        names: Of the coordinates.
+        stopped: λ where the arm has come to rest in a damped stop, N × m.
+        rows: Names of the constraint's rows.
         leans: Whether the law leaves to the constraint what of the weight that can carry: without a
             force loop it sends no effort across it.
     """
 
     times: Array
     q: Array
-    theta: Array
-    quantities: tuple[Quantity, ...]
     names: tuple[str, ...]
-    manipulability: Array
-    rank: Array
-    singular_value: Array
-    force: Array
     stopped: Array
     rows: tuple[str, ...]
     leans: bool
@@ -98,9 +115,7 @@ class FlightCheck:
         """In words, what is closest to its limit, and where."""
         quantity = self.quantities[0]
         at = quantity.worst
-        place = ", ".join(
-            f"{name} {value:.3g}" for name, value in zip(self.names, self.theta[at], strict=True)
-        )
+        place = in_words(self.names, self.theta[at])
         return (
             f"{quantity.name} is closest to its limit: {quantity.value:.4g} of "
             f"{quantity.limit:.4g} {quantity.unit}".rstrip()
@@ -178,19 +193,15 @@ def fly(
     rates = np.asarray(np.gradient(places, times, axis=0))
     changes = np.asarray(np.gradient(rates, times, axis=0))
     seen = look_along(loop, model, times, places, rates, changes, delay=delay)
+    order = tuple(sorted(seen.quantities, key=lambda each: each.least))
     return FlightCheck(
-        times,
-        places,
-        seen.theta,
-        tuple(sorted(seen.quantities, key=lambda each: each.least)),
-        model.coordinates.names if model.coordinates is not None else (),
-        seen.manipulability,
-        seen.rank,
-        seen.singular_value,
-        seen.force,
-        stopped_force(loop, times, places),
-        tuple(model.constraint.row_names) if model.constraint is not None else (),
-        leans(loop.controller),
+        **{**vars(seen), "quantities": order},
+        times=times,
+        q=places,
+        names=model.coordinates.names if model.coordinates is not None else (),
+        stopped=stopped_force(loop, times, places),
+        rows=tuple(model.constraint.row_names) if model.constraint is not None else (),
+        leans=leans(loop.controller),
     )
 
 
@@ -203,18 +214,6 @@ def stopped_force(loop: ControlLoop, times: Array, q: Array) -> Array:
         kept = model.arm.M @ (model.sqrt_metric * (model.A_pinv @ model.terms.b)) + model.arm.h
         force[i] = np.linalg.pinv(model.terms.jacobian[: model.m].T, rcond=SINGULAR) @ (sent - kept)
     return force
-
-
-@dataclass(frozen=True)
-class Seen:
-    """What was found at some instants; see `FlightCheck`."""
-
-    theta: Array
-    quantities: list[Quantity]
-    manipulability: Array
-    rank: Array
-    singular_value: Array
-    force: Array
 
 
 def look_along(
@@ -276,7 +275,7 @@ def look_along(
     if controller.passive.size:
         name = "controllability of the passive joints"
         found.append(floor(name, controllability, CONTROLLABILITY_TOLERANCE))
-    kept = [each for each in found if each is not None]
+    kept = tuple(each for each in found if each is not None)
     return Seen(theta, kept, measure, rank, smallest, force)
 
 

@@ -52,7 +52,7 @@ class Follower:
         self.time = 0.0
         self._arm, self._constraint, self._explain = model.arm, model.constraint, explain
         self._ik = self._solver(np.zeros(model.k))
-        self._ik.posture, self._ik.square = posture, square
+        self._ik.posture, self._ik.equations.square = posture, square
 
     def _solver(self, values: Array) -> InverseKinematics:
         task = Task(self.coordinates, values, "the path")

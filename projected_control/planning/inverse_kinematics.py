@@ -22,12 +22,11 @@ from projected_control.model.constraints import Constraint
 from projected_control.planning.outcome import (
     KinematicSolution,
     Stop,
-    TaskOutcome,
     nearest_limit,
-    reason_missed,
+    outcomes_of,
 )
 from projected_control.planning.steps import INDEPENDENT, limited_step
-from projected_control.planning.tasks import TOLERANCE, Equations, Level, SquareAxis, Task
+from projected_control.planning.tasks import TOLERANCE, Equations, Level, Task
 
 Array = NDArray[np.float64]
 
@@ -68,7 +67,7 @@ TRACKED, TRACKED_STEP, NEARLY_TRACKED = 1e-10, 1e-8, 1e-6
 """Error and step up to which it is there; and the error that will do after all of them."""
 
 NUDGE = 0.1
-"""How far the second start is from the first: off a singular pose that it may stand in."""
+"""How far the second start is from the first: off a singular pose that it may be in."""
 
 
 class _Found(NamedTuple):
@@ -95,6 +94,9 @@ class InverseKinematics:
 
     ``solve`` may be called again and again, for other values and from other guesses, and with
     another ``posture`` or number of ``restarts``.
+
+    Attributes:
+        equations: Of constraint and tasks; which coordinates are square to a surface may be set.
     """
 
     def __init__(
@@ -111,7 +113,7 @@ class InverseKinematics:
         seed: int = 0,
     ) -> None:
         self.arm, self.tasks = arm, tuple(tasks)
-        self._equations = Equations(
+        self.equations = Equations(
             arm, constraint, self.tasks, validate.positive("tolerance of the constraint", tolerance)
         )
         self.posture = (
@@ -156,7 +158,16 @@ class InverseKinematics:
             if self._all_met(best.levels):
                 break
         assert best is not None
-        solution = self._solution(best, iterations, attempts)
+        stop = Stop.ITERATIONS if best.exhausted else Stop.NO_BETTER
+        outcomes = outcomes_of(self.equations, best.levels, best.q, self.lower, self.upper)
+        solution = KinematicSolution(
+            best.q,
+            outcomes,
+            iterations,
+            attempts,
+            Stop.MET if all(outcome.met for outcome in outcomes) else stop,
+            nearest_limit(best.q, self.lower, self.upper, self.arm.joint_names),
+        )
         if strict and not solution.met:
             raise Unreachable(
                 f"{self.arm.name!r} cannot do what is asked: {solution.phrase}. The nearest found "
@@ -188,7 +199,7 @@ class InverseKinematics:
         q = np.array(validate.vector("q", q, self.arm.n))
         error = np.inf
         for _ in range(TRACKING_ITERATIONS):
-            g, J = self._equations.together(q, time)
+            g, J = self.equations.together(q, time)
             # As `steps.free_step` to rounding; the third derivative of a path shows even that.
             inverse = np.linalg.pinv(J, rcond=INDEPENDENT)
             step = -inverse @ g
@@ -203,17 +214,8 @@ class InverseKinematics:
 
     def values_at(self, q: Array, time: float = 0.0) -> Array:
         """θ of all tasks at a configuration, one after the other."""
-        self._equations.together(q, time)
-        return self._equations.model.theta.copy()
-
-    @property
-    def square(self) -> SquareAxis | None:
-        """Which coordinates of the tasks follow the surface instead of their values; may be set."""
-        return self._equations.square
-
-    @square.setter
-    def square(self, square: SquareAxis | None) -> None:
-        self._equations.square = square
+        self.equations.together(q, time)
+        return self.equations.model.theta.copy()
 
     def set_values(self, values: Sequence[ArrayLike]) -> None:
         """θ_d of every task from now on."""
@@ -225,20 +227,23 @@ class InverseKinematics:
             validate.finite_array(f"values of the task {t.name!r}", v, (t.coordinates.size,))
             for t, v in zip(self.tasks, values, strict=True)
         ]
-        self._equations.values[:] = np.concatenate(parts) if parts else np.empty(0)
+        self.equations.values[:] = np.concatenate(parts) if parts else np.empty(0)
 
     # Starts
 
     def _starts(self, guess: Array) -> list[Array]:
         random = np.random.default_rng(self._seed)
-        n = self.arm.n
+        others = self.draw(random, guess, self.restarts)
+        if others:
+            others[0] = guess + random.uniform(-NUDGE, NUDGE, self.arm.n)
+        return [guess, *others]
+
+    def draw(self, random: np.random.Generator, guess: Array, count: int) -> list[Array]:
+        """Configurations at random: in the joints' ranges, half a turn about a guess without."""
         ranged = np.isfinite(self.lower) & np.isfinite(self.upper) & (self.upper - self.lower < 1e2)
         low = np.where(ranged, self.lower, np.maximum(guess - np.pi, self.lower))
         high = np.where(ranged, self.upper, np.minimum(guess + np.pi, self.upper))
-        others = [random.uniform(low, np.maximum(high, low)) for _ in range(self.restarts)]
-        if others:
-            others[0] = guess + random.uniform(-NUDGE, NUDGE, n)
-        return [guess, *others]
+        return [random.uniform(low, np.maximum(high, low)) for _ in range(count)]
 
     def _attempt(self, q: Array, guess: Array, time: float) -> _Found:
         begin = np.clip(q, self.lower, self.upper)
@@ -254,7 +259,7 @@ class InverseKinematics:
         """All levels and the posture, step by step; `at_once` leaves when all levels are met."""
         goal = guess if self.posture is None else self.posture
         for k in range(ITERATIONS):
-            levels = self._equations.at(q, time)
+            levels = self.equations.at(q, time)
             error = _norm(levels)
             if (k == HOPELESS and error > CLOSE) or (at_once and self._all_met(levels)):
                 break
@@ -263,29 +268,29 @@ class InverseKinematics:
             q = q + step
             if np.abs(step).max() < SMALLEST_STEP + SMALLEST_SHARE * np.abs(q).max():
                 break
-        return _Found(q, self._equations.at(q, time), k + 1, k + 1 == ITERATIONS)
+        return _Found(q, self.equations.at(q, time), k + 1, k + 1 == ITERATIONS)
 
     # One level after the other
 
     def _one_by_one(self, q: Array, guess: Array, time: float) -> _Found:
         goal = guess if self.posture is None else self.posture
         count, exhausted = 0, False
-        for i in range(len(self._equations.names) + 1):
+        for i in range(len(self.equations.names) + 1):
             q, taken = self._improve(q, i, goal, time)
             count, exhausted = count + taken, exhausted or taken == ITERATIONS
-        return _Found(q, self._equations.at(q, time), count, exhausted)
+        return _Found(q, self.equations.at(q, time), count, exhausted)
 
     def _improve(self, q: Array, i: int, goal: Array, time: float) -> tuple[Array, int]:
         """Make the error of level i, the posture after the last, as small as it can be."""
-        kept = [level.error for level in self._equations.at(q, time)[:i]]
-        last = i == len(self._equations.names)
-        tolerance = 0.0 if last else 0.1 * self._equations.tolerances[i]
+        kept = [level.error for level in self.equations.at(q, time)[:i]]
+        last = i == len(self.equations.names)
+        tolerance = 0.0 if last else 0.1 * self.equations.tolerances[i]
         share, idle = CURVED, 0
 
         def error_at(place: Array) -> Level:
             if last:
                 return Level(place - goal, np.eye(place.size))
-            return self._equations.at(place, time)[i]
+            return self.equations.at(place, time)[i]
 
         here = error_at(q)
         for k in range(ITERATIONS):
@@ -318,7 +323,7 @@ class InverseKinematics:
 
     def _above(self, q: Array, kept: list[Array], time: float) -> list[Level]:
         """The levels above one, their errors counted from what they have reached."""
-        levels = self._equations.at(q, time)[: len(kept)]
+        levels = self.equations.at(q, time)[: len(kept)]
         return [
             Level(level.error - old, level.jacobian)
             for level, old in zip(levels, kept, strict=True)
@@ -329,7 +334,7 @@ class InverseKinematics:
         for _ in range(RESTORATIONS):
             above = self._above(q, kept, time)
             off = [float(np.linalg.norm(level.error)) for level in above]
-            if all(o <= 0.5 * t for o, t in zip(off, self._equations.tolerances, strict=False)):
+            if all(o <= 0.5 * t for o, t in zip(off, self.equations.tolerances, strict=False)):
                 return q
             q = q + limited_step(above, [0.0] * len(above), q, self.lower, self.upper)
         return None
@@ -337,39 +342,17 @@ class InverseKinematics:
     # What was found
 
     def _all_met(self, levels: list[Level]) -> bool:
-        pairs = zip(levels, self._equations.tolerances, strict=True)
+        pairs = zip(levels, self.equations.tolerances, strict=True)
         return all(np.linalg.norm(level.error) <= tolerance for level, tolerance in pairs)
 
     def _better(self, one: _Found, other: _Found) -> bool:
         """Whether the first level in which two differ is better in one of them."""
-        rows = zip(one.levels, other.levels, self._equations.tolerances, strict=True)
+        rows = zip(one.levels, other.levels, self.equations.tolerances, strict=True)
         for a, b, tolerance in rows:
             x, y = (max(float(np.linalg.norm(level.error)), tolerance) for level in (a, b))
             if abs(x - y) > 1e-6 * max(x, y):
                 return x < y
         return False
-
-    def _solution(self, found: _Found, iterations: int, starts: int) -> KinematicSolution:
-        equations, outcomes = self._equations, []
-        errors = [float(np.linalg.norm(level.error)) for level in found.levels]
-        missed = [e > t for e, t in zip(errors, equations.tolerances, strict=True)]
-        where = (found.q, self.lower, self.upper, self.arm)
-        for i, level in enumerate(found.levels):
-            name, rows, units = equations.names[i], equations.rows[i], equations.units[i]
-            reason = ""
-            if missed[i]:
-                reason = reason_missed(found.levels, i, equations.names, missed, *where)
-            outcome = TaskOutcome(name, level.error, errors[i], not missed[i], rows, units, reason)
-            outcomes.append(outcome)
-        stop = Stop.ITERATIONS if found.exhausted else Stop.NO_BETTER
-        return KinematicSolution(
-            found.q,
-            tuple(outcomes),
-            iterations,
-            starts,
-            stop if any(missed) else Stop.MET,
-            nearest_limit(found.q, self.lower, self.upper, self.arm.joint_names),
-        )
 
 
 def _norm(levels: list[Level]) -> float:

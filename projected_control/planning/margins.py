@@ -23,6 +23,11 @@ GAIN_MARGIN = 2.0
 """Factor by which both gains of a loop may grow that counts as all of its margin."""
 
 
+def in_words(names: Sequence[str], values: Array) -> str:
+    """Coordinates and their values, as a place is told."""
+    return ", ".join(f"{name} {value:.3g}" for name, value in zip(names, values, strict=True))
+
+
 class Light(Enum):
     """How a quantity is judged."""
 

@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projected_control import validate
-from projected_control.model.arm import Arm
 from projected_control.planning.steps import damped_inverse
-from projected_control.planning.tasks import Level
+from projected_control.planning.tasks import Equations, Level
 
 Array = NDArray[np.float64]
 
@@ -142,43 +141,48 @@ def nearest_limit(
     return NearestLimit(names[j], float(q[j]), float(end), float(margin[j]))
 
 
-def reason_missed(
-    levels: Sequence[Level],
-    i: int,
-    names: Sequence[str],
-    missed: Sequence[bool],
-    q: Array,
-    lower: Array,
-    upper: Array,
-    arm: Arm,
-) -> str:
-    """In words, what keeps level i from getting better at q; `missed` says which levels are missed.
+def outcomes_of(
+    equations: Equations, levels: Sequence[Level], q: Array, lower: Array, upper: Array
+) -> tuple[TaskOutcome, ...]:
+    """What each level misses at q, within limits of the joints, and why."""
+    errors = [float(np.linalg.norm(level.error)) for level in levels]
+    missed = [e > t for e, t in zip(errors, equations.tolerances, strict=True)]
+    joints = equations.model.arm.joint_names
 
-    The direction in which it would get better is −Jᵀg. Where there is none the arm does not reach
-    further; where the levels above leave nothing of it they are in the way; else the joints are
-    that would have to pass their limits.
-    """
-    error, J = levels[i]
-    wanted = -J.T @ error
-    size = NOTHING * float(np.linalg.norm(error)) * max(float(np.linalg.norm(J)), 1.0)
-    stopped = ((q <= lower + AT_LIMIT) & (wanted < 0.0)) | ((q >= upper - AT_LIMIT) & (wanted > 0))
-    if np.linalg.norm(wanted) <= size:
-        return "it is out of reach: no joint brings it nearer"
-    Z = np.eye(q.size)
-    for level in levels[:i]:
-        Z = Z @ damped_inverse(level.jacobian @ Z, 0.0)[1]
-    if np.linalg.norm(Z.T @ wanted) <= size:
-        if tuple(names[:i]) == ("constraint",):
-            return "it is out of reach along the constraint"
-        return f"what is needed for it is taken by {' and '.join(names[:i])}"
-    blocked = [
-        f"{arm.joint_names[j]} at its {'lower' if wanted[j] < 0.0 else 'upper'} limit "
-        f"{(lower if wanted[j] < 0.0 else upper)[j]:.4g}"
-        for j in np.flatnonzero(stopped)
-    ]
-    if blocked:
-        return f"it is kept from it by {', '.join(blocked)}"
-    worse = [name for name, miss in zip(names[:i], missed[:i], strict=True) if miss]
-    if worse:
-        return f"it would make {' and '.join(worse)} worse"
-    return "the search ended before it got there; another guess may help"
+    def reason(i: int) -> str:
+        """What keeps level i from getting better.
+
+        The direction in which it would is −Jᵀg. Where there is none the arm does not reach further;
+        where the levels above leave nothing of it they are in the way; else the joints are that
+        would have to pass their limits.
+        """
+        (error, J), above = levels[i], equations.names[:i]
+        wanted = -J.T @ error
+        size = NOTHING * float(np.linalg.norm(error)) * max(float(np.linalg.norm(J)), 1.0)
+        if np.linalg.norm(wanted) <= size:
+            return "it is out of reach: no joint brings it nearer"
+        Z = np.eye(q.size)
+        for level in levels[:i]:
+            Z = Z @ damped_inverse(level.jacobian @ Z, 0.0)[1]
+        if np.linalg.norm(Z.T @ wanted) <= size:
+            if above == ("constraint",):
+                return "it is out of reach along the constraint"
+            return f"what is needed for it is taken by {' and '.join(above)}"
+        blocked = []
+        for joint, place, low, high, way in zip(joints, q, lower, upper, wanted, strict=True):
+            if place <= low + AT_LIMIT and way < 0.0:
+                blocked.append(f"{joint} at its lower limit {low:.4g}")
+            elif place >= high - AT_LIMIT and way > 0.0:
+                blocked.append(f"{joint} at its upper limit {high:.4g}")
+        if blocked:
+            return f"it is kept from it by {', '.join(blocked)}"
+        worse = [name for name, miss in zip(above, missed, strict=False) if miss]
+        if worse:
+            return f"it would make {' and '.join(worse)} worse"
+        return "the search ended before it got there; another guess may help"
+
+    rows = zip(equations.names, errors, missed, equations.rows, equations.units, strict=True)
+    return tuple(
+        TaskOutcome(name, levels[i].error, error, not miss, row, unit, reason(i) if miss else "")
+        for i, (name, error, miss, row, unit) in enumerate(rows)
+    )

@@ -89,6 +89,26 @@ def manipulability(
     return Manipulability(float(np.prod(axes)), axes, U)
 
 
+def ease_of_motion(
+    ik: InverseKinematics,
+    model: ConstrainedArm,
+    places: Array,
+    columns: Sequence[int] | None = None,
+) -> tuple[Array, Array, Array]:
+    """Measure and isotropy of the ellipsoid at N joint positions, and the joints' margin there, N.
+
+    The margin is that of the joint closest to its limit: one in the middle of its range, zero at
+    its end; one where no joint has a range.
+    """
+    rows = []
+    for q in places:
+        at = manipulability(model, q, columns)
+        near = nearest_limit(q, ik.lower, ik.upper, model.arm.joint_names)
+        rows.append((at.measure, at.isotropy, 1.0 if near is None else near.margin))
+    measure, isotropy, margin = np.array(rows).T
+    return measure, isotropy, margin
+
+
 class Reach(NamedTuple):
     """What an arm reaches of two coordinates, as N cells of a grid.
 
@@ -118,6 +138,11 @@ class Reach(NamedTuple):
     def area(self) -> float:
         """Of all cells together, in the product of the units."""
         return float(len(self.values) * np.prod(self.spacing))
+
+    @property
+    def area_unit(self) -> str:
+        """That product."""
+        return "·".join(self.units).replace("m·m", "m²").replace("rad·rad", "rad²")
 
     @property
     def extent(self) -> Array:
@@ -213,57 +238,32 @@ def map_reach(
                 # An angle comes back to where it was after one turn.
                 if all(abs(near[a]) <= 0.5 * turns[a] for a in range(2)) and near not in found:
                     queue.append((near, reached))
-        tried.clear()  # what failed from here may be reached from elsewhere
+        tried.clear()  # what failed from here may be reached from the next
         whole = whole and not queue
     if not found:
         raise InvalidValue(
             f"no cell of the map is reached: cells of {size.tolist()} are larger than what is "
             "within reach; give a smaller spacing"
         )
-    return _measured(ik, model, plane, size, origin, found, whole)
-
-
-def _measured(
-    ik: InverseKinematics,
-    model: ConstrainedArm,
-    plane: Coordinates,
-    size: Array,
-    origin: Array,
-    found: dict[tuple[int, int], Array],
-    whole: bool,
-) -> Reach:
-    measure, isotropy, margin = [], [], []
-    for q in found.values():
-        at = manipulability(model, q, (0, 1))
-        near = nearest_limit(q, ik.lower, ik.upper, model.arm.joint_names)
-        measure.append(at.measure)
-        isotropy.append(at.isotropy)
-        margin.append(1.0 if near is None else near.margin)
+    joints = np.array(list(found.values()))
     first, second = plane.members
     return Reach(
         (first.name, second.name),
         (first.unit, second.unit),
         size,
         origin + np.array(list(found)) * size,
-        np.array(list(found.values())),
-        np.array(measure),
-        np.array(isotropy),
-        np.array(margin),
+        joints,
+        *ease_of_motion(ik, model, joints, (0, 1)),
         whole,
     )
 
 
 def _seeds(ik: InverseKinematics, begin: Array, seed: int) -> list[Array]:
     """The start, and random configurations brought on the constraint and the held coordinates."""
-    random, seeds = np.random.default_rng(seed), [begin]
-    ranged = np.isfinite(ik.lower) & np.isfinite(ik.upper) & (ik.upper - ik.lower < 1e2)
-    low = np.where(ranged, ik.lower, begin - np.pi)
-    high = np.where(ranged, ik.upper, begin + np.pi)
-    for _ in range(SEEDS):
-        q = ik.follow(random.uniform(low, high), [task.values for task in ik.tasks])
-        if q is not None:
-            seeds.append(q)
-    return seeds
+    values = [task.values for task in ik.tasks]
+    drawn = ik.draw(np.random.default_rng(seed), begin, SEEDS)
+    found = (ik.follow(q, values) for q in drawn)
+    return [begin, *(q for q in found if q is not None)]
 
 
 def _spacing(plane: Coordinates, given: ArrayLike | None, places: Array) -> Array:

@@ -62,13 +62,13 @@ def assemble(
         tasks.append(Task(coordinates, values, tolerance=tolerance))
     if constraint is None and coordinates is None:
         return start
-    within = InverseKinematics(arm, constraint, tasks, tolerance=tolerance)
-    found = within.solve(start, time=time, strict=False)
-    if found.met:
+    allowed = max(tolerance, ROUNDING)
+    found = InverseKinematics(arm, constraint, tasks, tolerance=tolerance).solve(
+        start, time=time, strict=False
+    )
+    if all(outcome.error <= allowed for outcome in found.outcomes):
         return found.q
     if not beyond_limits:
-        if all(outcome.error <= max(tolerance, ROUNDING) for outcome in found.outcomes):
-            return found.q
         raise Unreachable(
             f"no configuration of {arm.name!r} within its joints' limits satisfies the constraint "
             f"and coordinates asked for: {found.phrase}. Begin from another guess, or place "
@@ -77,9 +77,8 @@ def assemble(
     beyond = InverseKinematics(
         arm, constraint, tasks, tolerance=tolerance, lower=-np.inf, upper=np.inf
     ).solve(start, time=time, strict=False)
-    for each in (found, beyond):
-        if all(outcome.error <= max(tolerance, ROUNDING) for outcome in each.outcomes):
-            return each.q
+    if all(outcome.error <= allowed for outcome in beyond.outcomes):
+        return beyond.q
     raise Unreachable(
         f"no configuration of {arm.name!r} satisfies the constraint and coordinates asked for: "
         f"{beyond.phrase}. The nearest found is q = {np.array2string(beyond.q, precision=4)}"

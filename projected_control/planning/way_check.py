@@ -20,7 +20,7 @@ from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.coordinates import Coordinates
 from projected_control.planning.flight_check import instants, look_along
 from projected_control.planning.following import Follower
-from projected_control.planning.margins import RED, Quantity
+from projected_control.planning.margins import RED, Quantity, in_words
 
 Array = NDArray[np.float64]
 
@@ -210,10 +210,7 @@ class WayCheck:
         for quantity in seen.quantities:
             if _gets_worse(quantity):
                 at = quantity.worst
-                where = ", ".join(
-                    f"{name} {number:.3g}"
-                    for name, number in zip(coordinates.names, seen.theta[at], strict=True)
-                )
+                where = in_words(coordinates.names, seen.theta[at])
                 raise InvalidValue(
                     f"on its way, after {times[at] - times[0]:.3g} s ({where}), {quantity.name} "
                     f"would be {quantity.value:.4g}, its limit is {quantity.limit:.4g} "

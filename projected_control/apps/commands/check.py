@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from projected_control.apps.commands import Subparsers
     from projected_control.planning.flight_check import FlightCheck
     from projected_control.settings.layers import Layers
@@ -105,7 +109,7 @@ def run(args: argparse.Namespace) -> int:
             troubles.append(f"the reference cannot be followed: {error}")
     red = flight is not None and flight.light is Light.RED
     if args.picture is not None and flight is not None:
-        draw(flight, args.picture)
+        draw(args.picture, "check", lambda pictures: pictures.flight_picture(flight))
     numbers = {name: value for name, value in found.numbers.items() if name != "q"}
     if args.json:
         content = {**numbers, "troubles": troubles, "warnings": found.warnings}
@@ -143,18 +147,24 @@ def start_of(layers: Layers) -> list[float] | None:
     return start
 
 
-def draw(flight: FlightCheck, file: Path) -> None:
-    """Write the margins' picture."""
-    from projected_control.apps import extras
-
-    extras.require("matplotlib", "projected-control check --picture")
-    from projected_control.apps.experiments.style import render
-    from projected_control.apps.planning_pictures import flight_picture
+def require_picture(file: Path) -> None:
+    """Raise where a picture is asked for in a form in which none is written."""
     from projected_control.errors import InvalidValue
 
     if file.suffix not in (".png", ".svg"):
         raise InvalidValue(f"--picture must end in .png or .svg, got {file}")
-    picture = render(lambda: flight_picture(flight))
+
+
+def draw(file: Path, command: str, make: Callable[[ModuleType], Figure]) -> None:
+    """Write the picture that is made of `apps.planning_pictures`, for a command."""
+    from projected_control.apps import extras
+
+    extras.require("matplotlib", f"projected-control {command} --picture")
+    from projected_control.apps import planning_pictures
+    from projected_control.apps.experiments.style import render
+
+    require_picture(file)
+    picture = render(lambda: make(planning_pictures))
     file.write_bytes(picture.png if file.suffix == ".png" else picture.svg)
 
 

@@ -94,7 +94,7 @@ def add_parser(subparsers: Subparsers) -> argparse.ArgumentParser:
 
 def run(args: argparse.Namespace) -> int:
     """Solve, print, draw."""
-    from projected_control.apps.commands.check import controller_named_in
+    from projected_control.apps.commands.check import controller_named_in, require_picture
     from projected_control.errors import InvalidValue
     from projected_control.settings.build.kinematics import ArmKinematics
     from projected_control.settings.files import from_command_line
@@ -103,8 +103,7 @@ def run(args: argparse.Namespace) -> int:
     if args.picture is not None:
         if not (args.along or args.map):
             raise InvalidValue("--picture draws --along or --map: give one of them")
-        if args.picture.suffix not in (".png", ".svg"):
-            raise InvalidValue(f"--picture must end in .png or .svg, got {args.picture}")
+        require_picture(args.picture)
     layers = Layers.read(args.files, "", from_command_line(args.set, "--set"))
     layers, node = layers.of_node(args.node or controller_named_in(layers))
     case = ArmKinematics.of(layers, node, args.q)
@@ -204,11 +203,12 @@ def _values(items: list[str]) -> dict[str, float]:
 def _along(case: ArmKinematics, args: argparse.Namespace) -> int:
     import numpy as np
 
+    from projected_control.apps.commands.check import draw
     from projected_control.apps.experiments.outcome import as_json
 
     course = case.course()
     if args.picture is not None:
-        _draw(args.picture, lambda pictures: pictures.course_picture(course))
+        draw(args.picture, "ik", lambda pictures: pictures.course_picture(course))
     reached = course.missed == 0.0
     least = int(np.argmin(course.margin))
     worst = int(np.argmin(course.manipulability))
@@ -240,12 +240,13 @@ def _along(case: ArmKinematics, args: argparse.Namespace) -> int:
 
 
 def _place(course: Course, i: int) -> str:
-    pairs = zip(course.names, course.wanted[i], strict=True)
-    values = ", ".join(f"{name} {value:.3g}" for name, value in pairs)
-    return f"{course.places[i]:.3g} {course.unit} ({values})"
+    from projected_control.planning.margins import in_words
+
+    return f"{course.places[i]:.3g} {course.unit} ({in_words(course.names, course.wanted[i])})"
 
 
 def _map(case: ArmKinematics, args: argparse.Namespace) -> int:
+    from projected_control.apps.commands.check import draw
     from projected_control.apps.experiments.outcome import as_json
     from projected_control.errors import ProjectedControlError
 
@@ -255,7 +256,7 @@ def _map(case: ArmKinematics, args: argparse.Namespace) -> int:
             course: Course | None = case.course()
         except ProjectedControlError:  # a map needs no reference
             course = None
-        _draw(args.picture, lambda pictures: pictures.reach_picture(reach, course))
+        draw(args.picture, "ik", lambda pictures: pictures.reach_picture(reach, course))
     low, high = reach.extent
     if args.json:
         numbers = {
@@ -277,8 +278,7 @@ def _map(case: ArmKinematics, args: argparse.Namespace) -> int:
 
 def _map_lines(reach: Reach) -> list[str]:
     low, high = reach.extent
-    unit = "·".join(reach.units).replace("m·m", "m²").replace("rad·rad", "rad²")
-    lines = [f"reached: {reach.area:.3g} {unit} in {len(reach.values)} cells"]
+    lines = [f"reached: {reach.area:.3g} {reach.area_unit} in {len(reach.values)} cells"]
     for a in range(2):
         lines.append(f"  {reach.names[a]} from {low[a]:.3g} to {high[a]:.3g} {reach.units[a]}")
     best = int(reach.manipulability.argmax())
@@ -287,14 +287,3 @@ def _map_lines(reach: Reach) -> list[str]:
     if not reach.whole:
         lines.append("WARNING: the map was cut at its largest size; give a larger --spacing")
     return lines
-
-
-def _draw(file: Path, make: Any) -> None:
-    from projected_control.apps import extras
-
-    extras.require("matplotlib", "projected-control ik --picture")
-    from projected_control.apps import planning_pictures
-    from projected_control.apps.experiments.style import render
-
-    picture = render(lambda: make(planning_pictures))
-    file.write_bytes(picture.png if file.suffix == ".png" else picture.svg)

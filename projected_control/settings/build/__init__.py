@@ -40,9 +40,11 @@ from projected_control.settings.build.loops import (
     check_observers,
     check_reference,
     check_tare,
+    first_reference,
     lead_force,
     motion_limits,
     plan_reference,
+    starting_point,
     tare_source,
 )
 from projected_control.settings.build.plants import (
@@ -52,7 +54,6 @@ from projected_control.settings.build.plants import (
     build_plant,
     start_guess,
 )
-from projected_control.settings.build.takeover import first_reference, starting_point
 
 __all__ = [
     "REAL_DISTANCE",

@@ -28,7 +28,7 @@ from projected_control.settings.build.arms import (
 )
 from projected_control.settings.build.loops import build_reference
 from projected_control.settings.build.paths import moved_columns
-from projected_control.settings.build.plants import start_guess
+from projected_control.settings.build.plants import start_guess, start_values
 from projected_control.settings.layers import Layers
 from projected_control.settings.nodes import ControllerSettings
 from projected_control.settings.references import REFERENCES
@@ -76,12 +76,6 @@ class ArmKinematics:
         arm = build_arm(settings)
         limits = build_limits(settings, arm)
         held = settings.constraint.kind or settings.constraints
-        names, values = simulated.coordinates, simulated.values
-        if len(names) != len(values):
-            raise InvalidValue(
-                f"simulation.values must have {len(names)} numbers, one per name in "
-                f"simulation.coordinates, got {len(values)}"
-            )
         return cls(
             settings,
             arm,
@@ -89,7 +83,7 @@ class ArmKinematics:
             limits.lower,
             limits.upper,
             start_guess(arm, q if q is not None else simulated.start),
-            dict(zip(names, values, strict=True)),
+            start_values(simulated),
         )
 
     def task(self, wanted: Wanted) -> Task:
@@ -178,7 +172,8 @@ class ArmKinematics:
         model.evaluate(q, np.zeros(model.n))
         places, wanted = self._reference(model, q)
         solver = self.solver([Task(model.coordinates, wanted[0], "reference")])
-        solver.square = SquareAxis.of(model, q) if self.settings.reference.square else None
+        if self.settings.reference.square:
+            solver.equations.square = SquareAxis.of(model, q)
         unit = self._unit(model.coordinates)
         return course_along(solver, model, places, wanted, q, unit=unit)
 

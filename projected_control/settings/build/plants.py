@@ -13,6 +13,7 @@ from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.constraints import with_mimics
 from projected_control.planning import assemble
 from projected_control.runs.simulated import SimulatedArm
+from projected_control.settings import groups
 from projected_control.settings.build.arms import build_arm, build_constraint, build_coordinates
 from projected_control.settings.nodes import (
     SimulatedArmSettings,
@@ -38,12 +39,7 @@ def build_plant(settings: SimulatedArmSettings) -> SimulatedArm:
     simulation = settings.simulation
     names = simulation.coordinates
     coordinates = build_coordinates(names, arm, settings) if names else None
-    values = np.asarray(simulation.values, dtype=np.float64) if names else None
-    if values is not None and values.size != len(names):
-        raise InvalidValue(
-            f"simulation.values must have {len(names)} numbers, one per name in "
-            f"simulation.coordinates, got {values.size}"
-        )
+    values = list(start_values(simulation).values()) if names else None
     guess = start_guess(arm, simulation.start)
     start = assemble(arm, constraint, guess, coordinates, values)
     model = ConstrainedArm(arm, constraint, coordinates, tolerance=PLANT_SINGULAR_VALUE)
@@ -73,6 +69,17 @@ def build_plant(settings: SimulatedArmSettings) -> SimulatedArm:
         encoders=build_encoders(settings, arm.n),
         motors=build_motors(settings, arm.n),
     )
+
+
+def start_values(simulation: groups.Simulation) -> dict[str, float]:
+    """Where coordinates of a simulated arm are at its start, by their names."""
+    names, values = simulation.coordinates, simulation.values
+    if len(names) != len(values):
+        raise InvalidValue(
+            f"simulation.values must have {len(names)} numbers, one per name in "
+            f"simulation.coordinates, got {len(values)}"
+        )
+    return dict(zip(names, values, strict=True))
 
 
 def start_guess(arm: Arm, given: Sequence[float]) -> Array:
