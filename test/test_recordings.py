@@ -21,7 +21,7 @@ from projected_control.control.references import Constant, Reference, ReferenceP
 from projected_control.control.state import RawState
 from projected_control.errors import InvalidValue, ProjectedControlError
 from projected_control.native.engine import use_engine
-from projected_control.runs.messages import PER_NAME, parameter_event, parameters_of
+from projected_control.runs.messages import PER_NAME, column, parameter_event, parameters_of
 from projected_control.runs.recorder import Recorder
 from projected_control.runs.recording import read_recording
 from projected_control.runs.replay import RecordedArm, RecordedReference, replay
@@ -521,3 +521,10 @@ def test_parts_that_stay_lists_are_those_of_the_layout():
     named = {name for name, part in ROW.declared.items() if set("nmk") & set(part.shape)}
     named |= {f"true_{name}" for name, part in TRUTH.declared.items() if part.shape != "1"}
     assert set(PER_NAME) == named
+
+
+@pytest.mark.parametrize("count", [0, 3])
+def test_an_arm_that_nothing_holds_has_parts_without_a_number(count):
+    rows, places = np.zeros((count, 4)), {"force_motion": (4, (3, 0)), "q": (0, (4,))}
+    assert column(rows, places, "force_motion").shape == (count, 3, 0)
+    assert column(rows, places, "q").shape == (count, 4)

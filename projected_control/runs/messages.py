@@ -100,7 +100,7 @@ class Message(NamedTuple):
 def column(rows: Array, columns: Places, name: str) -> Array:
     """A part of all rows, N × its shape; a number per row where the part is one number."""
     begin, shape = columns[name]
-    part = rows[:, begin : begin + int(np.prod(shape))].reshape(-1, *shape)
+    part = rows[:, begin : begin + int(np.prod(shape))].reshape(len(rows), *shape)
     return part[:, 0] if shape == (1,) and name not in PER_NAME else part
 
 
@@ -124,7 +124,8 @@ def plotted(rows: Array, columns: Places) -> Array:
         np.stack([part("tangent"), part("normal"), part("effort"), part("q")], axis=2),
     ]
     norms = [part("residual"), np.linalg.norm(part("effort"), axis=1), part("inverse_dynamics")]
-    return np.column_stack([*(p.reshape(len(rows), -1) for p in parts), *norms])
+    flat = (p.reshape(len(rows), int(np.prod(p.shape[1:]))) for p in parts)
+    return np.column_stack([*flat, *norms])
 
 
 def plotted_names(coordinates: Sequence[str], rows: int, joints: Sequence[str]) -> list[str]:

@@ -34,6 +34,7 @@ LOOPBACK = "0100007F"
 
 NODE = """
 import os, sys
+from time import monotonic
 from projected_control.ros.transport import avoid_shared_memory
 
 avoid_shared_memory()
@@ -47,9 +48,13 @@ heard = set()
 node.create_subscription(Header, "names", lambda m: heard.add(m.frame_id), 100)
 publisher = node.create_publisher(Header, "names", 100)
 node.create_timer(0.1, lambda: publisher.publish(Header(frame_id=me)))
-while len(heard) < count:
+give_up = monotonic() + 200.0
+while len(heard) < count and monotonic() < give_up:
     rclpy.spin_once(node, timeout_sec=0.1)
-print("heard all", flush=True)
+missing = sorted(set(map(str, range(count))) - heard)
+names, listeners = node.get_node_names(), publisher.get_subscription_count()
+said = f"not heard: {missing}; known: {sorted(names)}; {listeners} listen"
+print(said if missing else "heard all", flush=True)
 sys.stdin.read()
 """
 
@@ -140,9 +145,8 @@ def test_a_dozen_processes_find_each_other(fleet: Fleet) -> None:
         for i in range(count)
     ]
     try:
-        for node in nodes:
-            assert node.stdout is not None
-            assert node.stdout.readline() == "heard all\n"
+        said = [node.stdout.readline() for node in nodes if node.stdout is not None]
+        assert said == ["heard all\n"] * count, "".join(said)
     finally:
         for node in nodes:
             node.kill()
