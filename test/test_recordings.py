@@ -514,6 +514,9 @@ def test_rows_in_memory_have_what_the_arm_really_did():
         np.testing.assert_array_equal(every.column(f"true_{name}"), truth)
     np.testing.assert_array_equal(tenth.kept[:, :3], every.kept[9::10, :3])
     np.testing.assert_array_equal(tenth.column("true_q"), every.column("true_q")[9::10])
+    runner.step()
+    with pytest.raises(InvalidValue, match="51 rows came where 50 were expected"):
+        every.column("q")
 
 
 def test_parts_that_stay_lists_are_those_of_the_layout():

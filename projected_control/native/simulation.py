@@ -17,7 +17,8 @@ from projected_control.native.arm import NativeArm
 from projected_control.native.engine import refuse_python_parts
 from projected_control.native.frames import Call
 from projected_control.native.library import native_loop
-from projected_control.runs.rows import DONE, TICK, Rows
+from projected_control.runs.ring import DONE
+from projected_control.runs.rows import TICK, Rows
 from projected_control.runs.simulated import SimulatedArm
 from projected_control.simulation.plant_terms import PLANT, TRUTH
 

@@ -21,10 +21,12 @@ from numpy.typing import NDArray
 from projected_control.compiled import compiled, memory_fence
 from projected_control.control.loop import ControlLoop, Tick
 from projected_control.control.terms import unpack_control
+from projected_control.errors import InvalidValue
 from projected_control.model.constrained_arm import unpack_terms
 from projected_control.model.linalg import copy
 from projected_control.runs.messages import Places, column
 from projected_control.runs.port import Port
+from projected_control.runs.ring import BEGUN, DONE
 from projected_control.simulation.plant import PlantState
 from projected_control.simulation.plant_terms import TRUTH
 from projected_control.workspace import Layout, Part
@@ -34,9 +36,6 @@ Whole = NDArray[np.int64]
 
 TICK, SILENCE = 0, 1
 """Kinds of rows: a state was answered; none came, and the guard answered that."""
-
-BEGUN, DONE = 0, 1
-"""Places of the counters beside rows: rows that were begun, rows that are complete."""
 
 
 class RowTerms(NamedTuple):
@@ -206,8 +205,15 @@ class Rows:
 
     @property
     def kept(self) -> Array:
-        """What was kept, in order, N × width."""
-        return self.numbers[: int(self.counters[DONE])]
+        """What was kept, in order, N × width.
+
+        Raises:
+            InvalidValue: Where more came than there is room for, so that the first are gone.
+        """
+        done, most = int(self.counters[DONE]), len(self.numbers)
+        if done > most:
+            raise InvalidValue(f"{done} rows came where {most} were expected: keep more of them")
+        return self.numbers[:done]
 
     def column(self, name: str) -> Array:
         """A part of all that was kept, N × its shape; a number per row where it is one number."""
