@@ -204,7 +204,7 @@ class _Writer:
         self._drawn = False
 
 
-class Watch:
+class CompileWatch:
     """Follows what numba compiles, and shows it."""
 
     def __init__(self) -> None:
@@ -256,7 +256,7 @@ class Watch:
                 self._writer.show(self.meter.seconds, fraction, left)
 
 
-_WATCH = Watch()
+_WATCH = CompileWatch()
 
 
 def expect(*kernels: Any) -> None:

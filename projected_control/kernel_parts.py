@@ -115,7 +115,7 @@ if KNOWN:
             if not function.is_declaration and function.linkage is Linkage.external:
                 stub = ir.Function(names, nothing, function.name)
                 builder = ir.IRBuilder(stub.append_basic_block())
-                builder.call(trap, ())  # nobody calls it
+                builder.call(trap, ())  # never called
                 builder.unreachable()
         for variable in module.global_variables:
             if not variable.is_declaration and variable.linkage not in UNSEEN:

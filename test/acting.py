@@ -17,7 +17,7 @@ from projected_control.native.updates import Message, Update, decode, encode
 from projected_control.runs.simulated import SimulatedArm
 
 Array = NDArray[np.float64]
-ROOM = 1 << 20
+BUFFER_SIZE = 1 << 20
 
 
 def _names(names: Sequence[str]) -> bytes:
@@ -62,7 +62,7 @@ class Acting:
         )
         self.period, self.now_ns, self.time_ns = period, 1_000_000_000, 5_000_000_000
         self.arm_seconds = 40.0
-        self._buffer = ctypes.create_string_buffer(ROOM)
+        self._buffer = ctypes.create_string_buffer(BUFFER_SIZE)
         self._answer = ctypes.create_string_buffer(2000)  # another thread may receive
 
     def __del__(self) -> None:
@@ -83,7 +83,7 @@ class Acting:
     def activate(self) -> str:
         """Why it does not become active; empty where it does."""
         self._library.projected_control_session_activate(
-            self._session, ctypes.c_int64(self.now_ns), self._buffer, ctypes.c_int64(ROOM)
+            self._session, ctypes.c_int64(self.now_ns), self._buffer, ctypes.c_int64(BUFFER_SIZE)
         )
         return self._buffer.value.decode()
 
@@ -109,9 +109,9 @@ class Acting:
         )
         return efforts
 
-    def ride(self, plant: ActingPlant, effort: Array, cycles: int) -> int:
-        """Cycles without Python between them; what they allocated, −1 where nobody counts."""
-        function = self._library.projected_control_session_ride
+    def cycles(self, plant: ActingPlant, effort: Array, cycles: int) -> int:
+        """Cycles without Python between them; what they allocated, −1 where it is not counted."""
+        function = self._library.projected_control_session_cycles
         function.restype = ctypes.c_int64
         return int(
             function(
@@ -131,7 +131,7 @@ class Acting:
             ctypes.c_int64(self.time_ns),
             ctypes.c_int64(self.now_ns),
             self._buffer,
-            ctypes.c_int64(ROOM),
+            ctypes.c_int64(BUFFER_SIZE),
         )
         return decode(self._buffer.raw[:size]) if size else None
 

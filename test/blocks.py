@@ -293,9 +293,9 @@ def check_value(name: str, value: Any) -> None:
 
 
 def check_entry_points(block: Block) -> None:
-    """Raise where a block of TOML names no entry points, or some that nobody asks for."""
+    """Raise where a block of TOML names no entry points, or some that no code asks for."""
     groups = re.findall(r'^\[project\.entry-points\."([\w.]+)"\]$', block.text, re.MULTILINE)
     assert groups, f"{block.place}: no entry points"
     source = "".join(path.read_text() for path in (ROOT / "projected_control").rglob("*.py"))
     for group in groups:
-        assert f'"{group}"' in source, f"{block.place}: nobody asks for entry points {group}"
+        assert f'"{group}"' in source, f"{block.place}: no code asks for entry points {group}"

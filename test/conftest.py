@@ -49,10 +49,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     here = Path(__file__).parent
     beside = {here: "library", here / "ros": "nodes"}
     for item in items:
-        room = beside.get(item.path.parent)
+        mark = beside.get(item.path.parent)
         alone = item.get_closest_marker("quiet") or item.get_closest_marker("browser")
-        if room and not alone:
-            item.add_marker(room)
+        if mark and not alone:
+            item.add_marker(mark)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

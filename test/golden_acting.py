@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+from acting_runs import ActingRun, long_reference
 from loops import EVERY_LAW, T
-from rides import Ride, long_reference
 
 from projected_control.control import Impedance, ImpedanceController, MotionGains
 from projected_control.control.loop import ControlLoop
@@ -54,7 +54,7 @@ CHANGES: tuple[tuple[Change, ...], ...] = (
 
 def acting(law: str) -> Course:
     """What the session sent, and where its arm went."""
-    run = Ride(law)
+    run = ActingRun(law)
     run.go(BETWEEN)
     for changes in CHANGES:
         with run.loop.mailbox.together():

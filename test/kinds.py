@@ -1,4 +1,4 @@
-"""Every kind of constraint, ours and some made by hand, for the tests that go through all."""
+"""Every kind of constraint, ours and some computed in Python, for the tests that go through all."""
 
 from __future__ import annotations
 

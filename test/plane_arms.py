@@ -43,7 +43,7 @@ def controller(node: str, values: dict[str, object]) -> ControllerSettings:
 
 
 def arm(values: dict[str, object]) -> SimulatedArmSettings:
-    """Settings of the simulated arm, likewise."""
+    """Settings of the simulated arm, of those values that it has."""
     settings = checked(ARM, own_values(ARM, values))
     assert isinstance(settings, SimulatedArmSettings)
     return settings

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from acting import ActingPlant
+from acting_runs import NEEDS_NATIVE, ActingRun
 from arms import slider_model, state_on
 from loops import LAWS, T, build, opened
-from rides import NEEDS_NATIVE, Ride
 
 from projected_control import Runner, SimulatedArm
 from projected_control.model.constrained_arm import ConstrainedArm
@@ -25,23 +25,23 @@ pytestmark = NEEDS_NATIVE
 @pytest.mark.parametrize("law", LAWS)
 def test_the_same_torques_as_the_python_loop(law):
     """1,000 ticks, and the Python loop fed with the states that were read: bit for bit."""
-    ride = Ride(law)
-    ride.go(1000)
+    run = ActingRun(law)
+    run.go(1000)
     loop, _ = opened(law)
-    expected = [loop.update(row).effort.copy() for row in ride.rows]
-    assert np.array_equal(np.array(ride.efforts), np.array(expected))
+    expected = [loop.update(row).effort.copy() for row in run.rows]
+    assert np.array_equal(np.array(run.efforts), np.array(expected))
 
 
 @pytest.mark.parametrize("law", LAWS)
 def test_the_same_motion_as_in_process(law):
     """1,000 ticks on both simulated arms, with one sample of delay: positions within 1e-9 rad."""
-    ride = Ride(law)
-    ride.go(1000)
+    run = ActingRun(law)
+    run.go(1000)
     loop, hardware = build(law)
     runner = Runner(loop, hardware)
     runner.open()
     states = [runner.step().state for _ in range(1000)]
-    ours, theirs = ([row.q for row in rows] for rows in (ride.rows, states))
+    ours, theirs = ([row.q for row in rows] for rows in (run.rows, states))
     np.testing.assert_allclose(np.array(ours), np.array(theirs), rtol=0.0, atol=1e-9)
 
 
@@ -78,22 +78,22 @@ def test_encoders_motors_and_stiction_are_those_of_the_simulated_arm():
 
 def test_what_is_reported_is_what_the_python_loop_has():
     """A state fills the loop's own arrays: the same θ, errors, λ, efforts and counters."""
-    ride = Ride("hybrid")
-    ride.go(200)
-    assert ride.state().sections[Section.INSTANTS].size == 2 * 64  # no more are kept
-    ride.go(9)
-    state = ride.state()
+    run = ActingRun("hybrid")
+    run.go(200)
+    assert run.state().sections[Section.INSTANTS].size == 2 * 64  # no more are kept
+    run.go(9)
+    state = run.state()
     own, _ = opened("hybrid")
-    for row in ride.rows:
+    for row in run.rows:
         own.update(row)
-    remote = RemoteTick(ride.loop)
+    remote = RemoteTick(run.loop)
     remote.put(state)
-    row = ride.rows[-1]
-    ride.loop.update(row)
-    assert np.array_equal(ride.loop.controller.error, own.controller.error)
-    assert np.array_equal(ride.loop.multipliers, own.multipliers)
-    assert np.array_equal(ride.loop.guard.sent, own.guard.sent)
-    assert ride.loop.counters.ticks[0] == own.counters.ticks[0] == len(ride.rows)
+    row = run.rows[-1]
+    run.loop.update(row)
+    assert np.array_equal(run.loop.controller.error, own.controller.error)
+    assert np.array_equal(run.loop.multipliers, own.multipliers)
+    assert np.array_equal(run.loop.guard.sent, own.guard.sent)
+    assert run.loop.counters.ticks[0] == own.counters.ticks[0] == len(run.rows)
     assert state.sections[Section.NOW][0] == row.stamp
     assert len(remote.cycles) == 10  # those between the two states
 
@@ -101,18 +101,18 @@ def test_what_is_reported_is_what_the_python_loop_has():
 COUNT = """
 import sys
 sys.path.insert(0, {test!r})
-from rides import NEEDS_NATIVE, Ride, long_reference
+from acting_runs import NEEDS_NATIVE, ActingRun, long_reference
 for law in {laws}:
-    ride = Ride(law, arm_clock=law == "hybrid")
-    ride.go(20)
-    with ride.loop.mailbox.together():
-        arm = ride.loop.controller.model.arm
+    run = ActingRun(law, arm_clock=law == "hybrid")
+    run.go(20)
+    with run.loop.mailbox.together():
+        arm = run.loop.controller.model.arm
         arm.set_payload(arm.frame_names[-1], 0.1)
-        ride.loop.take_load()
-        ride.loop.set_reference(long_reference(ride.loop, 300, 0.02))
-    assert ride.change() == 0
-    ride.acting.state()
-    print(law, ride.acting.ride(ride.plant, ride.effort, 2000), bool(ride.acting.state()))
+        run.loop.take_load()
+        run.loop.set_reference(long_reference(run.loop, 300, 0.02))
+    assert run.change() == 0
+    run.acting.state()
+    print(law, run.acting.cycles(run.plant, run.effort, 2000), bool(run.acting.state()))
 """
 
 

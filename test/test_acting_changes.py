@@ -5,8 +5,8 @@ import threading
 import numpy as np
 import pytest
 from acting import Acting, ActingPlant, begin_message, change_message
+from acting_runs import NEEDS_NATIVE, ActingRun, Twins, long_reference
 from loops import PRESS, T, build, opened
-from rides import NEEDS_NATIVE, Ride, Twins, long_reference
 
 from projected_control import Runner
 from projected_control.control import Impedance, MotionGains
@@ -22,40 +22,40 @@ pytestmark = NEEDS_NATIVE
 
 def test_a_change_is_in_force_at_the_next_tick():
     """Gains and reference, as in the Python loop: bit for bit, before and after."""
-    ride, own = Ride("hybrid"), opened("hybrid")[0]
-    ride.go(100)
-    efforts = [own.update(row).effort.copy() for row in ride.rows]
-    for loop in (ride.loop, own):
+    run, own = ActingRun("hybrid"), opened("hybrid")[0]
+    run.go(100)
+    efforts = [own.update(row).effort.copy() for row in run.rows]
+    for loop in (run.loop, own):
         with loop.mailbox.together():
             loop.controller.set_gains(MotionGains(300.0, 40.0), seconds=0.05)
             loop.set_force_reference(Constant(np.full(1, 1.0)))
-    assert ride.change() is Status.ACCEPTED
-    ride.go(100)
-    efforts += [own.update(row).effort.copy() for row in ride.rows[100:]]
-    assert np.array_equal(np.array(ride.efforts), np.array(efforts))
-    assert ride.steps.max() <= own.guard.limits.effort_rate.max() * T * (1.0 + 1e-9)
+    assert run.change() is Status.ACCEPTED
+    run.go(100)
+    efforts += [own.update(row).effort.copy() for row in run.rows[100:]]
+    assert np.array_equal(np.array(run.efforts), np.array(efforts))
+    assert run.steps.max() <= own.guard.limits.effort_rate.max() * T * (1.0 + 1e-9)
 
 
 def test_an_impedance_travels_in_a_change():
     """Stiffness and damping, off the diagonal too, as in the Python loop: bit for bit."""
-    ride, own = Ride("impedance"), opened("impedance")[0]
-    ride.go(50)
-    efforts = [own.update(row).effort.copy() for row in ride.rows]
-    for loop in (ride.loop, own):
+    run, own = ActingRun("impedance"), opened("impedance")[0]
+    run.go(50)
+    efforts = [own.update(row).effort.copy() for row in run.rows]
+    for loop in (run.loop, own):
         loop.controller.set_impedance(Impedance([[500.0, -9.0], [-9.0, 12.0]], 0.6), seconds=0.02)
-    assert ride.change() is Status.ACCEPTED
-    ride.go(50)
-    efforts += [own.update(row).effort.copy() for row in ride.rows[50:]]
-    assert np.array_equal(np.array(ride.efforts), np.array(efforts))
+    assert run.change() is Status.ACCEPTED
+    run.go(50)
+    efforts += [own.update(row).effort.copy() for row in run.rows[50:]]
+    assert np.array_equal(np.array(run.efforts), np.array(efforts))
 
 
 def test_a_change_with_a_negative_stiffness_is_refused():
-    ride = Ride("impedance")
-    k = ride.loop.controller.model.k
+    run = ActingRun("impedance")
+    k = run.loop.controller.model.k
     numbers = np.zeros(3 * k * k + 1)
     numbers[0] = -1.0
-    ride.loop.mailbox.post("impedance", numbers, 0.1)
-    answer = ride.send(change_message(ride.loop, 7, ride.next()))
+    run.loop.mailbox.post("impedance", numbers, 0.1)
+    answer = run.send(change_message(run.loop, 7, run.next()))
     assert answer.status is Status.VALUE
     assert "of an impedance is negative: -1" in answer.reason
 
@@ -100,15 +100,15 @@ def test_a_payload_is_carried_from_the_next_tick_on():
     """The same torques as in Python, bit for bit, before and after; the weight shows."""
     twins = Twins("pidc")
     twins.go(50)
-    before = twins.ride.effort.copy()
+    before = twins.run.effort.copy()
     sections = twins.change(carry(LOAD))
     assert sections == {Section.MAILBOX, Section.CHECK}
     twins.go(300)
-    assert np.abs(twins.ride.effort - before).max() > 0.1
+    assert np.abs(twins.run.effort - before).max() > 0.1
     assert twins.change(carry(0.0)) == sections
     twins.go(50)
     twins.compare()
-    assert twins.ride.steps.max() <= twins.own.guard.limits.effort_rate.max() * T * (1.0 + 1e-9)
+    assert twins.run.steps.max() <= twins.own.guard.limits.effort_rate.max() * T * (1.0 + 1e-9)
 
 
 @pytest.mark.parametrize("pieces", [10, 1000])
@@ -160,26 +160,26 @@ def test_changes_that_follow_each_other_before_a_cycle_count_together():
 
 
 def test_a_change_without_the_table_of_its_reference_is_refused():
-    ride = Ride("hybrid")
-    ride.go(5)
-    known = versions_of(ride.loop)
-    ride.loop.set_reference(long_reference(ride.loop, 10))
-    sections = change_sections(ride.loop, known)
+    run = ActingRun("hybrid")
+    run.go(5)
+    known = versions_of(run.loop)
+    run.loop.set_reference(long_reference(run.loop, 10))
+    sections = change_sections(run.loop, known)
     del sections[Section.REFERENCE]
-    answer = ride.send(encode(Update.CHANGE, 7, ride.next(), sections))
+    answer = run.send(encode(Update.CHANGE, 7, run.next(), sections))
     assert answer.status is Status.SIZE
     assert "new reference" in answer.reason
 
 
 def test_masses_that_do_not_agree_with_pinocchio_are_refused():
-    ride = Ride("pidc")
-    ride.go(5)
-    with ride.loop.mailbox.together():
-        carry(LOAD)(ride.loop)
-    sections = change_sections(ride.loop)
-    n, box = ride.loop.controller.model.n, ride.loop.mailbox.box
+    run = ActingRun("pidc")
+    run.go(5)
+    with run.loop.mailbox.together():
+        carry(LOAD)(run.loop)
+    sections = change_sections(run.loop)
+    n, box = run.loop.controller.model.n, run.loop.mailbox.box
     (head,) = sections[Section.MAILBOX].shape
-    bodies = view_block(box, n, ride.loop.controller.model.k).bodies
+    bodies = view_block(box, n, run.loop.controller.model.k).bodies
     first = next(at for at in range(head) if np.shares_memory(box[at : at + 1], bodies))
     masses, centres = slice(first, first + n + 1), slice(first + n + 1, first + 4 * (n + 1))
     for section, where, factor, status in (
@@ -191,11 +191,11 @@ def test_masses_that_do_not_agree_with_pinocchio_are_refused():
         spoiled = sections[section].copy()
         with np.errstate(invalid="ignore"):
             spoiled[where] *= factor
-        data = encode(Update.CHANGE, 7, ride.next(), {**sections, section: spoiled})
-        answer = ride.send(data)
+        data = encode(Update.CHANGE, 7, run.next(), {**sections, section: spoiled})
+        answer = run.send(data)
         assert answer.status is status, answer.reason
     without = {section: sections[section] for section in sections if section != Section.CHECK}
-    answer = ride.send(encode(Update.CHANGE, 7, ride.next(), without))
+    answer = run.send(encode(Update.CHANGE, 7, run.next(), without))
     assert answer.status is Status.SIZE
 
 
@@ -205,12 +205,12 @@ def test_changes_while_cycles_run():
     By the number of the change in force, a loop in Python is changed at the same ticks: the same
     torques, bit for bit, so that no change was ever taken in part.
     """
-    ride, own = Ride("hybrid", patience=1e3), opened("hybrid")[0]
+    run, own = ActingRun("hybrid", patience=1e3), opened("hybrid")[0]
     changes, done = {}, threading.Event()
-    ride.go(20)
+    run.go(20)
 
     def decide():
-        messages, loop = ChangeMessages(ride.loop), ride.loop
+        messages, loop = ChangeMessages(run.loop), run.loop
         for i in range(80):
             wanted = [
                 carry(LOAD * (i % 3)),
@@ -219,10 +219,10 @@ def test_changes_while_cycles_run():
             ][i % 4 % 3 :]
             apply(loop, wanted)
             changes[loop.mailbox.box[0]] = wanted
-            sequence = ride.next()
+            sequence = run.next()
             data = encode(Update.CHANGE, 7, sequence, messages.sections())
             messages.sent(sequence)
-            accepted = ride.send(data).status is Status.ACCEPTED
+            accepted = run.send(data).status is Status.ACCEPTED
             messages.acknowledged(sequence, accepted=accepted)
         done.set()
 
@@ -233,14 +233,14 @@ def test_changes_while_cycles_run():
 
     decider = threading.Thread(target=decide)
     decider.start()
-    taken = [0.0] * len(ride.rows)
+    taken = [0.0] * len(run.rows)
     while not done.is_set():
-        taken.append(ride.state(beats=False).sections[Section.APPLIED][0])
+        taken.append(run.state(beats=False).sections[Section.APPLIED][0])
     decider.join()
-    taken.append(ride.state(beats=False).sections[Section.APPLIED][0])
+    taken.append(run.state(beats=False).sections[Section.APPLIED][0])
     assert taken[-1] == max(changes)
     left = sorted(changes)
-    for row, effort, number in zip(ride.rows, ride.efforts, taken, strict=True):
+    for row, effort, number in zip(run.rows, run.efforts, taken, strict=True):
         while left and left[0] <= number:
             apply(own, changes[left.pop(0)])
         assert np.array_equal(own.update(row).effort, effort)

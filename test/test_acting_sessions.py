@@ -2,8 +2,8 @@
 
 import numpy as np
 from acting import Acting, begin_message, change_message
+from acting_runs import NEEDS_NATIVE, ActingRun
 from loops import T, opened
-from rides import NEEDS_NATIVE, Ride
 
 from projected_control.control import MotionGains
 from projected_control.control.silence import SilenceAnswer, silence_array
@@ -62,38 +62,38 @@ def test_another_pinocchio_is_refused():
     assert answer.status is Status.PINOCCHIO
 
 
-def test_a_stranger_is_not_heard():
-    ride = Ride("hybrid")
-    ride.go(50)
-    before = ride.effort
-    assert ride.send(begin_message(ride.loop, session=8)).status is Status.BUSY
-    assert ride.send(change_message(ride.loop, 8, 100)).status is Status.SESSION
-    assert ride.send(encode(Update.BEAT, 8, 101)).status is Status.SESSION
-    assert ride.send(encode(Update.END, 8, 102)).status is Status.SESSION
-    assert np.abs(ride.go(1) - before).max() < 0.1
-    assert ride.report(Report.PHASE) == Phase.RUNNING
+def test_another_session_is_not_heard():
+    run = ActingRun("hybrid")
+    run.go(50)
+    before = run.effort
+    assert run.send(begin_message(run.loop, session=8)).status is Status.BUSY
+    assert run.send(change_message(run.loop, 8, 100)).status is Status.SESSION
+    assert run.send(encode(Update.BEAT, 8, 101)).status is Status.SESSION
+    assert run.send(encode(Update.END, 8, 102)).status is Status.SESSION
+    assert np.abs(run.go(1) - before).max() < 0.1
+    assert run.report(Report.PHASE) == Phase.RUNNING
 
 
 def test_a_beginning_that_comes_twice_is_answered_and_changes_nothing():
     """A node that got no answer sends it again; to a loop that runs it is no sign of life."""
-    ride = Ride("hybrid")
-    data = begin_message(opened("hybrid")[0], session=ride.session)
-    ride.go(50)
+    run = ActingRun("hybrid")
+    data = begin_message(opened("hybrid")[0], session=run.session)
+    run.go(50)
     for _ in range(10):
-        assert ride.send(data).status is Status.ACCEPTED
-        ride.go(5)
-    assert ride.report(Report.PHASE) == Phase.RUNNING
+        assert run.send(data).status is Status.ACCEPTED
+        run.go(5)
+    assert run.report(Report.PHASE) == Phase.RUNNING
     loop, _ = opened("hybrid")
-    expected = [loop.update(row).effort.copy() for row in ride.rows]
-    assert np.array_equal(np.array(ride.efforts), np.array(expected))
-    other = begin_message(opened("pidc")[0], session=ride.session)
-    assert ride.send(other).status is Status.BUSY
+    expected = [loop.update(row).effort.copy() for row in run.rows]
+    assert np.array_equal(np.array(run.efforts), np.array(expected))
+    other = begin_message(opened("pidc")[0], session=run.session)
+    assert run.send(other).status is Status.BUSY
     for _ in range(1000):
-        if ride.send(data).status is not Status.ACCEPTED:
+        if run.send(data).status is not Status.ACCEPTED:
             break
-        ride.go(1, beats=False)
-    assert ride.report(Report.PHASE, beats=False) == Phase.SILENT
-    assert ride.send(data).status is Status.SESSION
+        run.go(1, beats=False)
+    assert run.report(Report.PHASE, beats=False) == Phase.SILENT
+    assert run.send(data).status is Status.SESSION
 
 
 def test_before_it_is_switched_on_the_same_beginning_keeps_a_session():
@@ -113,28 +113,28 @@ def test_before_it_is_switched_on_the_same_beginning_keeps_a_session():
 
 
 def test_an_old_number_is_refused():
-    ride = Ride("pidc")
-    ride.go(5)
-    assert ride.send(change_message(ride.loop, 7, ride.sequence)).status is Status.ORDER
-    assert ride.send(encode(Update.BEAT, 7, 2)).status is Status.ORDER
+    run = ActingRun("pidc")
+    run.go(5)
+    assert run.send(change_message(run.loop, 7, run.sequence)).status is Status.ORDER
+    assert run.send(encode(Update.BEAT, 7, 2)).status is Status.ORDER
 
 
 def test_the_end_is_zero_effort_and_final():
-    ride = Ride("hybrid")
-    ride.go(20)
-    assert ride.send(encode(Update.END, 7, ride.next())).status is Status.ACCEPTED
-    assert not ride.go(1, beats=False).any()
-    ride.loop.controller.set_gains(MotionGains(100.0, 20.0))
-    assert ride.change() is Status.SESSION
-    assert ride.send(begin_message(ride.loop, session=7)).status is Status.SESSION
+    run = ActingRun("hybrid")
+    run.go(20)
+    assert run.send(encode(Update.END, 7, run.next())).status is Status.ACCEPTED
+    assert not run.go(1, beats=False).any()
+    run.loop.controller.set_gains(MotionGains(100.0, 20.0))
+    assert run.change() is Status.SESSION
+    assert run.send(begin_message(run.loop, session=7)).status is Status.SESSION
 
 
 def test_deactivated_a_session_has_ended():
-    ride = Ride("hybrid")
-    ride.go(20)
-    ride.acting.deactivate()
-    assert ride.change() is Status.SESSION
-    assert "no node has begun" in ride.acting.activate()
+    run = ActingRun("hybrid")
+    run.go(20)
+    run.acting.deactivate()
+    assert run.change() is Status.SESSION
+    assert "no node has begun" in run.acting.activate()
 
 
 def test_a_session_that_is_not_switched_on_ends_with_its_heartbeat():

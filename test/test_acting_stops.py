@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 from acting import begin_message, change_message
+from acting_runs import NEEDS_NATIVE, ActingRun
 from loops import T
-from rides import NEEDS_NATIVE, Ride
 
 from projected_control.control import MotionGains
 from projected_control.control.events import Action, Event
@@ -19,94 +19,94 @@ pytestmark = NEEDS_NATIVE
 @pytest.mark.parametrize("answer", list(SilenceAnswer))
 def test_silence_stops_the_arm_within_limits(answer):
     """No beat for 0.1 s: at rest 0.2 s later, torques within their rate limit all the way."""
-    ride = Ride("hybrid", answer=answer, patience=0.1, seconds=0.2)
-    ride.go(300)
-    assert ride.report(Report.PHASE) == Phase.RUNNING
-    ride.go(100, beats=False)
-    assert ride.report(Report.PHASE, beats=False) == Phase.SILENT
-    ride.go(600, beats=False)
-    state = ride.state(beats=False)
+    run = ActingRun("hybrid", answer=answer, patience=0.1, seconds=0.2)
+    run.go(300)
+    assert run.report(Report.PHASE) == Phase.RUNNING
+    run.go(100, beats=False)
+    assert run.report(Report.PHASE, beats=False) == Phase.SILENT
+    run.go(600, beats=False)
+    state = run.state(beats=False)
     stopped = answer is not SilenceAnswer.HOLD
     report = state.sections[Section.REPORT]
     assert report[Report.ACTION] == (Action.STOP if stopped else Action.FOLLOW)
     assert bool(report[Report.EVENTS] & Event.COMMANDER_SILENT) is stopped
-    assert np.abs(ride.plant.v).max() < 1e-3
-    limits = ride.loop.guard.limits
-    assert ride.steps.max() <= limits.effort_rate.max() * T * (1.0 + 1e-9)
-    assert np.all(np.abs(np.array(ride.efforts)) <= limits.effort)
+    assert np.abs(run.plant.v).max() < 1e-3
+    limits = run.loop.guard.limits
+    assert run.steps.max() <= limits.effort_rate.max() * T * (1.0 + 1e-9)
+    assert np.all(np.abs(np.array(run.efforts)) <= limits.effort)
 
 
 def test_silence_is_final_for_a_session():
-    ride = Ride("hybrid", patience=0.1)
-    ride.go(50)
-    ride.go(150, beats=False)
-    assert ride.send(encode(Update.BEAT, 7, ride.next())).status is Status.SILENT
-    ride.loop.controller.set_gains(MotionGains(100.0, 20.0))
-    assert ride.change() is Status.SILENT
-    taken = ride.state(beats=False).sections[Section.APPLIED]
-    assert taken[0] < ride.loop.mailbox.box[0]
+    run = ActingRun("hybrid", patience=0.1)
+    run.go(50)
+    run.go(150, beats=False)
+    assert run.send(encode(Update.BEAT, 7, run.next())).status is Status.SILENT
+    run.loop.controller.set_gains(MotionGains(100.0, 20.0))
+    assert run.change() is Status.SILENT
+    taken = run.state(beats=False).sections[Section.APPLIED]
+    assert taken[0] < run.loop.mailbox.box[0]
 
 
 def test_a_change_on_its_way_is_not_taken_after_silence():
     """Written into the mailbox in time, but silence began first: never in force."""
-    ride = Ride("pidc", patience=0.1)
-    ride.go(50)
-    ride.acting.now_ns += 99_000_000
-    ride.loop.controller.set_gains(MotionGains(100.0, 20.0))
-    box = ride.loop.mailbox.box[0]
-    ride.acting.now_ns += 500_000  # the change comes within the patience …
-    late = change_message(ride.loop, 7, ride.next())
-    ride.go(1, beats=False)  # … which has passed at this cycle, before it is read
-    assert ride.send(late).status is Status.SILENT
-    assert ride.state(beats=False).sections[Section.APPLIED][0] < box
+    run = ActingRun("pidc", patience=0.1)
+    run.go(50)
+    run.acting.now_ns += 99_000_000
+    run.loop.controller.set_gains(MotionGains(100.0, 20.0))
+    box = run.loop.mailbox.box[0]
+    run.acting.now_ns += 500_000  # the change comes within the patience …
+    late = change_message(run.loop, 7, run.next())
+    run.go(1, beats=False)  # … which has passed at this cycle, before it is read
+    assert run.send(late).status is Status.SILENT
+    assert run.state(beats=False).sections[Section.APPLIED][0] < box
 
 
 def test_another_session_takes_over_without_a_bump():
     """After silence a new session begins while the controller is active: no torque steps."""
-    ride = Ride("hybrid", patience=0.05, seconds=0.1)
-    ride.go(100)
-    ride.go(400, beats=False)
-    before = ride.effort.copy()
-    loop = ride.loop
+    run = ActingRun("hybrid", patience=0.05, seconds=0.1)
+    run.go(100)
+    run.go(400, beats=False)
+    before = run.effort.copy()
+    loop = run.loop
     model = loop.controller.model
-    model.evaluate(ride.plant.q, ride.plant.v)
+    model.evaluate(run.plant.q, run.plant.v)
     loop.set_reference(Constant(model.theta.copy()))
     loop.set_force_reference(Constant(np.zeros(1)))
-    loop.begin(RawState(ride.plant.q, ride.plant.v, 0.0, ride.plant.wrench))
-    assert ride.send(begin_message(loop, session=9)).status is Status.ACCEPTED
-    ride.session, ride.sequence = 9, 1
-    after = ride.go(1)
+    loop.begin(RawState(run.plant.q, run.plant.v, 0.0, run.plant.wrench))
+    assert run.send(begin_message(loop, session=9)).status is Status.ACCEPTED
+    run.session, run.sequence = 9, 1
+    after = run.go(1)
     allowed = loop.guard.limits.effort_rate * T * (1.0 + 1e-9)
     assert np.all(np.abs(after - before) <= allowed)
-    ride.go(200)
-    state = ride.state()
+    run.go(200)
+    state = run.state()
     assert state.session == 9
     assert state.sections[Section.REPORT][Report.PHASE] == Phase.RUNNING
     assert state.sections[Section.REPORT][Report.ACTION] == Action.FOLLOW
-    assert ride.steps[-202:].max() <= allowed.max()
-    assert ride.send(encode(Update.BEAT, 7, 10_000)).status is Status.SESSION
+    assert run.steps[-202:].max() <= allowed.max()
+    assert run.send(encode(Update.BEAT, 7, 10_000)).status is Status.SESSION
 
 
 @pytest.mark.parametrize("fault", ["frozen", "nan", "silent"])
 def test_a_force_that_cannot_be_believed_stops_the_arm(fault):
-    ride = Ride("hybrid")
-    ride.go(100)
-    wrench = ride.plant.wrench.copy()
+    run = ActingRun("hybrid")
+    run.go(100)
+    wrench = run.plant.wrench.copy()
     if fault == "nan":
         wrench[2] = np.nan
     elif fault == "silent":
         wrench[:] = np.nan
-    ride.go(300, wrench=wrench)
-    report = ride.state(wrench=wrench).sections[Section.REPORT]
+    run.go(300, wrench=wrench)
+    report = run.state(wrench=wrench).sections[Section.REPORT]
     assert report[Report.EVENTS] & Event.FORCE_STALE
     assert report[Report.ACTION] == Action.STOP
 
 
 def test_a_state_that_is_not_finite_ends_in_zero():
-    ride = Ride("pidc")
-    ride.go(50)
+    run = ActingRun("pidc")
+    run.go(50)
     nothing = np.full(3, np.nan)
     for _ in range(200):
-        effort = ride.acting.cycle(nothing, nothing, ride.plant.wrench)
+        effort = run.acting.cycle(nothing, nothing, run.plant.wrench)
         assert np.isfinite(effort).all()
     assert not effort.any()

@@ -4,8 +4,8 @@ import zlib
 
 import numpy as np
 from acting import Acting, change_message
+from acting_runs import NEEDS_NATIVE, ActingRun
 from loops import T, opened
-from rides import NEEDS_NATIVE, Ride
 
 from projected_control.control import MotionGains
 from projected_control.control.live import CONTENT_AT
@@ -70,28 +70,28 @@ def _with_digest(message, digest):
 
 def test_ten_thousand_broken_updates_change_nothing():
     """Each is refused and acknowledged; the torques stay those of a loop that got none of them."""
-    ride, own = Ride("hybrid"), opened("hybrid")[0]
-    ride.go(20)
-    ride.loop.controller.set_gains(MotionGains(1.0, 1.0), seconds=0.0)
-    ride.loop.guard.set_limits(ride.loop.guard.limits)
+    run, own = ActingRun("hybrid"), opened("hybrid")[0]
+    run.go(20)
+    run.loop.controller.set_gains(MotionGains(1.0, 1.0), seconds=0.0)
+    run.loop.guard.set_limits(run.loop.guard.limits)
     statuses = {}
-    for i, (kind, data) in enumerate(broken_updates(ride.loop, 10_000)):
-        answer = ride.send(data)
+    for i, (kind, data) in enumerate(broken_updates(run.loop, 10_000)):
+        answer = run.send(data)
         assert answer is not None, kind
         assert answer.status is not Status.ACCEPTED, kind
         assert answer.reason
         statuses.setdefault(kind, set()).add(answer.status)
         if i % 100 == 0:
-            ride.go(1)
+            run.go(1)
     assert statuses["version"] == {Status.VERSION}
     assert statuses["digest"] == {Status.DIGEST}
     assert statuses["size"] == {Status.MALFORMED}
     assert statuses["order"] == {Status.ORDER}
     assert statuses["session"] == {Status.SESSION}
     assert statuses["length"] == {Status.SIZE}
-    expected = [own.update(row).effort.copy() for row in ride.rows]
-    assert np.array_equal(np.array(ride.efforts), np.array(expected))
-    assert ride.report(Report.REFUSED) == 10_000
+    expected = [own.update(row).effort.copy() for row in run.rows]
+    assert np.array_equal(np.array(run.efforts), np.array(expected))
+    assert run.report(Report.REFUSED) == 10_000
 
 
 def test_broken_beginnings_are_refused():

@@ -16,7 +16,7 @@ from projected_control.apps.bench import faults, peers, realtime, simulation, ti
 from projected_control.apps.bench.five_bar import five_bar_loop
 from projected_control.apps.bench.mechanism_cases import MECHANISMS
 from projected_control.apps.bench.tick_cases import CASES, LARGE, TASK_LAWS, spatial_arm
-from projected_control.apps.bench.timing import TICKS, Timing, record
+from projected_control.apps.bench.tick_timing import TICKS, TickTiming, record
 from projected_control.compiled import COMPILED
 from projected_control.control.events import Action
 from projected_control.native.library import reason_against
@@ -97,7 +97,7 @@ def test_json(capsys):
 def test_rounds_in_which_others_were_busy_do_not_count():
     """Two rounds of five were twice as slow; their tail does."""
     tick_us = np.array([4.0, 8.0, 4.2, 4.1, 8.4])[:, None] * np.ones(10)
-    timing = Timing.of(CASES[0], "native", tick_us, 0.5 * tick_us)
+    timing = TickTiming.of(CASES[0], "native", tick_us, 0.5 * tick_us)
     assert (timing.p50_us, timing.pinocchio_us) == (4.1, 2.05)
     assert timing.p99_us == pytest.approx(8.4)
     assert timing.samples == 50
@@ -108,7 +108,7 @@ def test_table_says_whether_the_bound_is_met(capsys):
     out = capsys.readouterr().out
     assert "Against Pinocchio alone: met;" in out
     assert "at most 1e+09 times with 3 joints, here " in out
-    quick, slow = (Timing(CASES[0], "numba", us, us, 2.0, 1) for us in (9.0, 11.0))
+    quick, slow = (TickTiming(CASES[0], "numba", us, us, 2.0, 1) for us in (9.0, 11.0))
     bounds = {quick: 5.0, slow: 5.0}
     assert ": met;" in tick._verdict([quick], bounds, True)
     assert "not met (is the computer busy?" in tick._verdict([quick, slow], bounds, True)
@@ -117,13 +117,13 @@ def test_table_says_whether_the_bound_is_met(capsys):
 
 def test_ticks_in_cpp_have_bounds_of_their_own():
     """2.3 times Pinocchio's pass with 3 joints, 2.6 times with 7; 30 joints are only measured."""
-    three, seven = (Timing(CASES[i], "native", 5.0, 5.5, 2.0, 1) for i in (0, 2))
-    large = Timing(LARGE, "native", 200.0, 300.0, 2.0, 1)
+    three, seven = (TickTiming(CASES[i], "native", 5.0, 5.5, 2.0, 1) for i in (0, 2))
+    large = TickTiming(LARGE, "native", 200.0, 300.0, 2.0, 1)
     bounds = {t: tick._bound(t, 5.0, None) for t in (three, seven, large)}
     assert list(bounds.values()) == [2.3, 2.6, None]
     for case in MECHANISMS:
         for engine, bound in (("numba", 6.0), ("native", 5.0)):
-            assert tick._bound(Timing(case, engine, 1.0, 1.0, 1.0, 1), 5.0, None) == bound
+            assert tick._bound(TickTiming(case, engine, 1.0, 1.0, 1.0, 1), 5.0, None) == bound
     (sentence,) = tick.missed([three, seven, large], bounds)
     assert "with 3 joints (native) took 2.50 times" in sentence
 
@@ -175,7 +175,7 @@ def test_faults_are_missed_in_words():
 def test_every_fault_is_provoked_and_shown():
     """With a scene that says what was asked of it: each fault does something of its own."""
 
-    class Scene:
+    class FakeFaults:
         controller, watchdog, arm = "controller", "watchdog", "arm"
 
         def kill(self, node):
@@ -196,7 +196,7 @@ def test_every_fault_is_provoked_and_shown():
         def without_anybody(self):
             return 0.0, "kill both"
 
-    done = {name: faults.provoke(Scene(), name)[1] for name in faults.FAULTS}
+    done = {name: faults.provoke(FakeFaults(), name)[1] for name in faults.FAULTS}
     assert len(set(done.values())) == len(done)
     assert done["watchdog_hung"] == "hang watchdog"
     rows = {name: faults.summary(fault, [(0.01, "why")]) for name, fault in faults.FAULTS.items()}

@@ -39,7 +39,7 @@ def known(share, **more):
     return FrictionCompensation(COULOMB * share, VISCOUS * share, **more)
 
 
-def ride(
+def tracked(
     law=Law.PIDC,
     compensation=None,
     disturbance=None,
@@ -86,7 +86,7 @@ def largest(errors):
 
 
 def test_without_compensation_the_paper_arm_is_off_by_eighteen_milliradians():
-    errors, _, _ = ride()
+    errors, _, _ = tracked()
     assert rms(errors)[0] == pytest.approx(1.05, abs=0.05)
     assert rms(errors)[1] == pytest.approx(18.2, abs=0.3)
 
@@ -95,15 +95,15 @@ def test_without_compensation_the_paper_arm_is_off_by_eighteen_milliradians():
 @pytest.mark.parametrize("law", [Law.PIDC, Law.HYBRID, Law.IDC])
 def test_friction_known_to_twenty_percent_leaves_less_than_one_millimetre(law, share):
     """RMS and largest of both coordinates, in mm and mrad, with the observer of 30 Hz."""
-    errors, _, _ = ride(law, known(share), OBSERVER)
+    errors, _, _ = tracked(law, known(share), OBSERVER)
     assert rms(errors).max() < 0.3
     assert largest(errors).max() < 1.0
 
 
 def test_friction_that_is_known_well_needs_nothing_else():
-    errors, _, _ = ride(compensation=known(1.0))
+    errors, _, _ = tracked(compensation=known(1.0))
     assert largest(errors).max() < 0.5
-    errors, _, _ = ride(compensation=known(0.8))
+    errors, _, _ = tracked(compensation=known(0.8))
     assert largest(errors)[1] == pytest.approx(0.2 * 28.0, rel=0.05)  # a fifth is left
 
 
@@ -113,7 +113,7 @@ def test_at_rest_nothing_hunts(kind):
     rest = Disturbance(kind, gain=5000.0, integral_limit=200.0, bandwidth=30.0, band=2e-3)
     start = start_of(slider_model(), paper.REFERENCE, paper.GUESS)
     place = slider_model().evaluate(start.q, np.zeros(3)).theta.copy()
-    errors, rates, efforts = ride(
+    errors, rates, efforts = tracked(
         compensation=known(1.2),
         disturbance=rest,
         seconds=5.0,
@@ -245,19 +245,19 @@ def test_it_is_blended_in():
 def test_a_metric_changes_nothing_of_the_motion():
     """But for what holding another normal effort for a period does: 1e-4 of the error."""
     metric = Metric(np.array([1.0, 2.0, 0.5]))
-    plain = ride(compensation=known(1.2), seconds=0.3)
-    other = ride(compensation=known(1.2), seconds=0.3, metric=metric)
+    plain = tracked(compensation=known(1.2), seconds=0.3)
+    other = tracked(compensation=known(1.2), seconds=0.3, metric=metric)
     np.testing.assert_allclose(plain[0], other[0], atol=5e-6)
-    plain = ride(disturbance=OBSERVER, seconds=0.3)
-    other = ride(disturbance=OBSERVER, seconds=0.3, metric=metric)
+    plain = tracked(disturbance=OBSERVER, seconds=0.3)
+    other = tracked(disturbance=OBSERVER, seconds=0.3, metric=metric)
     np.testing.assert_allclose(plain[0], other[0], atol=3e-5)
 
 
 def test_the_observer_adds_no_more_than_its_limit():
     tight = Disturbance("observer", bandwidth=30.0, effort_limit=0.05)
-    *_, free = ride(disturbance=OBSERVER, seconds=0.5)
-    *_, bound = ride(disturbance=tight, seconds=0.5)
-    *_, none = ride(seconds=0.5)
+    *_, free = tracked(disturbance=OBSERVER, seconds=0.5)
+    *_, bound = tracked(disturbance=tight, seconds=0.5)
+    *_, none = tracked(seconds=0.5)
     assert np.abs(free[5:20] - none[5:20]).max() > 0.1
     assert np.abs(bound[1:3] - none[1:3]).max() <= 0.05 + 1e-9
 
@@ -350,7 +350,7 @@ def test_an_observer_too_fast_for_the_delay_is_refused_with_its_bound():
 
 def test_with_late_and_noisy_motors_it_still_holds():
     """Two samples of delay, 1 % noise: below 1.5 mm and mrad."""
-    errors, _, _ = ride(
+    errors, _, _ = tracked(
         compensation=known(0.8),
         disturbance=Disturbance("observer", bandwidth=15.0),
         motors=Motors(noise=0.02, delay=1),

@@ -184,7 +184,7 @@ def test_a_saving_is_claimed_for_the_motion_alone():
 def test_the_report_has_a_banner_and_red_where_it_is_off():
     pytest.importorskip("matplotlib", reason="matplotlib is not installed: extra apps")
     from projected_control.apps.demo.report import make_report
-    from projected_control.apps.experiments.report import page
+    from projected_control.apps.experiments.report_page import page
 
     settings = settings_for("slider", 2.0, "paper", True, {}, paced=True)
     times = np.linspace(0.0, 1.0, 100)

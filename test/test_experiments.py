@@ -19,6 +19,7 @@ from projected_control.apps.experiments import (
 )
 from projected_control.apps.experiments import table1 as table1_module
 from projected_control.apps.experiments.case import ConstantEffort
+from projected_control.apps.experiments.case_run import attempt, simulate
 from projected_control.apps.experiments.control import rms_norm
 from projected_control.apps.experiments.outcome import as_json
 from projected_control.apps.experiments.output import (
@@ -29,8 +30,7 @@ from projected_control.apps.experiments.output import (
 )
 from projected_control.apps.experiments.progress import silent
 from projected_control.apps.experiments.random_starts import study_random_starts
-from projected_control.apps.experiments.report import page
-from projected_control.apps.experiments.runner import attempt, simulate
+from projected_control.apps.experiments.report_page import page
 from projected_control.apps.experiments.style import render
 from projected_control.control import Law
 from projected_control.errors import InvalidValue, ProjectedControlError, SimulationFailed

@@ -23,7 +23,7 @@ import projected_control as pc
 for name in pc.__all__:
     getattr(pc, name)
 from projected_control.apps.bench.tick_cases import CASES
-from projected_control.apps.bench.timing import record
+from projected_control.apps.bench.tick_timing import record
 states = record(*CASES[0].build())
 print(len(states), np.isfinite(states[-1].q).all())
 """

@@ -107,7 +107,7 @@ def test_a_factor_of_four_is_blended_in_at_any_state():
     assert np.abs(after - before).max() > 1.0
 
 
-def ride(change, seconds=BLEND_SECONDS):
+def efforts_of_a_run(change, seconds=BLEND_SECONDS):
     """The arm with friction on a sine; gains change at 0.3 s. Efforts, one row per tick."""
     model = slider_model()
     controller = ForceController(model, MotionGains(480.0, 45.0), ForceGains(0.5, 0.1, 50.0))
@@ -134,7 +134,7 @@ def test_a_factor_of_four_while_moving_never_kicks():
     """The largest torque step in the 50 ms after the change, against that of no change at all."""
     after = slice(300, 350)
     usual, blended, kicked = (
-        np.abs(np.diff(ride(*change), axis=0))[after].max()
+        np.abs(np.diff(efforts_of_a_run(*change), axis=0))[after].max()
         for change in [(False,), (True,), (True, 0.0)]
     )
     assert kicked > 5.0 * usual

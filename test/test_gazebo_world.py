@@ -38,7 +38,7 @@ TURNED = {"frames.tool.orientation": [0.4, -0.7, 1.1]}
 
 CASES = {
     "3R line": ("three_link_slider", FORCE, {}),
-    "3R elsewhere": ("three_link_slider", FORCE, {"simulation.values": [0.1, 0.3]}),
+    "3R from another start": ("three_link_slider", FORCE, {"simulation.values": [0.1, 0.3]}),
     "3R vertical": (
         "three_link_slider",
         FORCE,

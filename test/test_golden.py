@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from acting_runs import NEEDS_NATIVE
 from golden_acting import RUNS as ACTING
 from golden_runs import RUNS, changes, difference, golden, tolerance
 from loops import EVERY_LAW, build
-from rides import NEEDS_NATIVE
 
 from projected_control.control import Law
 

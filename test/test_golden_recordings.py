@@ -45,7 +45,7 @@ def recorded(tmp_path) -> Recording:
 
 
 def of_a_smaller_version(recording: Recording) -> Recording:
-    """As if it had been made before parts were added: some lie elsewhere, some are not there."""
+    """As if it had been made before parts were added: some lie apart, some are not there."""
     content = json.loads(recording.about["memory"])
     places = content["places"]
     guard, control = recording.memory["guard_work"], recording.memory["control_work"]

@@ -296,12 +296,12 @@ def test_a_replaced_reference_that_begins_at_the_arm_ends_the_stop():
     loop.set_reference(Constant(PLACE + 0.2))
     for k in range(1, 5):
         assert tick(loop, k)[:2] == (Action.STOP, Event.REFERENCE_JUMPED)
-    elsewhere = assemble(MODEL.arm, MODEL.constraint, [-3.4, 2.2, 1.2])
-    tick(loop, 5, q=elsewhere)
+    far_pose = assemble(MODEL.arm, MODEL.constraint, [-3.4, 2.2, 1.2])
+    tick(loop, 5, q=far_pose)
     here = MODEL.theta.copy()
     assert np.abs(here - PLACE).max() > 0.06
     loop.set_reference(Constant(here + np.array([0.0, 2.0 * np.pi])))
-    assert tick(loop, 6, q=elsewhere)[:2] == (Action.FOLLOW, Event.NONE)
+    assert tick(loop, 6, q=far_pose)[:2] == (Action.FOLLOW, Event.NONE)
 
 
 def test_a_fast_reference_does_not_jump_nor_does_one_after_a_gap():

@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 import yaml
+from acting_runs import NEEDS_NATIVE, ActingRun
 from plane_arms import controller, made, on_plane, start
-from rides import NEEDS_NATIVE, Ride
 
 from projected_control import Runner, run
 from projected_control.apps.cli import main
@@ -96,13 +96,13 @@ def test_the_plugins_session_holds_it_to_the_last_bit():
     loop, hardware = made(MOTION, values)
     Runner(loop, hardware).open()
     q = hardware.truth.q.copy()
-    ride = Ride((loop, hardware))
-    ride.go(500)
+    acting_run = ActingRun((loop, hardware))
+    acting_run.go(500)
     again, arm = made(MOTION, values)
     Runner(again, arm).open()
-    expected = [again.update(row).effort.copy() for row in ride.rows]
-    np.testing.assert_array_equal(ride.efforts, expected)
-    assert 0.005 < np.abs(ride.rows[-1].q - q).max() < 0.04
+    expected = [again.update(row).effort.copy() for row in acting_run.rows]
+    np.testing.assert_array_equal(acting_run.efforts, expected)
+    assert 0.005 < np.abs(acting_run.rows[-1].q - q).max() < 0.04
 
 
 def test_it_is_replayed_to_the_last_bit_and_with_other_gains_too(tmp_path):

@@ -1,4 +1,4 @@
-"""The rooms' import contract holds, and is broken by what it forbids."""
+"""The packages' import contract holds, and is broken by what it forbids."""
 
 from __future__ import annotations
 

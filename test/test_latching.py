@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from acting_runs import NEEDS_NATIVE, ActingRun, Twins, long_reference
 from arms import raw_state, slider_model
 from loops import T
-from rides import NEEDS_NATIVE, Ride, Twins, long_reference
 
 from projected_control import Runner, SimulatedArm, run
 from projected_control.control import ForceController, ForceGains, MotionController, MotionGains
@@ -272,14 +272,14 @@ def test_a_force_far_from_the_models_stops_until_it_is_told_to_go_on():
 
 @NEEDS_NATIVE
 def test_the_acting_side_latches_too():
-    ride = Ride("pidc")
-    ride.go(50)
+    acting_run = ActingRun("pidc")
+    acting_run.go(50)
     for _ in range(1020):
-        ride.send(encode(Update.BEAT, ride.session, ride.next()))
-        effort = ride.acting.cycle(NOTHING, NOTHING, ride.plant.wrench)
+        acting_run.send(encode(Update.BEAT, acting_run.session, acting_run.next()))
+        effort = acting_run.acting.cycle(NOTHING, NOTHING, acting_run.plant.wrench)
     assert not effort.any()
-    assert not ride.go(50).any()
-    report = ride.state().sections[Section.REPORT]
+    assert not acting_run.go(50).any()
+    report = acting_run.state().sections[Section.REPORT]
     assert report[Report.ACTION] == Action.ZERO
     assert report[Report.EVENTS] & Event.LATCHED
 
@@ -287,18 +287,18 @@ def test_the_acting_side_latches_too():
 @NEEDS_NATIVE
 def test_the_acting_side_goes_back_to_its_reference_as_a_loop_in_python_does():
     twins = Twins()
-    ride = twins.ride
+    acting_run = twins.run
     twins.change(lambda loop: loop.set_reference(long_reference(loop, 200)))
     twins.go(100)
     for _ in range(150):
-        assert ride.plant.read(ride.effort) == 0
-        ride.send(encode(Update.BEAT, ride.session, ride.next()))
-        stamp, wrench = 1e-9 * (len(ride.rows) * 1_000_000), ride.plant.wrench.copy()
-        ride.effort = ride.acting.cycle(NOTHING, NOTHING, wrench)
-        ride.efforts.append(ride.effort)
-        ride.rows.append(RawState(NOTHING, NOTHING, stamp, wrench))
-        twins.expected.append(twins.own.update(ride.rows[-1]).effort.copy())
-    assert not ride.effort.any()
+        assert acting_run.plant.read(acting_run.effort) == 0
+        acting_run.send(encode(Update.BEAT, acting_run.session, acting_run.next()))
+        stamp, wrench = 1e-9 * (len(acting_run.rows) * 1_000_000), acting_run.plant.wrench.copy()
+        acting_run.effort = acting_run.acting.cycle(NOTHING, NOTHING, wrench)
+        acting_run.efforts.append(acting_run.effort)
+        acting_run.rows.append(RawState(NOTHING, NOTHING, stamp, wrench))
+        twins.expected.append(twins.own.update(acting_run.rows[-1]).effort.copy())
+    assert not acting_run.effort.any()
     twins.go(50)
     assert twins.own.controller.terms.rejoin[1] > 0.15
     twins.go(500)
@@ -307,18 +307,20 @@ def test_the_acting_side_goes_back_to_its_reference_as_a_loop_in_python_does():
 
 @NEEDS_NATIVE
 def test_the_acting_side_finds_the_wrong_sign_too():
-    ride = Ride("hybrid")
-    ride.loop.set_force_reference(Constant([8.0]))
-    assert ride.change() is Status.ACCEPTED
+    acting_run = ActingRun("hybrid")
+    acting_run.loop.set_force_reference(Constant([8.0]))
+    assert acting_run.change() is Status.ACCEPTED
     seen = None
     for cycle in range(200):
-        assert ride.plant.read(ride.effort) == 0
-        ride.send(encode(Update.BEAT, ride.session, ride.next()))
-        ride.effort = ride.acting.cycle(ride.plant.q, ride.plant.v, -ride.plant.wrench)
+        assert acting_run.plant.read(acting_run.effort) == 0
+        acting_run.send(encode(Update.BEAT, acting_run.session, acting_run.next()))
+        acting_run.effort = acting_run.acting.cycle(
+            acting_run.plant.q, acting_run.plant.v, -acting_run.plant.wrench
+        )
         if cycle % 10 == 0:
-            ride.acting.state()
+            acting_run.acting.state()
         elif cycle % 10 == 1:
-            report = ride.acting.state().sections[Section.REPORT]
+            report = acting_run.acting.state().sections[Section.REPORT]
             if report[Report.EVENTS] & Event.FORCE_REVERSED:
                 seen = seen or cycle
                 assert report[Report.ACTION] == Action.STOP

@@ -8,7 +8,7 @@ import pytest
 from arms import random_urdf, slider_model
 from plane_arms import controller, made, on_plane
 
-pytest.importorskip("rclpy", reason="the room of ROS imports it")
+pytest.importorskip("rclpy", reason="projected_control.ros imports it")
 
 from projected_control.control import ForceController, ForceGains, MotionController, MotionGains
 from projected_control.control.activation import CannotStart, require_limits

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from rides import NEEDS_NATIVE
+from acting_runs import NEEDS_NATIVE
 
 import projected_control
 
@@ -74,21 +74,21 @@ np.testing.assert_array_equal(kept.controller.terms.posture_gains, 0.0)
 
 IN_THE_PLUGIN = """
 import numpy as np
-from rides import Ride
+from acting_runs import ActingRun
 
 from projected_control.native.session import argument
 from projected_control.native.updates import Section, Status
 
-ride = Ride("hybrid")
-ride.go(10)
-ride.loop.mailbox.post("posture_gains", [50.0, 4.0], 0.01)
-assert ride.change() is Status.ACCEPTED
-ride.go(20)
-work = argument(ride.loop, Section.CONTROL_WORK)
-work[:] = ride.state().sections[Section.CONTROL_WORK]
-np.testing.assert_array_equal(ride.loop.controller.terms.posture_gains, [50.0, 4.0])
-ride.loop.mailbox.post("posture_gains", [-1.0, 4.0], 0.01)
-assert ride.change() is Status.VALUE
+run = ActingRun("hybrid")
+run.go(10)
+run.loop.mailbox.post("posture_gains", [50.0, 4.0], 0.01)
+assert run.change() is Status.ACCEPTED
+run.go(20)
+work = argument(run.loop, Section.CONTROL_WORK)
+work[:] = run.state().sections[Section.CONTROL_WORK]
+np.testing.assert_array_equal(run.loop.controller.terms.posture_gains, [50.0, 4.0])
+run.loop.mailbox.post("posture_gains", [-1.0, 4.0], 0.01)
+assert run.change() is Status.VALUE
 """
 
 

@@ -18,8 +18,8 @@ from kinds import ARMS, KINDS
 from projected_control import Runner, SimulatedArm
 from projected_control.apps.bench.tick_cases import CASES
 from projected_control.apps.experiments import table1
-from projected_control.apps.experiments.registry import Options
-from projected_control.apps.experiments.runner import attempt
+from projected_control.apps.experiments.case_run import attempt
+from projected_control.apps.experiments.catalogue import Options
 from projected_control.compiled import COMPILED
 from projected_control.control import (
     ComputedTorqueController,
@@ -54,10 +54,10 @@ from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.constraints import PointOnPlane
 from projected_control.model.coordinates import Coordinate, Coordinates
 from projected_control.native import build, exports, library
-from projected_control.native.arm import NativeArm
+from projected_control.native.cpp_arm import NativeArm
 from projected_control.native.engine import NATIVE, NUMBA, NativeTick, use_engine
-from projected_control.native.frames import Call, frame_of
 from projected_control.native.header import header, library_sizes
+from projected_control.native.kernel_calls import Call, frame_of
 from projected_control.native.simulation import NativeLoop, NativeSimulation
 from projected_control.planning import assemble
 from projected_control.simulation import Encoders, ForceSensor, JointFriction, Motors, Plant
@@ -323,7 +323,7 @@ def test_random_states_give_the_same_bits(seed, law):
 @pytest.mark.parametrize("arm", ARMS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_of_constraint_gives_the_same_bits(arm, kind):
-    """Those made by hand too: Python computes them, the library completes them."""
+    """Those computed in Python too: the library completes them."""
     load, tip, other = ARMS[arm]
 
     def make():
@@ -514,7 +514,7 @@ def test_a_status_other_than_zero_means_zero_effort():
 
 
 @native
-def test_a_constraint_by_hand_is_refused_with_a_message():
+def test_a_constraint_in_python_is_refused_with_a_message():
     robot = ARMS["3R"][0]()
     model = ConstrainedArm(robot, KINDS["own"]("tip", "link_2"), Coordinates.of_joints(["joint_1"]))
     with pytest.raises(InvalidValue, match=r"cannot run without Python: the constraint is comp"):
@@ -524,7 +524,7 @@ def test_a_constraint_by_hand_is_refused_with_a_message():
 
 
 @native
-def test_a_constraint_by_hand_runs_on_numba_where_the_engine_is_chosen_by_itself(capsys):
+def test_a_constraint_in_python_runs_on_numba_where_the_engine_is_chosen_by_itself(capsys):
     robot = ARMS["3R"][0]()
     model = ConstrainedArm(robot, KINDS["own"]("tip", "link_2"), Coordinates.of_joints(["joint_1"]))
     loop = loop_of(Law.PIDC, model)
@@ -709,7 +709,7 @@ def test_the_address_of_a_call_stays():
 
 @native
 def test_a_long_reference_is_taken_without_a_new_frame_in_the_ticking_thread():
-    """Arrays and frame are those that were made ready by whoever decided."""
+    """Arrays and frame are those that the deciding thread made ready."""
     loops = [loop_of(Law.PIDC, slider_model()) for _ in range(2)]
     use_engine(loops[1], NATIVE)
     q, v = state_on(loops[0].controller.model, 0)

@@ -116,16 +116,16 @@ def late(force, A_pinv, bandwidth):
 
 
 def test_in_motion_the_model_is_exact_where_it_knows_all():
-    ride = watch(MODEL)
-    np.testing.assert_allclose(ride.seen[1:], ride.true[1:], atol=1e-9)
-    assert np.abs(ride.true).max() > 5.0
+    watched = watch(MODEL)
+    np.testing.assert_allclose(watched.seen[1:], watched.true[1:], atol=1e-9)
+    assert np.abs(watched.true).max() > 5.0
 
 
 def test_the_model_does_not_see_friction():
     """What it misses is what friction alone adds to λ."""
-    ride = watch(MODEL, FRICTION)
-    np.testing.assert_allclose((ride.seen + ride.added)[1:], ride.true[1:], atol=1e-9)
-    assert np.abs(ride.added[1:]).max() > 1.0
+    watched = watch(MODEL, FRICTION)
+    np.testing.assert_allclose((watched.seen + watched.added)[1:], watched.true[1:], atol=1e-9)
+    assert np.abs(watched.added[1:]).max() > 1.0
 
 
 @pytest.mark.parametrize("bandwidth", [5.0, 50.0])
@@ -134,9 +134,9 @@ def test_momentum_follows_the_force_late_by_its_bandwidth_alone(bandwidth):
 
     R(Aᵀ) turns as the arm moves: where efforts are filtered and not λ, 5 Hz are off by 0.8 N.
     """
-    ride = watch(momentum(bandwidth))
-    expected = late(ride.force, ride.A_pinv, bandwidth)
-    np.testing.assert_allclose(ride.seen[100:], expected[100:], atol=0.02)
+    watched = watch(momentum(bandwidth))
+    expected = late(watched.force, watched.A_pinv, bandwidth)
+    np.testing.assert_allclose(watched.seen[100:], expected[100:], atol=0.02)
 
 
 def test_what_was_tared_is_not_late_either():
@@ -157,13 +157,15 @@ def test_momentum_sees_friction_as_a_part_of_the_force():
 
     To 1 % of λ, but for the few ticks within which a joint turns round and its friction changes.
     """
-    ride = watch(momentum(50.0), FRICTION)
-    expected = late(ride.force - ride.friction, ride.A_pinv, 50.0)
-    size = np.abs(ride.true).max()
-    off = np.abs(ride.seen - expected)[100:] / size
+    watched = watch(momentum(50.0), FRICTION)
+    expected = late(watched.force - watched.friction, watched.A_pinv, 50.0)
+    size = np.abs(watched.true).max()
+    off = np.abs(watched.seen - expected)[100:] / size
     assert np.quantile(off, 0.97) < 0.01
     assert off.max() < 0.06
-    assert np.abs(ride.seen - late(ride.force, ride.A_pinv, 50.0))[100:].max() > 0.05 * size
+    assert (
+        np.abs(watched.seen - late(watched.force, watched.A_pinv, 50.0))[100:].max() > 0.05 * size
+    )
 
 
 def test_momentum_converges_on_a_constant_force_as_an_exponential():

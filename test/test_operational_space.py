@@ -114,7 +114,7 @@ def khatib(made, q, v):
     w = -d[0] * v
     if made.posture is not None:
         w = w + made.posture.stiffness * (made.posture.target - q) - made.posture.damping * v
-    # in the metric's coordinates the posture is weighted likewise: w is a plain q̈ in either
+    # in the metric's coordinates the posture is weighted too: w is a plain q̈ in either
     u = u + phi @ M @ w
     free = null_space(A / scale)
     P = free @ free.T

@@ -154,7 +154,7 @@ def test_other_gains_ask_for_something_else_and_stay_against_recorded_changes(tm
     np.testing.assert_array_equal(loop.mailbox.draft.gains[:2], 5.0)
 
 
-def test_ticks_that_are_made_elsewhere_are_recorded_and_called_so(tmp_path):
+def test_ticks_that_are_made_at_the_arm_are_recorded_and_called_so(tmp_path):
     loop, arm = build("pidc")
     port = Troubled(arm)
     port.remote = True

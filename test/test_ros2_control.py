@@ -404,7 +404,7 @@ def test_weight_is_not_carried_over_topics_unless_asked_for(arguments, more):
 @pytest.mark.parametrize("refused", [False, True])
 def test_a_watchdog_says_in_its_heartbeat_that_it_deactivated(refused):
     """Before the controller can notice; and not where the manager refused."""
-    pytest.importorskip("rclpy", reason="the room of ROS imports it")
+    pytest.importorskip("rclpy", reason="projected_control.ros imports it")
     from projected_control.ros.effort_watchdog import ZEROS_FIRST, EffortWatchdogNode
 
     watch = SimpleNamespace(

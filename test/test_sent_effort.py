@@ -39,7 +39,7 @@ def shaped(model, force=None):
     return controller
 
 
-class Case(NamedTuple):
+class EffortCase(NamedTuple):
     """A controller, joints without a motor, rows whose force is controlled, whether it leans."""
 
     make: object
@@ -50,36 +50,42 @@ class Case(NamedTuple):
 
 
 CASES = {
-    "pidc": Case(lambda m: MotionController(m, GAINS), leans=True),
-    "idc": Case(lambda m: MotionController(m, GAINS, Law.IDC)),
-    "hybrid": Case(lambda m: ForceController(m, GAINS, FORCE)),
-    "hybrid, some rows": Case(lambda m: ForceController(m, GAINS, FORCE), (), (0, 2)),
-    "passive": Case(lambda m: PassiveJointController(m, GAINS), TWO, leans=True),
-    "passive, force": Case(lambda m: PassiveJointController(m, GAINS, FORCE), TWO),
-    "passive, some rows": Case(lambda m: PassiveJointController(m, GAINS, FORCE), ONE, (0, 2)),
-    "levels": Case(lambda m: OperationalSpaceController(m, GAINS, (1, 1, 2, 2)), leans=True),
-    "levels, force": Case(lambda m: OperationalSpaceController(m, GAINS, (), FORCE)),
-    "levels, some rows": Case(lambda m: OperationalSpaceController(m, GAINS, (), FORCE), (), (1,)),
-    "levels, passive": Case(lambda m: OperationalSpaceController(m, GAINS), TWO, leans=True),
-    "levels, both": Case(lambda m: OperationalSpaceController(m, GAINS, (), FORCE), ONE, (0, 2)),
-    "spring": Case(lambda m: ImpedanceController(m, SPRING, gains=GAINS), leans=True),
-    "spring, force": Case(lambda m: ImpedanceController(m, SPRING, FORCE, gains=GAINS)),
-    "spring, both": Case(lambda m: ImpedanceController(m, SPRING, FORCE), ONE, (1, 2)),
-    "spring, free": Case(lambda m: ImpedanceController(m, SPRING, projected=False)),
-    "spring, free, rows": Case(
+    "pidc": EffortCase(lambda m: MotionController(m, GAINS), leans=True),
+    "idc": EffortCase(lambda m: MotionController(m, GAINS, Law.IDC)),
+    "hybrid": EffortCase(lambda m: ForceController(m, GAINS, FORCE)),
+    "hybrid, some rows": EffortCase(lambda m: ForceController(m, GAINS, FORCE), (), (0, 2)),
+    "passive": EffortCase(lambda m: PassiveJointController(m, GAINS), TWO, leans=True),
+    "passive, force": EffortCase(lambda m: PassiveJointController(m, GAINS, FORCE), TWO),
+    "passive, some rows": EffortCase(
+        lambda m: PassiveJointController(m, GAINS, FORCE), ONE, (0, 2)
+    ),
+    "levels": EffortCase(lambda m: OperationalSpaceController(m, GAINS, (1, 1, 2, 2)), leans=True),
+    "levels, force": EffortCase(lambda m: OperationalSpaceController(m, GAINS, (), FORCE)),
+    "levels, some rows": EffortCase(
+        lambda m: OperationalSpaceController(m, GAINS, (), FORCE), (), (1,)
+    ),
+    "levels, passive": EffortCase(lambda m: OperationalSpaceController(m, GAINS), TWO, leans=True),
+    "levels, both": EffortCase(
+        lambda m: OperationalSpaceController(m, GAINS, (), FORCE), ONE, (0, 2)
+    ),
+    "spring": EffortCase(lambda m: ImpedanceController(m, SPRING, gains=GAINS), leans=True),
+    "spring, force": EffortCase(lambda m: ImpedanceController(m, SPRING, FORCE, gains=GAINS)),
+    "spring, both": EffortCase(lambda m: ImpedanceController(m, SPRING, FORCE), ONE, (1, 2)),
+    "spring, free": EffortCase(lambda m: ImpedanceController(m, SPRING, projected=False)),
+    "spring, free, rows": EffortCase(
         lambda m: ImpedanceController(m, SPRING, FORCE, projected=False), (), (0,)
     ),
-    "shaped": Case(shaped, leans=True),
-    "shaped, passive": Case(lambda m: shaped(m, FORCE), TWO),
-    "selection": Case(lambda m: SelectionController(m, GAINS, FORCE, ["end_6.z"])),
-    "selection in axes": Case(
+    "shaped": EffortCase(shaped, leans=True),
+    "shaped, passive": EffortCase(lambda m: shaped(m, FORCE), TWO),
+    "selection": EffortCase(lambda m: SelectionController(m, GAINS, FORCE, ["end_6.z"])),
+    "selection in axes": EffortCase(
         lambda m: SelectionController(m, GAINS, FORCE, ["end_6.z"], frame="end_3"),
         (),
         (0, 1),
         coordinates=PLACE,
     ),
-    "computed torque": Case(lambda m: ComputedTorqueController(m, GAINS), coordinates=JOINTS),
-    "gravity": Case(lambda m: ComputedTorqueController(m, GAINS, gravity=True)),
+    "computed torque": EffortCase(lambda m: ComputedTorqueController(m, GAINS), coordinates=JOINTS),
+    "gravity": EffortCase(lambda m: ComputedTorqueController(m, GAINS, gravity=True)),
 }
 
 

@@ -5,7 +5,7 @@ from time import monotonic
 
 import pytest
 
-pytest.importorskip("rclpy", reason="the room of ROS imports it")
+pytest.importorskip("rclpy", reason="projected_control.ros imports it")
 
 from projected_control.ros.signs_of_life import HUNG_SECONDS, SignsOfLife
 

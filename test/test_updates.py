@@ -245,7 +245,7 @@ def test_changes_are_sent_once_and_whole():
 
 
 def test_a_reference_that_is_too_long_to_send_is_refused_beforehand():
-    """By whoever asks for it, and nothing is changed."""
+    """In the thread that asks for it, and nothing is changed."""
     loop, _ = hybrid(slider_model)
     remote = RemoteTick(loop)
     times = np.linspace(0.0, 100.0, LONGEST_TABLE // 16)

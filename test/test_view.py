@@ -13,7 +13,7 @@ import yaml
 
 from projected_control.apps import cli
 from projected_control.apps.commands import demo
-from projected_control.apps.view import access, discovery, geometry, presets, process
+from projected_control.apps.view import access, discovery, geometry, page_process, presets
 from projected_control.apps.view.lights import (
     ERROR,
     FORGET_SECONDS,
@@ -25,8 +25,8 @@ from projected_control.apps.view.lights import (
     Lights,
 )
 from projected_control.apps.view.mirror import HISTORY, History
-from projected_control.apps.view.parameters import blend_seconds, control_of
 from projected_control.apps.view.scene import Scene, sketch
+from projected_control.apps.view.shown_parameters import blend_seconds, control_of
 from projected_control.errors import InvalidValue, UnknownName
 from projected_control.model.constraints import Curve, Line, Plane, Point, Shape
 from projected_control.resources import PRESETS
@@ -68,7 +68,7 @@ def test_the_page_itself_is_let_in() -> None:
         ({"Origin": "http://evil.example"}, "origin 'http://evil.example'"),
         ({"Origin": "http://localhost:8000"}, "origin 'http://localhost:8000'"),
         ({"Origin": "null"}, "origin 'null'"),
-        ({"Origin": ""}, "origin nobody names"),
+        ({"Origin": ""}, "it names no origin"),
         ({"Origin": "file://"}, "origin"),
         ({"Host": "evil.example", "Origin": "http://evil.example"}, "host 'evil.example'"),
         ({"Host": ""}, "host ''"),
@@ -520,11 +520,11 @@ def test_whether_there_is_a_display(
         monkeypatch.delenv(name, raising=False)
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    assert process.has_display() is display
+    assert page_process.has_display() is display
 
 
 def test_over_ssh_the_way_there_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SSH_CONNECTION", raising=False)
-    assert process.way_there("http://localhost:8770/#x") == ""
+    assert page_process.way_there("http://localhost:8770/#x") == ""
     monkeypatch.setenv("SSH_CONNECTION", "1.2.3.4 5 6.7.8.9 22")
-    assert "ssh -L 8770:localhost:8770 " in process.way_there("http://localhost:8770/#x")
+    assert "ssh -L 8770:localhost:8770 " in page_process.way_there("http://localhost:8770/#x")

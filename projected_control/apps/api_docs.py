@@ -1,4 +1,4 @@
-"""The pages of the Python interface: one per room, with what can be imported from the package.
+"""The pages of the Python interface: one per subpackage, with what can be imported from ours.
 
 `make docs` puts them on the site, where the text of every name comes from its docstring.
 """
@@ -32,9 +32,9 @@ TITLES = {
         "The way to an arm, simulated or not, what steps a loop on it, and what is kept of a run.",
     ),
 }
-"""Title and first sentence of each room's page; names of other modules go to `REST`."""
+"""Title and first sentence of each subpackage's page; names of other modules go to `REST`."""
 
-REST = ("rest", "Errors and files", "What every room shares.")
+REST = ("rest", "Errors and files", "What every package shares.")
 
 INDEX = """\
 # Python interface
@@ -64,10 +64,10 @@ DIRECTIVE = """\
 """
 
 
-def room_of(name: str) -> str:
+def page_of(name: str) -> str:
     """The page on which a name stands."""
-    room = projected_control._HOME[name].partition(".")[0]
-    return room if room in TITLES else REST[0]
+    page = projected_control._HOME[name].partition(".")[0]
+    return page if page in TITLES else REST[0]
 
 
 def names() -> list[str]:
@@ -77,12 +77,12 @@ def names() -> list[str]:
 
 def pages() -> dict[str, str]:
     """The pages in Markdown, by file name."""
-    rooms = {**TITLES, REST[0]: REST[1:]}
+    titles = {**TITLES, REST[0]: REST[1:]}
     rows, made = [], {}
-    for room, (title, sentence) in rooms.items():
-        here = [name for name in names() if room_of(name) == room]
+    for page, (title, sentence) in titles.items():
+        here = [name for name in names() if page_of(name) == page]
         links = ", ".join(f"[`{name}`][projected_control.{name}]" for name in here)
-        rows.append(f"| [{title}]({room}.md) | {links} |")
+        rows.append(f"| [{title}]({page}.md) | {links} |")
         parts = [DIRECTIVE.format(name=name) for name in here]
-        made[f"{room}.md"] = "\n".join([f"# {title}\n\n{sentence}\n", *parts])
+        made[f"{page}.md"] = "\n".join([f"# {title}\n\n{sentence}\n", *parts])
     return {"index.md": INDEX.format(rows="\n".join(rows)), **made}

@@ -95,7 +95,7 @@ def require_start(loop: ControlLoop, q: Array, tolerance: float, *, real: bool =
 
 
 def require_limits(loop: ControlLoop) -> None:
-    """Raise where a joint of a real arm has no effort or velocity limit that somebody gave.
+    """Raise where a joint of a real arm has no effort or velocity limit that was given.
 
     A joint without a motor needs no effort limit: nothing is asked of it.
     """

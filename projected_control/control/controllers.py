@@ -111,7 +111,7 @@ class Controller:
         undescribed: How many free directions no coordinate described at the start (see `hold`).
         compensation: Friction that is compensated, or being blended in.
         disturbance: What answers what no model knows.
-        motion: The reference: rows θ_d, θ̇_d, θ̈_d, 3 × k; written by whoever plans.
+        motion: The reference: rows θ_d, θ̇_d, θ̈_d, 3 × k; written by what plans the motion.
         error: Rows e = θ_d − θ and ė of the last tick, 2 × k.
         margins: Independence of the coordinates, and controllability of passive joints (1 where
             there are none): how far the last tick was from losing them.
@@ -403,7 +403,7 @@ class Controller:
                 f"all its {self.model.free_directions} free directions at q = "
                 f"{np.round(place, 6).tolist()}: the controllability margin is "
                 f"{self.margins[1]:.3g}, needed is more than {CONTROLLABILITY_TOLERANCE:g}; "
-                "actuate more joints or start elsewhere"
+                "actuate more joints or start from another pose"
             )
 
     def reset(self) -> None:

@@ -259,8 +259,8 @@ class ForceLoopState:
 
     Attributes:
         controlled: 1 for each row whose force is controlled, else 0.
-        desired: λ_d, m; written by whoever plans [N or N·m].
-        measured: λ, m; written by whoever measures.
+        desired: λ_d, m; written by what plans the force [N or N·m].
+        measured: λ, m; written by what measures it.
         gains: The gains in force, or those being blended in.
     """
 

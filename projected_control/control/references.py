@@ -145,8 +145,8 @@ class Waypoints(TabulatedReference):
     Args:
         times: Increasing [s].
         values: One row per time, one column per coordinate.
-        rates: Likewise; unless given, zero at the ends and the neighbours' mean slope between.
-        accelerations: Likewise, for quintic pieces; unless given, zero.
+        rates: As values; unless given, zero at the ends and the neighbours' mean slope between.
+        accelerations: As values, for quintic pieces; unless given, zero.
         order: 3 or 5.
     """
 

@@ -2,7 +2,7 @@
 
 With coordinates link.x, link.y and link.z, a matrix X in the axes of a frame whose rotation is R
 becomes T X Tᵀ in the coordinates, T having R for each three coordinates that are the components
-of a vector in the world (positions along x, y, z; an orientation) and one elsewhere.
+of a vector in the world (positions along x, y, z; an orientation) and one for all others.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ Column i of W is the wrench that λ_i = 1 exerts on the surroundings, at the sen
     cosine of a and b:      (0, a × b)
     distance:               (n, (p_f − p) × n),  n = d/‖d‖, d = S (p_f − p_other)
     height over a surface:  a position along e₃ − s_x e₁ − s_y e₂, which `bend_directions` writes
-    angle about a point:    a position along (x e₂ − y e₁)/ρ², likewise
+    angle about a point:    a position along (x e₂ − y e₁)/ρ², written there too
 
 The pseudo-inverse is taken with the moment about the origin of the constraint's own frame (see
 `Constraint.multiplier_map`, which says the same in Python): (X W)⁺ X, X moving the moment there.

@@ -52,13 +52,13 @@ class Arm:
         prismatic: True for each joint that slides.
         limits: The joint limits that the description gives.
         q, v: Positions and velocities of the last `update` [rad or m, and per second].
-        state: Both, 2 × n; whoever calls `compute` writes them.
+        state: Both, 2 × n; the caller of `compute` writes them.
         M: Inertia matrix, n × n; view of what Pinocchio keeps.
-        h: Coriolis, centrifugal and gravity terms, n; likewise.
-        spatial_jacobian: All joints' twists at the world's origin, 6 × n; likewise.
+        h: Coriolis, centrifugal and gravity terms, n; a view as well.
+        spatial_jacobian: All joints' twists at the world's origin, 6 × n; a view as well.
         placements: Where the joints are in the world, one line each, the first for the world
             itself: nine numbers of a rotation, column by column, and three of a position [m];
-            likewise.
+            a view as well.
     """
 
     def __init__(

@@ -2,7 +2,7 @@
 
 `ConstrainedArm.evaluate` makes one Pinocchio pass and one singular value decomposition. All it
 computes stands in one array, the workspace, of which `Terms` names the parts: a compiled law takes
-that one array and names them likewise.
+that one array and names them in the same way.
 """
 
 from __future__ import annotations

@@ -171,7 +171,7 @@ def _mimic(joint: ElementTree.Element, name: str, origin: str) -> Mimic | None:
 def _with_known_leader(
     name: str, joints: Mapping[str, JointDescription], warnings: list[str]
 ) -> JointDescription:
-    """The joint; one that mimics a joint that is not there follows nobody."""
+    """The joint; one that mimics a joint that is not there follows none."""
     joint = joints[name]
     if joint.mimic is None or joint.mimic.leader in joints:
         return joint

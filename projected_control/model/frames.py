@@ -86,7 +86,7 @@ def placements_of(data: pinocchio.Data) -> Array:
     """Pinocchio's vector of joint placements as one array, without a copy.
 
     Each is a rotation of nine numbers and a translation of three, dense and in this order; where
-    this Pinocchio aligns them more widely, a line has some numbers more, which nobody reads.
+    this Pinocchio aligns them more widely, a line has some numbers more, which are not read.
     """
     addresses = [placement.rotation.__array_interface__["data"][0] for placement in data.oMi]
     steps = set(np.diff(addresses).tolist())

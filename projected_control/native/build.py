@@ -35,7 +35,7 @@ LOOP = "libprojected_control_loop.so"
 COUNTER = "libprojected_control_allocations.so"
 
 FOLDER_VARIABLE = "PROJECTED_CONTROL_LIBRARY"
-"""In the environment: a folder with a library of kernels that was exported elsewhere."""
+"""In the environment: a folder with a library of kernels that was exported on another computer."""
 
 DEFINITIONS = (
     "BOOST_MPL_LIMIT_LIST_SIZE=30",

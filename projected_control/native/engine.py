@@ -16,7 +16,7 @@ from projected_control.control.loop import ControlLoop
 from projected_control.control.tick import tick
 from projected_control.errors import InvalidValue
 from projected_control.native import exports
-from projected_control.native.frames import Call
+from projected_control.native.kernel_calls import Call
 from projected_control.native.library import Kernels, LibraryMismatch, kernels
 from projected_control.native.toolchain import ExportFailed, NoCompiler
 
@@ -42,13 +42,14 @@ def use_engine(loop: ControlLoop, name: str | None = None, *, python_too: bool =
     Args:
         loop: Whose ticks.
         name: One of `ENGINES`.
-        python_too: Let the library complete what Python computes in every tick (a constraint by
-            hand, a reference without a table), rather than refuse it.
+        python_too: Let the library complete what Python computes in every tick (a constraint of
+            its own, a reference without a table), rather than refuse it.
 
     Raises:
         NoCompiler, ExportFailed, LibraryMismatch: Where the library was asked for by name and
             cannot be had.
-        InvalidValue: Where something of this loop has to be computed in Python; likewise.
+        InvalidValue: Where something of this loop has to be computed in Python, and the
+            library was asked for by name.
     """
     engine = wanted_engine(name)
     if engine == NUMBA:

@@ -31,8 +31,8 @@ from projected_control.model.arm import Arm
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.constraints import PointOnLine
 from projected_control.model.coordinates import Coordinates
-from projected_control.native.frames import INTEGER, Frame, frame_of
 from projected_control.native.header import AnyLayout, Enumeration
+from projected_control.native.kernel_calls import INTEGER, Frame, frame_of
 from projected_control.native.toolchain import PROCESSOR
 from projected_control.runs.rows import Rows, put_tick
 from projected_control.simulation.plant import Plant
@@ -49,7 +49,7 @@ from projected_control.workspace import Layout
 VERSION = __version__
 PACKAGE = Path(__file__).parents[1]
 
-ROOMS = ("model", "control", "simulation")
+KERNEL_PACKAGES = ("model", "control", "simulation")
 """Whose kernels are exported."""
 
 ENUMERATIONS: tuple[Enumeration, ...] = (
@@ -137,7 +137,7 @@ def exported_layouts() -> tuple[AnyLayout, ...]:
     found: dict[str, AnyLayout] = {}
     for path in kernel_sources():
         parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
-        if parts[1] not in ROOMS:
+        if parts[1] not in KERNEL_PACKAGES:
             continue
         module = import_module(".".join(parts))
         for thing in vars(module).values():
@@ -152,7 +152,7 @@ def digest() -> str:
     digest = hashlib.sha256(f"{VERSION} {NUMBA} {LLVMLITE} {PROCESSOR} {kernel_digest()}".encode())
     for name in (
         "exports",
-        "frames",
+        "kernel_calls",
         "header",
         "object_code",
         "toolchain",

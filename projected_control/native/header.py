@@ -9,7 +9,7 @@ from enum import IntEnum, IntFlag
 from textwrap import fill
 from typing import ClassVar
 
-from projected_control.native.frames import Frame
+from projected_control.native.kernel_calls import Frame
 from projected_control.workspace import Layout
 
 AnyLayout = Layout[tuple[object, ...]]

@@ -11,8 +11,8 @@ from typing import Any
 from projected_control.errors import ProjectedControlError
 from projected_control.native import exports
 from projected_control.native.build import LOOP, kernels_folder, loop_folder
-from projected_control.native.frames import Call
 from projected_control.native.header import library_sizes
+from projected_control.native.kernel_calls import Call
 from projected_control.native.toolchain import ExportFailed, NoCompiler
 from projected_control.native.worker import LIBRARY
 

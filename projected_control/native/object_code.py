@@ -20,7 +20,7 @@ from numba.np import arrayobj
 
 from projected_control.errors import InvalidValue
 from projected_control.kernel_parts import part_of
-from projected_control.native.frames import (
+from projected_control.native.kernel_calls import (
     BYTES_PER_FIELD,
     DENSE,
     DENSE_BY_COLUMNS,

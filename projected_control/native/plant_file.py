@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from projected_control.native.arm import arm_numbers
+from projected_control.native.cpp_arm import arm_numbers
 from projected_control.native.simulation import refuse_hardware
 from projected_control.native.updates import ARM, Content, Section, Update, encode
 from projected_control.runs.simulated import SimulatedArm
@@ -49,7 +49,7 @@ def plant_sections(hardware: SimulatedArm) -> dict[Section, Content]:
 
 
 def write_plant(path: Path | str, hardware: SimulatedArm) -> Path:
-    """Write a simulated arm into a file; whoever reads it meanwhile finds the old one, whole."""
+    """Write a simulated arm into a file; a reader finds the old one or the new one, whole."""
     target = Path(path)
     unfinished = target.with_name(f"{target.name}.{os.getpid()}.part")
     unfinished.write_bytes(encode(Update.PLANT, 0, 0, plant_sections(hardware)))

@@ -18,7 +18,7 @@ from projected_control.control.live import NUMBER, TABLES, LiveBlock, view_block
 from projected_control.control.loop import ControlLoop
 from projected_control.model.arm import Arm
 from projected_control.model.motion_tables import packed_table
-from projected_control.native.arm import arm_numbers
+from projected_control.native.cpp_arm import arm_numbers
 from projected_control.native.engine import refuse_python_parts
 from projected_control.native.updates import (
     ARM,

@@ -13,9 +13,9 @@ from projected_control.control.loop import ControlLoop
 from projected_control.errors import InvalidValue, SimulationFailed
 from projected_control.model.constrained_arm import TERMS, ConstrainedArm
 from projected_control.native import exports
-from projected_control.native.arm import NativeArm
+from projected_control.native.cpp_arm import NativeArm
 from projected_control.native.engine import refuse_python_parts
-from projected_control.native.frames import Call
+from projected_control.native.kernel_calls import Call
 from projected_control.native.library import native_loop
 from projected_control.runs.ring import DONE
 from projected_control.runs.rows import TICK, Rows

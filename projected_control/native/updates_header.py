@@ -52,7 +52,7 @@ MIRRORED = (
 )
 """Those of them that come back with every state."""
 
-ROOM = "PROJECTED_CONTROL_TABLE"
+TABLE_LENGTH = "PROJECTED_CONTROL_TABLE"
 
 _FUNCTIONS = f"PROJECTED_CONTROL_AT_LEAST({PREFIX}table_terms_size(frames, m + k, n, 0))"
 
@@ -154,7 +154,7 @@ def _tick() -> list[Line]:
         name = section.name.lower()
         declared: Argument = hints[name].__metadata__[0]
         if declared.layout is MOTION:
-            count, dimensions = ROOM, 1
+            count, dimensions = TABLE_LENGTH, 1
         elif declared.layout is TABLE:
             count, dimensions = _FUNCTIONS, 1
         elif declared.layout is not None:
@@ -173,7 +173,7 @@ def _plant() -> list[Line]:
         (Section.STATE, "state", False, 2, "2 * n"),
         (Section.SIZES, "sizes", True, 1, "4"),
         (Section.FUNCTIONS, "functions", False, 1, _FUNCTIONS),
-        (Section.TARGET, "target", False, 1, ROOM),
+        (Section.TARGET, "target", False, 1, TABLE_LENGTH),
         (Section.MODEL_WORK, "work", False, 1, _size(TERMS)),
     ]
 

@@ -1,4 +1,4 @@
-"""Hearing one's own command topic: whatever was not sent from here was sent by somebody else."""
+"""Hearing one's own command topic: whatever was not sent from here was sent by another node."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ QUEUE = QoSProfile(depth=REMEMBERED)
 
 
 class CommandMonitor:
-    """Notices the first command that somebody else sends to this controller's arm.
+    """Notices the first command that another node sends to this controller's arm.
 
     The graph of ROS knows who *may* send, a second late and by a name that anybody can take. What
     reaches the arm is on the topic itself. Zeros are taken from anybody: the watchdog sends them.
@@ -40,7 +40,7 @@ class CommandMonitor:
 
     @property
     def subscription(self) -> Any:
-        """Of the topic, read by hand."""
+        """Of the topic; read without an executor."""
         return self._subscription
 
     @property
@@ -53,7 +53,7 @@ class CommandMonitor:
         self._sent.appendleft(message)
 
     def foreign(self) -> str:
-        """What somebody else has sent since the last call, in words; empty for nothing."""
+        """What other nodes have sent since the last call, in words; empty for nothing."""
         handle, kind = self._subscription.handle, self._subscription.msg_type
         found = ""
         with handle:

@@ -54,7 +54,7 @@ ADVICE = {
     "EFFORT_NOT_FINITE": "the law gave no finite effort; look at gains and description",
     "LEFT_CONSTRAINT": "‖Φ‖ is more than limits.residual, and the controller goes inactive; bring "
     f"the arm back onto its constraint ({_HOW}) and activate the controller again",
-    "CONTROL_LOST": "the motors do not reach the passive joints here; bring the arm elsewhere and "
+    "CONTROL_LOST": "the motors do not reach the passive joints here; bring it to another pose and "
     "activate the controller again",
 }
 """What to do after an event, by its name; see `advice_for`."""

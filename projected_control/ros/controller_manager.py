@@ -284,7 +284,7 @@ class ControllerManager:
         """Ask to switch a controller off, and wait for nothing; from any thread.
 
         Returns:
-            What `await_answer` takes; None where there is nobody to ask.
+            What `await_answer` takes; None where no manager answers.
         """
         if not self._switch.service_is_ready():
             return None

@@ -32,7 +32,7 @@ from projected_control.ros.live_changes import (
 )
 from projected_control.ros.loop_thread import LoopThread
 from projected_control.ros.markers import Markers
-from projected_control.ros.neighbours import Accusation, AnotherCommander, Neighbours
+from projected_control.ros.neighbours import AnotherCommander, ForeignCommand, Neighbours
 from projected_control.ros.node_recording import NodeRecording
 from projected_control.ros.parameters import is_live
 from projected_control.ros.signs_of_life import SignsOfLife
@@ -75,7 +75,7 @@ class ControllerNode(ManagedNode[ControllerSettings]):
         self._checks = 0
         self._born = monotonic()
         self._life: SignsOfLife | None = None
-        self._accusation: Accusation | None = None
+        self._foreign_command: ForeignCommand | None = None
         self._last_word: LastWord | None = None
         self._ended_by = ""
         self._notices = Notices()
@@ -148,7 +148,7 @@ class ControllerNode(ManagedNode[ControllerSettings]):
 
     def activate(self) -> None:
         loop = self.require_loop()
-        self._accusation = None
+        self._foreign_command = None
         require_said(self.settings)
         if is_real(self.settings):
             require_limits(loop)
@@ -324,9 +324,9 @@ class ControllerNode(ManagedNode[ControllerSettings]):
         port = runner.port
         if not port.disturbed:
             return runner.lost
-        if self._accusation is None:
-            self._accusation = self._neighbours.accuse(port.commands, port.disturbed)
-        return self._accusation.words()
+        if self._foreign_command is None:
+            self._foreign_command = self._neighbours.foreign_command(port.commands, port.disturbed)
+        return self._foreign_command.words()
 
     def _listen(self) -> None:
         """Log what the guard did; check the watchdog more often than the other reasons to stop."""
@@ -509,8 +509,8 @@ class ControllerNode(ManagedNode[ControllerSettings]):
             level, message = WARN, self._refused
         if self._runner is not None and self._runner.lost:
             level, message = ERROR, self._why_lost(self._runner)
-        if self.stopped_by_itself and self._accusation is not None:
-            self._ended_by = self.stopped_by_itself = self._accusation.words()
+        if self.stopped_by_itself and self._foreign_command is not None:
+            self._ended_by = self.stopped_by_itself = self._foreign_command.words()
         if self.stopped_by_itself and self._last_word is not None:
             self.stopped_by_itself = f"{self._ended_by}; {self._last_word.words()}"
             values["commands answered with zeros"] = self._last_word.heard

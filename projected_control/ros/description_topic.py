@@ -20,7 +20,7 @@ DESCRIPTION_SECONDS = 2.0
 
 
 def description_from_topic(node: Node, seconds: float = DESCRIPTION_SECONDS) -> str:
-    """The URDF that somebody has published; raises where nobody has for so long."""
+    """The URDF that is published; raises where none is for so long."""
     side = side_node(node, "description")
     topic = side.resolve_topic_name(TOPIC)
     try:

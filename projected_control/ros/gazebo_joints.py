@@ -86,7 +86,7 @@ class PythonJoints:
         self._listen = lambda: ForceSensor(gazebo, topic, say)
 
     def measure(self) -> None:
-        """Listen to the sensor: one that nobody hears costs Gazebo nothing."""
+        """Listen to the sensor: one without a listener costs Gazebo nothing."""
         self._sensor = self._listen()
 
     def read(self, ecm: Any) -> bool:

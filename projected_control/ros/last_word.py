@@ -10,7 +10,7 @@ It is entitled to that from the end of that run, and from no other, until
 - it is activated again;
 - it is told to leave the arm: cleaned up, shut down, or its process ended;
 - behind ros2_control, the effort controller is inactive, switched off by us or by others: what
-  is sent to it then reaches nobody, and the command interfaces may have another owner.
+  is sent to it then has no effect, and the command interfaces may have another owner.
 """
 
 from __future__ import annotations

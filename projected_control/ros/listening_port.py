@@ -161,14 +161,14 @@ class ListeningPort(Port):
                     f"no finite wrench on the topic {self.wiring.wrench}, and the force loop "
                     "needs one"
                 )
-            elif got_state and (nobody := self._nobody_takes_efforts()):
-                problem = nobody
+            elif got_state and (missing := self._no_taker_of_efforts()):
+                problem = missing
             elif got_state:
                 wrench = self._wrench.copy() if self._wrench_stamp is not None else None
                 return RawState(self.q.copy(), self._v.copy(), 0.0, wrench)
         raise ProjectedControlError(problem) if heard else NotYet(problem)
 
-    def _nobody_takes_efforts(self) -> str:
+    def _no_taker_of_efforts(self) -> str:
         """Why efforts would not reach the arm, in words; empty where they would."""
         return ""
 

@@ -28,7 +28,8 @@ NAME_SECONDS = 2.0
 NAMELESS_CHECKS = 8
 """In how many checks of an active controller another publisher may have no name.
 
-ROS learns of nodes after their topics: it may be the watchdog. Nobody starts beside it, though.
+ROS learns of nodes after their topics: it may be the watchdog. No controller
+starts beside it, though.
 """
 
 NAMELESS = "_NODE_NAME_UNKNOWN_"
@@ -92,7 +93,7 @@ class Neighbours:
         return found
 
     def refuse_others(self, commands: str, active: bool) -> None:
-        """Raise where somebody but the configured watchdog publishes on the topic of commands."""
+        """Raise where a node other than the named watchdog publishes on the topic of commands."""
         others = self.others(commands)
         self._nameless = self._nameless + 1 if active and NAMELESS in others else 0
         if 0 < self._nameless < NAMELESS_CHECKS:
@@ -105,9 +106,9 @@ class Neighbours:
                 f"{_listed(others)} also commands this arm on {self._topic(commands)}; {advice}"
             )
 
-    def accuse(self, commands: str, numbers: str) -> Accusation:
-        """Somebody has commanded these numbers beside us."""
-        return Accusation(self, commands, numbers)
+    def foreign_command(self, commands: str, numbers: str) -> ForeignCommand:
+        """What these numbers were, which another node commanded, and who it was."""
+        return ForeignCommand(self, commands, numbers)
 
     def blame(self, others: set[str], commands: str, numbers: str) -> str:
         """In words, that these have commanded these numbers beside us."""
@@ -202,10 +203,10 @@ class Neighbours:
             sleep(0.02)
 
 
-class Accusation:
-    """Who has commanded the arm beside us, in words that have the name as soon as ROS has it.
+class ForeignCommand:
+    """A command that was not sent from here, in words that name the sender as soon as ROS knows it.
 
-    ROS may learn of a node after its first message. To end the run nobody waits for that.
+    ROS may learn of a node after its first message. The run ends without waiting for that.
 
     Args:
         neighbours: Who is there.

@@ -145,7 +145,7 @@ def emptied(arguments: Sequence[str]) -> set[str]:
 
 
 def check_arguments(kind: str, arguments: Sequence[str]) -> None:
-    """Raise where parameter files or the command line have names that nobody has.
+    """Raise where parameter files or the command line have unknown names.
 
     ROS drops them without a word, and what was meant keeps its default.
 

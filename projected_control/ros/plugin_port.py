@@ -158,8 +158,8 @@ class PluginPort(ListeningPort):
     def close(self) -> None:
         """End the session, and give the arm back.
 
-        A plugin that was left alone and brought the arm to rest goes on carrying it: nobody would
-        be helped by zero torque now.
+        A plugin that was left alone and brought the arm to rest goes on carrying it: zero torque
+        would help no one now.
         """
         self._stop_listening()
         begun, self._begun = self._begun, False

@@ -53,12 +53,12 @@ class Ros2ControlPort(TopicsPort):
         self._engagement.check()
 
     def outlast(self) -> None:
-        """Where our effort controller is off, what others send to it reaches nobody."""
+        """Where our effort controller is off, what others send to it has no effect."""
         super().outlast()
         self._engagement.begin_to_switch_off()
 
     def close(self) -> None:
-        """Leave the arm; beside another commander nobody shall take efforts."""
+        """Leave the arm; beside another commander its efforts shall not be taken."""
         if self.last_word is not None and self._engagement.switch_off():
             self.last_word = None
         super().close()

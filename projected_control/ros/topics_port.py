@@ -29,7 +29,7 @@ ECHOES = 300
 
 
 class TopicsPort(ListeningPort):
-    """Whoever listens gets the efforts.
+    """Efforts go to a topic, and every node that listens there gets them.
 
     Args:
         node: In no executor; gets the topics.
@@ -67,7 +67,7 @@ class TopicsPort(ListeningPort):
     def let_go(self) -> None:
         self._over = True
 
-    def _nobody_takes_efforts(self) -> str:
+    def _no_taker_of_efforts(self) -> str:
         if self._commands.get_subscription_count():
             return ""
         return f"nobody takes efforts on {self._commands.topic_name}"
@@ -87,7 +87,7 @@ class TopicsPort(ListeningPort):
     def close(self) -> None:
         """Give back what was made on the node, when the last effort has arrived.
 
-        But for `last_word`, which goes on, and is stopped by whoever closes the port.
+        But for `last_word`, which goes on, and is stopped by the caller of this.
         """
         self.stop_listening()
         if self.last_word is not None:
@@ -109,7 +109,7 @@ class TopicsPort(ListeningPort):
         self.write(self._sent)
 
     def _heard_something(self) -> None:
-        """Raise where somebody else has commanded the arm."""
+        """Raise where another node has commanded the arm."""
         if self._monitor is not None and not self.disturbed:
             self.disturbed = self._monitor.foreign()
             if self.disturbed:

@@ -91,7 +91,7 @@ class TrajectoryAction:
             node,
             kind,
             NAME,
-            self._result_of_nothing,
+            self._empty_result,
             goal_callback=self._judge,
             handle_accepted_callback=self._accept,
             cancel_callback=self._cancel,
@@ -139,7 +139,7 @@ class TrajectoryAction:
     def _accept(self, handle: Any) -> None:
         goal, self._judged = self._judged, None
         if goal is None or goal.request is not handle.request:
-            handle.execute(self._result_of_nothing)
+            handle.execute(self._empty_result)
             return
         goal.handle, plan = handle, goal.plan
 
@@ -232,7 +232,7 @@ class TrajectoryAction:
 
         goal.handle.execute(give)
 
-    def _result_of_nothing(self, handle: Any) -> Any:
+    def _empty_result(self, handle: Any) -> Any:
         """rclpy wants one; every goal brings its own (see `_end`)."""
         handle.abort()
         return self._kind.Result()

@@ -2,10 +2,10 @@
 
 Fast DDS sends to processes of the same computer through shared memory unless it is told otherwise.
 A process that is killed in the midst of a message leaves a lock of that memory behind, and one that
-is stopped (SIGSTOP, a debugger, a swapped-out listener) keeps it: whoever sends to the same
-listener then waits, for seconds. A controller, its watchdog and its arm must not wait for anybody,
+is stopped (SIGSTOP, a debugger, a swapped-out listener) keeps it: every sender to the same
+listener then waits, for seconds. A controller, its watchdog and its arm must not wait for others,
 so they stay out of it. Over the loopback interface a message to a process that does not listen is
-dropped by the kernel, and nobody waits. docs/safety.md has what it costs.
+dropped by the kernel, and no sender waits. docs/safety.md has what it costs.
 """
 
 from __future__ import annotations

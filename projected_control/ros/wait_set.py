@@ -19,7 +19,7 @@ from rclpy.node import Node
 
 
 class Inbox:
-    """Subscriptions that are waited for and read by hand.
+    """Subscriptions that are waited for and read without an executor.
 
     Args:
         node: In no executor.
@@ -165,4 +165,4 @@ def drain(subscription: Any) -> list[Any]:
 
 
 def unused(_: Any) -> None:
-    """The callback of a subscription that is read by hand: nobody calls it."""
+    """The callback of a subscription that is read without an executor; never called."""

@@ -189,7 +189,7 @@ def find_dry_friction(
 ) -> None:
     """rubbing and contact_force: dry friction during a step from this state under the effort.
 
-    It begins at the friction of the last step (dry), which nobody but a step changes.
+    It begins at the friction of the last step (dry), which only a step changes.
     """
     n, T = p.effort.size, p.step[0]
     if p.sticks[0] == 0.0 and p.contact[1] == 0.0:

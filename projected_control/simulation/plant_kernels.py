@@ -1,6 +1,6 @@
 """The plant's step as kernels, between which only Pinocchio's pass lies.
 
-Whoever moves the plant, Python or C++, does no more than this::
+What moves the plant, Python or C++, does no more than this::
 
     status = begin_step(…)
     while status == GOES_ON:

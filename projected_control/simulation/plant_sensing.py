@@ -1,4 +1,4 @@
-"""What stands between a plant and whoever controls it: motors, encoders and the force sensor."""
+"""What lies between a plant and its controller: motors, encoders and the force sensor."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def sense_wrench(
     sizes: Whole,
     functions: Array,
 ) -> None:
-    """`sense_force` for whoever has delayed λ and made it noisy already."""
+    """`sense_force` where λ is delayed and noisy already."""
     p = unpack_plant(plant, plant_sizes, state.shape[1], sizes[1])
     turn_basis(placements, functions, p)
     show_wrench(reading, p)

@@ -77,7 +77,7 @@ class PlantTerms(NamedTuple):
     ]
     read_before: Annotated[Array, Part("1", "1 once the encoders were read, else 0.")]
     measured_q: Annotated[Array, Part("n", "Positions as the encoders read them [rad or m].")]
-    measured_v: Annotated[Array, Part("n", "Velocities likewise [rad/s or m/s].")]
+    measured_v: Annotated[Array, Part("n", "Velocities as the encoders read them [rad/s or m/s].")]
     commands: Annotated[Array, Part("wait + 1, n", "Efforts on their way, the newest first.")]
     commanded: Annotated[Array, Part("1", "How many efforts were commanded, at most wait + 1.")]
     motor_noise: Annotated[Array, Part("n", "What the motors add to the next effort [N·m or N].")]

@@ -56,7 +56,7 @@ class ForceSensor:
         return reading
 
     def draw(self, readings: int, size: int) -> Array:
-        """The noise of the next readings, one line each, for whoever adds it elsewhere."""
+        """The noise of the next readings, one line each, for the C++ plant."""
         return self._random.normal(0.0, self.noise, (readings, size))
 
 

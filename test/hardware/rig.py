@@ -221,8 +221,8 @@ class Rig:
         return [int(pid) for pid in pids]
 
     @contextlib.contextmanager
-    def stranger(self) -> Iterator[Callable[..., None]]:
-        """Somebody else on the effort controller's topic: sends what it is called with."""
+    def foreign_commander(self) -> Iterator[Callable[..., None]]:
+        """Another node on the effort controller's topic: sends what it is called with."""
         publisher = self.node.create_publisher(Float64MultiArray, "/effort_controller/commands", 10)
         self.until(publisher.get_subscription_count, "the effort controller to listen")
         yield lambda *numbers: publisher.publish(Float64MultiArray(data=list(numbers)))
@@ -259,7 +259,7 @@ class Rig:
         return {controller.name: controller.state for controller in answer.controller}
 
     def switch(self, activate: list[str], deactivate: list[str]) -> float:
-        """As somebody else does; when it was done."""
+        """As another node does; when it was done."""
         request = SwitchController.Request(
             activate_controllers=activate,
             deactivate_controllers=deactivate,

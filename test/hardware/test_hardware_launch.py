@@ -180,7 +180,7 @@ def test_both_killed(simulated):
 def test_after_foreign_commands_the_last_word_is_zero(simulated, numbers):
     """By order, not by time: the effort controller is off, and what is sent then reaches nobody."""
     gaps = np.random.default_rng(11).uniform(0.0, 0.02, 200)
-    with simulated.stranger() as send:
+    with simulated.foreign_commander() as send:
 
         def go_on() -> None:
             for gap in gaps:
@@ -203,9 +203,9 @@ def test_after_foreign_commands_the_last_word_is_zero(simulated, numbers):
 
 @pytest.mark.parametrize("numbers", [[1.0] * 3, [float("nan")] * 3])
 @pytest.mark.quiet
-def test_a_stranger_with_the_right_size(simulated, numbers):
+def test_a_foreign_command_of_the_right_size(simulated, numbers):
     """The controller stops at its first message, and nobody can reach the arm from then on."""
-    with simulated.stranger() as send:
+    with simulated.foreign_commander() as send:
         when = monotonic()
         send(*numbers)
         said = simulated.until_said(CONTROLLER, "rig also commands this arm", since=when)
@@ -237,9 +237,9 @@ def test_arm_killed(simulated):
 
 
 @pytest.mark.quiet
-def test_a_stranger_who_goes_on_with_messages_of_the_wrong_size(simulated):
-    """Either the effort controller fails, or the stranger is noticed: the torque ends."""
-    with simulated.stranger() as send:
+def test_another_node_that_goes_on_with_messages_of_the_wrong_size(simulated):
+    """Either the effort controller fails, or the other node is noticed: the torque ends."""
+    with simulated.foreign_commander() as send:
         when = monotonic()
         for _ in range(300):
             send(1.0, 2.0)

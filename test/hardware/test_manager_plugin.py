@@ -58,7 +58,7 @@ class Recorded:
         self.action, self.events, self.nanoseconds, self.change = rows[:, ends[-1] :].T
 
 
-def ride(
+def run_in_manager(
     folder: Path, law: str, seconds: float, period: float = 1e-3, **options
 ) -> tuple[Recorded, int, str]:
     """So long a run in the manager: what was recorded, cycles missed, and what the manager said."""
@@ -111,7 +111,7 @@ def in_process(law: str, stamps: np.ndarray, period: float = 1e-3) -> np.ndarray
 
 def judge(folder: Path, law: str, seconds: float, period: float = 1e-3) -> None:
     """A run: torques of the Python loop bit for bit, tracking as in process to 1 %."""
-    record, overruns, _ = ride(folder, law, seconds, period)
+    record, overruns, _ = run_in_manager(folder, law, seconds, period)
     other = np.flatnonzero(record.action != Action.FOLLOW)
     assert not other.size, f"tick {other[0]}: {Action(int(record.action[other[0]])).name}"
     efforts, errors = replayed(law, record, period)
@@ -141,7 +141,7 @@ def test_torques_and_tracking(tmp_path: Path, law: str) -> None:
 
 def test_an_arm_without_a_clock(tmp_path: Path) -> None:
     """By the manager's time: on a grid of periods, the torques those of the Python loop."""
-    record, overruns, said = ride(tmp_path, "hybrid", SECONDS, time="")
+    record, overruns, said = run_in_manager(tmp_path, "hybrid", SECONDS, time="")
     assert "the time of the controller manager" in said
     steps = np.diff(record.stamp) / 1e-3
     np.testing.assert_allclose(steps, np.rint(steps), atol=1e-6)
@@ -224,7 +224,7 @@ def test_a_minute(tmp_path: Path, law: str, loaded: bool) -> None:
 
 
 def test_who_may_command_and_what_silence_brings(tmp_path: Path) -> None:
-    """Strangers, broken updates, silence, and another session that takes over, in one manager."""
+    """Other senders, broken updates, silence, another session that takes over, in one manager."""
     loop, hardware = opened("hybrid")
     with managed(tmp_path, loop, hardware, record=60_000) as manager:
         assert not manager.switch(on=True)

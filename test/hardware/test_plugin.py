@@ -89,7 +89,7 @@ class Watch:
         self.answered.append(sent_at(info))
 
     def send(self, data: bytes) -> None:
-        """As a stranger."""
+        """As a sender that has no session."""
         self._updates.publish(UInt8MultiArray(data=data))
 
     @property
@@ -446,14 +446,14 @@ def test_deactivated_in_order_and_activated_again(moving):
     require_limits(moving)
 
 
-def test_strangers(moving):
+def test_messages_of_others(moving):
     """Updates of other sessions, a second beginning and ten thousand broken ones change nothing."""
     watch = Watch(moving)
     moving.until(lambda: watch.states, "states")
     session = watch.states[-1][1].session
     refused = int(watch.report[Report.REFUSED])
     watch.send(encode(Update.END, session ^ 2, 1))
-    watch.send(encode(Update.LETTER, 77, 1, {Section.MAILBOX: np.full(100, np.nan)}))
+    watch.send(encode(Update.CHANGE, 77, 1, {Section.MAILBOX: np.full(100, np.nan)}))
     watch.send(encode(Update.BEGIN, 78, 1, {Section.PERIOD: np.array([1e-3])}))
     moving.until(lambda: int(watch.report[Report.REFUSED]) >= refused + 3, "refusals")
     statuses = {answer.status for answer in watch.answers if answer.session in (session ^ 2, 77)}
@@ -463,7 +463,7 @@ def test_strangers(moving):
     moving.until_said(SAYS, "running")
     since, random = monotonic(), np.random.default_rng(0)
     refused = int(watch.report[Report.REFUSED])
-    good = encode(Update.LETTER, session, 10**9, {Section.MAILBOX: np.zeros(400)})
+    good = encode(Update.CHANGE, session, 10**9, {Section.MAILBOX: np.zeros(400)})
     for i in range(BROKEN):
         broken = bytearray(good)
         for at in random.integers(0, len(broken), 1 + i % 3):

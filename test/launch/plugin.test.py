@@ -149,8 +149,8 @@ class TestRunning(unittest.TestCase):
         assert self.gains() == before
         assert self.report(Report.PHASE) == Phase.RUNNING
 
-    def test_a_stranger_is_refused(self, node: str) -> None:
-        """Whoever has not begun the session cannot end it."""
+    def test_an_end_from_another_node_is_refused(self, node: str) -> None:
+        """A node that has not begun the session cannot end it."""
         self.until_running()
         updates = self.listener.create_publisher(UInt8MultiArray, f"/{PLUGIN}/updates", 10)
         self.until(updates.get_subscription_count, "the plugin to listen")

@@ -1,4 +1,4 @@
-"""Nodes as processes, and somebody who talks to them: what the tests of the nodes need.
+"""Nodes as processes, and a node that talks to them: what the tests of the nodes need.
 
 Everything is real: processes, DDS, services. Nothing here sleeps and hopes: `Fleet.until` waits for
 a condition, and fails with what there was to see when it does not come.
@@ -93,7 +93,7 @@ class Diagnosis(NamedTuple):
         return float(self.values.get(key, 0.0))
 
 
-class Recording:
+class TopicLog:
     """All messages of a topic since it was made, in order; filled by `Fleet.until`."""
 
     def __init__(self, node: Any, kind: Any, topic: str) -> None:
@@ -164,7 +164,7 @@ class Fleet:
         self._executor.add_node(self.node)
         self.node.create_subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics, 100)
         self._diagnostics: dict[str, Diagnosis] = {}
-        self._recordings: list[Recording] = []
+        self._recordings: list[TopicLog] = []
         self._clients: dict[str, Any] = {}
 
     # Processes
@@ -270,7 +270,7 @@ class Fleet:
         self.until(lambda: self.diagnosis(node).number(key) >= least, f"{node}: {key} ≥ {least}")
         return self.diagnosis(node)
 
-    def more(self, recording: Recording, count: int) -> list[Any]:
+    def more(self, recording: TopicLog, count: int) -> list[Any]:
         """Wait for this many more messages; these."""
         seen = len(recording.drain())
         self.until(lambda: len(recording.messages) >= seen + count, f"{count} more messages")
@@ -278,12 +278,12 @@ class Fleet:
 
     # Topics
 
-    def record(self, kind: Any, topic: str) -> Recording:
+    def record(self, kind: Any, topic: str) -> TopicLog:
         """Listen to a topic from now on."""
-        self._recordings.append(Recording(self._ear, kind, topic))
+        self._recordings.append(TopicLog(self._ear, kind, topic))
         return self._recordings[-1]
 
-    def forget(self, recording: Recording) -> None:
+    def forget(self, recording: TopicLog) -> None:
         """Listen no more."""
         self._recordings.remove(recording)
         recording.close()

@@ -1,4 +1,4 @@
-"""Messages and values as nobody would send them, and some that somebody would."""
+"""Messages and values that make no sense, and some that do."""
 
 from __future__ import annotations
 

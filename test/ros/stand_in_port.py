@@ -37,7 +37,7 @@ class NoManager:
         """It is there, or it is not heard."""
 
     def give_back(self, ours: Any) -> None:
-        """Nobody had it before."""
+        """No controller had it before."""
 
     def leave(self) -> None:
         """Nothing was made."""

@@ -31,7 +31,7 @@ NAN = float("nan")
 
 
 @contextmanager
-def stranger(fleet: Fleet, name: str) -> Iterator[Any]:
+def foreign_commander(fleet: Fleet, name: str) -> Iterator[Any]:
     """Another node's publisher on the topic of commands, which arm and controller have found."""
     node = rclpy.create_node(name, context=fleet.node.context)
     publisher = node.create_publisher(Float64MultiArray, COMMANDS, 10)
@@ -72,7 +72,7 @@ def test_the_first_foreign_command_ends_it(fleet: Fleet, numbers: list[float]) -
     """
     commands = follow(fleet)
     states = fleet.record(JointState, "joint_states")
-    with stranger(fleet, "somebody") as publisher:
+    with foreign_commander(fleet, "somebody") as publisher:
         # ourselves, the arm and the controller, which hears its own topic
         fleet.until(lambda: publisher.get_subscription_count() >= 3, "listeners")
         for _ in range(2):
@@ -102,7 +102,7 @@ def test_the_first_foreign_command_ends_it(fleet: Fleet, numbers: list[float]) -
 def test_a_name_does_not_make_a_watchdog(fleet: Fleet, name: str) -> None:
     """Only the configured watchdog may be there, and here none is."""
     follow(fleet)
-    with stranger(fleet, name):
+    with foreign_commander(fleet, name):
         fleet.until_said(FORCE, f"{name} also commands this arm", level=2)
         fleet.until_state(FORCE, "inactive")
         assert not fleet.change(FORCE, "activate")
@@ -117,7 +117,7 @@ def test_the_configured_watchdog_may(fleet: Fleet) -> None:
     follow(fleet, watchdog=WATCHDOG, limits__watchdog_time=10.0, limits__frozen_time=10.0)
     fleet.until(lambda: fleet.diagnosis(WATCHDOG).number("trips") > 10, "zeros in between")
     assert fleet.state(FORCE) == "active"
-    with stranger(fleet, f"{WATCHDOG}_watch") as publisher:
+    with foreign_commander(fleet, f"{WATCHDOG}_watch") as publisher:
         fleet.until(lambda: publisher.get_subscription_count() >= 3, "listeners")
         assert fleet.state(FORCE) == "active"
         publisher.publish(Float64MultiArray(data=[1.0, 1.0, 1.0]))

@@ -188,10 +188,10 @@ def test_a_long_stop_lasts_until_a_reference_comes(team: Team) -> None:
 
 
 def test_partial_states_do_not_count(team: Team) -> None:
-    """Somebody else's joint states on the same topic are no sign of life of the arm."""
-    stranger = team.fleet.publisher(JointState, "joint_states")
+    """Another node's joint states on the same topic are no sign of life of the arm."""
+    foreign = team.fleet.publisher(JointState, "joint_states")
     message = JointState(name=["gripper"], position=[0.1], velocity=[0.0])
-    timer = team.fleet.node.create_timer(0.02, lambda: stranger.publish(message))
+    timer = team.fleet.node.create_timer(0.02, lambda: foreign.publish(message))
     team.more("messages malformed")
     team.follows()
     team.fault("silent")
@@ -201,7 +201,7 @@ def test_partial_states_do_not_count(team: Team) -> None:
     team.fault("none")
     team.follows()
     team.fleet.node.destroy_timer(timer)
-    team.fleet.node.destroy_publisher(stranger)
+    team.fleet.node.destroy_publisher(foreign)
 
 
 def test_lost(team: Team) -> None:

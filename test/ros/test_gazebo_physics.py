@@ -167,7 +167,7 @@ def test_another_controller_in_the_domain_is_noticed(tmp_path, domain):
 
 
 def test_a_folder_that_is_gone_at_the_end_does_no_harm(tmp_path):
-    """Whoever wanted to know has ended before Gazebo."""
+    """The process that wanted to know has ended before Gazebo."""
     folder = tmp_path / "gone"
     done, _ = simulate(folder, "auto", steps=20, more=("--remove", str(folder)))
     assert done.returncode == 0, done.stderr

@@ -26,15 +26,15 @@ from projected_control.settings.nodes import ARM, FORCE, WATCHDOG, parameters_of
 pytestmark = pytest.mark.whole_starts
 
 SETTINGS = {**THREE_LINK, "lockstep": True, "reference.kind": "hold", "friction.viscous": [0.5]}
-BY_HAND = {**SETTINGS, "autostart": False}
+MANUAL_START = {**SETTINGS, "autostart": False}
 CYCLES = 20
 
 
 @pytest.fixture(scope="module")
 def shared_pair(shared_fleet: Fleet) -> Fleet:
     """An arm and a controller that do nothing by themselves."""
-    shared_fleet.start(ARM, BY_HAND)
-    shared_fleet.start(FORCE, BY_HAND)
+    shared_fleet.start(ARM, MANUAL_START)
+    shared_fleet.start(FORCE, MANUAL_START)
     return shared_fleet
 
 

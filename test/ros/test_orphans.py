@@ -23,7 +23,7 @@ CLI = [sys.executable, "-m", "projected_control.apps.cli"]
 ARM_FILE = str(Path(__file__).parents[2] / "config" / "three_link_slider.yaml")
 
 
-class Case(NamedTuple):
+class OrphanCase(NamedTuple):
     """A command, and what it has started when it is ended, by words of their command lines.
 
     Attributes:
@@ -38,12 +38,12 @@ class Case(NamedTuple):
 
 
 CASES = {
-    "demo": Case([*CLI, "demo", "--headless", "--seconds", "5"], [FORCE, "effort_watchdog"]),
-    "view": Case([*CLI, "view", "--no-browser", "--port", "0"], ["view --no-browser"]),
-    "record": Case([*CLI, "record", FORCE], [f"record {FORCE}"], beside=True),
-    "tune": Case([*CLI, "tune", ARM_FILE, "--node", FORCE], ["tune"]),
-    "bench faults": Case([*CLI, "bench", "faults"], [ARM, FORCE]),
-    "launch": Case(
+    "demo": OrphanCase([*CLI, "demo", "--headless", "--seconds", "5"], [FORCE, "effort_watchdog"]),
+    "view": OrphanCase([*CLI, "view", "--no-browser", "--port", "0"], ["view --no-browser"]),
+    "record": OrphanCase([*CLI, "record", FORCE], [f"record {FORCE}"], beside=True),
+    "tune": OrphanCase([*CLI, "tune", ARM_FILE, "--node", FORCE], ["tune"]),
+    "bench faults": OrphanCase([*CLI, "bench", "faults"], [ARM, FORCE]),
+    "launch": OrphanCase(
         ["ros2", "launch", "projected_control", "simulation.launch.py"],
         [ARM, FORCE, "effort_watchdog"],
     ),

@@ -52,7 +52,7 @@ def test_a_sleep_ends_where_it_is_told_to() -> None:
 
 
 class Controller:
-    """Answers states by hand."""
+    """Answers states when a test says so."""
 
     def __init__(self, fleet: Fleet) -> None:
         self.fleet = fleet

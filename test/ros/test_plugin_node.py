@@ -180,7 +180,7 @@ def test_live_gains_count_on_the_delay_of_the_arm(fleet: Fleet, ports_of_tests: 
 def test_it_says_that_the_watchdog_switched_its_arm_off(
     fleet: Fleet, ports_of_tests: None, tmp_path: Path
 ) -> None:
-    """Not that it was switched by whoever it may be: the watchdog's heartbeat has the reason."""
+    """Not only that it was switched by another node: the watchdog's heartbeat has the reason."""
     switched = tmp_path / "switched"
     fleet.environment["SWITCHED"] = str(switched)
     said = Header(frame_id=f"watching {MOTION}")

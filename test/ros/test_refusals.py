@@ -68,16 +68,16 @@ def test_no_state(silent: Fleet) -> None:
 
 
 def test_unknown_joint(silent: Fleet) -> None:
-    stranger = silent.node.create_publisher(JointState, "joint_states", 10)
+    foreign = silent.node.create_publisher(JointState, "joint_states", 10)
     message = JointState(name=["joint_1", "joint_2"], position=[0.0, 0.0], velocity=[0.0, 0.0])
-    timer = silent.node.create_timer(0.05, lambda: stranger.publish(message))
+    timer = silent.node.create_timer(0.05, lambda: foreign.publish(message))
     refuses(silent, FORCE, "the joint states have no joint_3; they have joint_1, joint_2")
     message.name, message.position = ["joint_1", "joint_2", "joint_3"], [0.0, 0.0, 0.0]
     refuses(silent, FORCE, "lack numbers")
     message.velocity = [0.0, float("nan"), 0.0]
     refuses(silent, FORCE, "not finite")
     silent.node.destroy_timer(timer)
-    silent.node.destroy_publisher(stranger)
+    silent.node.destroy_publisher(foreign)
 
 
 def test_no_wrench(silent: Fleet) -> None:
@@ -151,7 +151,7 @@ def test_uncontrollable(arm: Fleet) -> None:
 
 
 def test_second_controller(arm: Fleet) -> None:
-    """Whoever comes second is refused, by whatever name; the first goes on."""
+    """The one that comes second is refused, by whatever name; the first goes on."""
     assert arm.change(FORCE, "activate")
     arm.until_counted(FORCE, "ticks", 100)
     arm.pause(ARM, True)  # the controller is as active as before, but leaves us some of the CPU
@@ -167,12 +167,12 @@ def test_second_controller(arm: Fleet) -> None:
     arm.until(lambda: arm.summary(FORCE)["ticks"] > ticks + 100, "the first to go on")
 
 
-def test_nobody_takes_efforts(fleet: Fleet) -> None:
+def test_no_taker_of_efforts(fleet: Fleet) -> None:
     """States alone are not enough."""
     fleet.start(MOTION, SETTINGS)
     assert fleet.change(MOTION, "configure")
-    stranger = fleet.node.create_publisher(JointState, "joint_states", 10)
+    foreign = fleet.node.create_publisher(JointState, "joint_states", 10)
     joints = ["joint_1", "joint_2", "joint_3"]
     message = JointState(name=joints, position=[0.0] * 3, velocity=[0.0] * 3)
-    fleet.node.create_timer(0.05, lambda: stranger.publish(message))
+    fleet.node.create_timer(0.05, lambda: foreign.publish(message))
     refuses(fleet, MOTION, "nobody takes efforts on /effort_controller/commands")

@@ -178,7 +178,7 @@ def test_wrong_commands(arm: Puppeteer, efforts: list[float]) -> None:
 
 @pytest.mark.parametrize("tag", [0, 7])
 def test_commands_that_answer_nothing(arm: Puppeteer, tag: int) -> None:
-    """In lockstep only the answer to the state counts: not the watchdog's zeros, nor a stranger."""
+    """In lockstep only the answer to the state counts: not the watchdog's zeros, nor others'."""
     now = arm.now
     arm.send(EFFORT, tag)
     arm.settle()

@@ -216,7 +216,7 @@ def test_a_watchdog_that_is_gone(trio: Trio, fault: Callable[[Process], None]) -
 
 @pytest.mark.quiet
 def test_a_hung_listener_holds_up_nobody(trio: Trio) -> None:
-    """Somebody who listens to states and commands, and hangs: everything goes on."""
+    """A node that listens to states and commands, and hangs: everything goes on."""
     listener = subprocess.Popen(
         [sys.executable, "-c", LISTENER], env=trio.fleet.environment, stdout=subprocess.PIPE
     )

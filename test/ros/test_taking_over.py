@@ -17,7 +17,7 @@ TICKS = 300
 
 
 def test_the_demonstration_goes_on_after_a_stop(fleet: Fleet) -> None:
-    """It begins on its sine, at once; after a stop it is elsewhere and moves, and is taken up."""
+    """It begins on its sine, at once; after a stop it has moved on, and is taken up."""
     shared = {"diagnostics_rate": 20.0, "state_rate": 100.0}
     settings = settings_for("force", 60.0, "gentle", True, shared)
     fleet.start(FORCE, {**settings.controller.values(), "watchdog": ""})

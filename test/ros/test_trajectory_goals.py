@@ -21,7 +21,7 @@ from projected_control.settings import build
 from projected_control.settings.nodes import MOTION
 
 
-class Scene:
+class GoalScene:
     """A controller node on a real arm of six joints, as far as the action looks at it."""
 
     def __init__(self) -> None:
@@ -69,7 +69,7 @@ def set_point(x: float, frame: str = "") -> JointTrajectory:
 
 def test_a_set_point_that_repeats_is_looked_at_once() -> None:
     """To look takes longer than a streamed set-point leaves; a relative one is another step."""
-    scene = Scene()
+    scene = GoalScene()
     looks: list[Any] = []
     require = scene.way_check.require
     scene.way_check.require = lambda *a, **k: (looks.append(a), require(*a, **k))
@@ -109,7 +109,7 @@ def test_of_messages_that_wait_only_the_newest_counts() -> None:
 
 def test_a_goal_that_was_accepted_is_followed_though_the_arm_moved_meanwhile() -> None:
     """An exception in the acceptance would end the process with the arm in its hands."""
-    scene = Scene()
+    scene = GoalScene()
     judge, model, request = (
         scene.callbacks["goal_callback"],
         scene.loop.controller.model,

@@ -111,7 +111,7 @@ async def nothing(ws: ClientWebSocketResponse) -> None:
     [
         ({"origin": "http://evil.example"}, "origin 'http://evil.example'"),
         ({"origin": "http://localhost:1"}, "origin 'http://localhost:1'"),
-        ({"origin": None}, "origin nobody names"),
+        ({"origin": None}, "it names no origin"),
         ({"protocols": (PROTOCOL,)}, "no token"),
         ({"protocols": (PROTOCOL, "token.guessed")}, "no token"),
         ({"headers": {"Host": "evil.example"}}, "host 'evil.example'"),
@@ -119,7 +119,7 @@ async def nothing(ws: ClientWebSocketResponse) -> None:
     ],
     ids=["origin", "port", "no origin", "no token", "token", "host", "site"],
 )
-def test_a_stranger_does_not_get_in(
+def test_a_client_without_the_token_does_not_get_in(
     server: Server, unchanged: int, changed: dict[str, Any], reason: str
 ) -> None:
     with pytest.raises(WSServerHandshakeError) as refused:

@@ -383,7 +383,7 @@ def test_controls_stay_where_they_are_while_things_change(still: Browser, fleet:
 
 
 def test_it_asks_before_it_sends_to_an_arm_that_may_be_real(still: Browser, fleet: Fleet) -> None:
-    """Somebody else publishes joint states too: nothing is certain any more."""
+    """Another node publishes joint states too: nothing is certain any more."""
     driver = fleet.node.create_publisher(JointState, "joint_states", 1)
     try:
         still.until(MAY_BE_REAL)

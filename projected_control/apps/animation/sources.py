@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from projected_control.apps.animation.film import Film, Strip, film_of
 from projected_control.apps.demo.case import settings_for
 from projected_control.apps.demo.task_run import TaskRun, run_task
+from projected_control.apps.experiments.catalogue import ALIASES, EXPERIMENTS, Options
 from projected_control.apps.experiments.progress import Progress, silent
-from projected_control.apps.experiments.registry import ALIASES, EXPERIMENTS, Options
 from projected_control.errors import InvalidValue, UnknownName
 from projected_control.model.arm import Arm
 from projected_control.model.constrained_arm import ConstrainedArm
@@ -102,7 +102,7 @@ def _experiment(name: str, seconds: float | None, progress: Progress) -> Film:
         file = share_file("config", "seven_joints.yaml")
         return _task("force", "A wiped table", seconds or 8.0, file)
     from projected_control.apps.experiments import free_fall, slider_crank, table1, table2_cases
-    from projected_control.apps.experiments.runner import simulate
+    from projected_control.apps.experiments.case_run import simulate
 
     case = {
         "free-fall": lambda: free_fall.describe(options),

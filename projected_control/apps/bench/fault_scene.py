@@ -18,8 +18,8 @@ from projected_control.ros.transport import avoid_shared_memory
 from projected_control.settings.nodes import ARM, WATCHDOG
 
 
-class Scene:
-    """The simulated arm, its watchdog and the hybrid controller, with somebody on the wire.
+class FaultScene:
+    """The simulated arm, its watchdog and the hybrid controller, with another node on the wire.
 
     Args:
         folder: For parameters and logs.
@@ -39,7 +39,7 @@ class Scene:
         self._fleet = Fleet(folder, {"ROS_DOMAIN_ID": domain})
         self._monitor, self._wire = Monitor(self.controller), Wire()
 
-    def __enter__(self) -> Scene:
+    def __enter__(self) -> FaultScene:
         return self
 
     def __exit__(
@@ -96,7 +96,7 @@ class Scene:
         return outcome
 
     def interfere(self, torque: float) -> tuple[float, str]:
-        """From somebody else's command to the controller's zeros [s], and why it stopped."""
+        """From another node's command to the controller's zeros [s], and why it stopped."""
         seconds = self._wire.interfere(torque)
         _, reason = self._wire.until_inactive(self._monitor, self.controller, monotonic())
         return seconds, reason

@@ -12,7 +12,7 @@ from projected_control import validate
 from projected_control.apps import bench, extras
 
 if TYPE_CHECKING:
-    from projected_control.apps.bench.fault_scene import Scene
+    from projected_control.apps.bench.fault_scene import FaultScene
     from projected_control.apps.commands import Subparsers
 
 DRIVE_TIMEOUT = 0.04
@@ -134,11 +134,11 @@ def measure(
     names: list[str], repeats: int, folder: Path, progress: Any
 ) -> dict[str, list[tuple[float, str]]]:
     """How long each fault took, every time, until what should follow [s]; and the reasons given."""
-    from projected_control.apps.bench.fault_scene import Scene
+    from projected_control.apps.bench.fault_scene import FaultScene
 
     jobs = [name for name in names for _ in range(repeats if FAULTS[name].often else 1)]
     taken: dict[str, list[tuple[float, str]]] = {name: [] for name in names}
-    with Scene(folder) as scene:
+    with FaultScene(folder) as scene:
         for i, name in enumerate(jobs):
             progress(FAULTS[name].title, i / len(jobs))
             scene.prepare()
@@ -147,7 +147,7 @@ def measure(
     return taken
 
 
-def provoke(scene: Scene, name: str) -> tuple[float, str]:
+def provoke(scene: FaultScene, name: str) -> tuple[float, str]:
     """Do it once: how long until what should follow [s], NaN where it never did; and the reason."""
     who, _, what = name.partition("_")
     if who == "stranger":

@@ -46,7 +46,7 @@ speed says little; the processor time per step hardly changes then.
 
 
 @dataclass
-class Case:
+class GazeboCase:
     """Runs of one kind.
 
     Attributes:
@@ -155,7 +155,7 @@ def run(args: argparse.Namespace) -> int:
     from projected_control.apps.experiments.progress import terminal_progress
 
     access, reason = _library(args.access)
-    cases = {name: Case(name) for name in (PLAIN, *CASES)}
+    cases = {name: GazeboCase(name) for name in (PLAIN, *CASES)}
     with tempfile.TemporaryDirectory() as scratch, terminal_progress(sys.stderr) as progress:
         worlds = {name: _write(Path(scratch), name, args.arm, access) for name in cases}
         for turn in range(args.repeats):
@@ -243,7 +243,7 @@ def _simulate(command: list[str], world: Path, seconds: float) -> dict[str, Any]
 
 
 def _report(
-    args: argparse.Namespace, cases: dict[str, Case], bounds: dict[str, float], reason: str
+    args: argparse.Namespace, cases: dict[str, GazeboCase], bounds: dict[str, float], reason: str
 ) -> None:
     plain = cases[PLAIN].median
     if args.json:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from projected_control.apps.bench.five_bar import ENDS, assembled, five_bar_loop, five_bar_urdf
 from projected_control.apps.bench.peer_environment import PLACO, TSID, Unavailable, ask
-from projected_control.apps.bench.timing import Timing, time_native, time_ticks
+from projected_control.apps.bench.tick_timing import TickTiming, time_native, time_ticks
 from projected_control.apps.experiments.progress import Progress, silent
 from projected_control.control.loop import ControlLoop
 from projected_control.native.library import reason_against
@@ -25,7 +25,7 @@ ROBOT = "five-bar, 4 joints, 2 rows"
 
 
 class FiveBarCase:
-    """The five-bar as a case of `timing`."""
+    """The five-bar as a case of `tick_timing`."""
 
     robot, joints, rows, law = "five-bar", 4, 2, "passive"
 
@@ -39,7 +39,7 @@ def measure(
 ) -> tuple[list[dict[str, Any]], dict[str, str], str]:
     """All peers, the reasons why some are missing, and the engine of our own ticks."""
     reason = reason_against()
-    timer: Callable[..., Timing] = time_ticks if reason else time_native
+    timer: Callable[..., TickTiming] = time_ticks if reason else time_native
     ours = timer(FiveBarCase(), seconds)
     where = "Python" if reason else "C++"
     pass_us = {f"Pinocchio {pinocchio.__version__} computeAllTerms, {where}": ours.pinocchio_us}
@@ -62,7 +62,7 @@ def measure(
     return peers, missing, ours.engine
 
 
-def _peer(name: str, microseconds: float, ours: Timing) -> dict[str, Any]:
+def _peer(name: str, microseconds: float, ours: TickTiming) -> dict[str, Any]:
     return {
         "name": name,
         "robot": ROBOT,

@@ -13,7 +13,7 @@ from projected_control.apps import bench
 from projected_control.errors import InvalidValue
 
 if TYPE_CHECKING:
-    from projected_control.apps.bench.timing import Timing
+    from projected_control.apps.bench.tick_timing import TickTiming
     from projected_control.apps.commands import Subparsers
     from projected_control.apps.experiments.progress import Progress
 
@@ -100,18 +100,18 @@ def run(args: argparse.Namespace) -> int:
     return bench.exit_status(late)
 
 
-def measure(engine: str, seconds: float, progress: Progress) -> tuple[list[Timing], str]:
+def measure(engine: str, seconds: float, progress: Progress) -> tuple[list[TickTiming], str]:
     """Times of all cases, and why there are none in C++ (empty where there are)."""
     from projected_control.apps.bench.mechanism_cases import MECHANISMS
-    from projected_control.apps.bench.tick_cases import CASES, LARGE, TASK_LAWS, Case
-    from projected_control.apps.bench.timing import time_native, time_ticks
+    from projected_control.apps.bench.tick_cases import CASES, LARGE, TASK_LAWS, TimedCase
+    from projected_control.apps.bench.tick_timing import time_native, time_ticks
     from projected_control.native.library import native_loop, reason_against
 
     if engine == "native":
         native_loop()  # asked for by name: say why not, and end
     reason = "not asked for" if engine == "numba" else reason_against()
     timings = []
-    cases: tuple[Case, ...] = (*CASES, *TASK_LAWS, *MECHANISMS, LARGE)
+    cases: tuple[TimedCase, ...] = (*CASES, *TASK_LAWS, *MECHANISMS, LARGE)
     for case in cases:
         if engine != "native" and case is not LARGE:
             timings.append(time_ticks(case, seconds, progress))
@@ -120,7 +120,7 @@ def measure(engine: str, seconds: float, progress: Progress) -> tuple[list[Timin
     return timings, reason
 
 
-def _bound(timing: Timing, bound: float, native: float | None) -> float | None:
+def _bound(timing: TickTiming, bound: float, native: float | None) -> float | None:
     """What a case is held to; None for one that is only measured."""
     from projected_control.apps.bench.mechanism_cases import MechanismCase
     from projected_control.apps.bench.tick_cases import TASK_LAWS
@@ -133,7 +133,7 @@ def _bound(timing: Timing, bound: float, native: float | None) -> float | None:
     return promised if native is None or promised is None else native
 
 
-def missed(timings: list[Timing], bounds: Mapping[Timing, float | None]) -> list[str]:
+def missed(timings: list[TickTiming], bounds: Mapping[TickTiming, float | None]) -> list[str]:
     """The cases that took longer than they may, in words."""
     return [
         f"a tick of the {t.case.law} law with {t.case.robot} ({t.engine}) took "
@@ -144,12 +144,12 @@ def missed(timings: list[Timing], bounds: Mapping[Timing, float | None]) -> list
     ]
 
 
-def _is_missed(timing: Timing, bounds: Mapping[Timing, float | None]) -> bool:
+def _is_missed(timing: TickTiming, bounds: Mapping[TickTiming, float | None]) -> bool:
     bound = bounds[timing]
     return bound is not None and timing.ratio > bound
 
 
-def _table(timings: list[Timing]) -> str:
+def _table(timings: list[TickTiming]) -> str:
     header = (
         f"{'robot':<13}{'joints':>6}  {'rows':>4}  "
         f"{'law':<19}{'engine':<8}{'median':>9}  {'99 %':>9}  "
@@ -164,7 +164,9 @@ def _table(timings: list[Timing]) -> str:
     return "\n".join([header, *lines])
 
 
-def _verdict(timings: list[Timing], bounds: Mapping[Timing, float | None], compiled: bool) -> str:
+def _verdict(
+    timings: list[TickTiming], bounds: Mapping[TickTiming, float | None], compiled: bool
+) -> str:
     late = [t for t in timings if _is_missed(t, bounds)]
     verdict = "met" if not late else "not met"
     if late:

@@ -147,7 +147,7 @@ SETUPS = {
 }
 
 
-class Case(Protocol):
+class TimedCase(Protocol):
     """What is timed: an arm and a law on it."""
 
     @property

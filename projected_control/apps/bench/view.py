@@ -53,12 +53,12 @@ def run(args: argparse.Namespace) -> int:
     bench.check_turns(args, 5.0)
     extras.require("rclpy", "projected-control bench view")
     extras.require("aiohttp", "projected-control bench view")
-    from projected_control.apps.bench.view_scene import Scene
+    from projected_control.apps.bench.view_scene import ViewScene
 
     def say(text: str) -> None:
         print(text, file=sys.stderr, flush=True)
 
-    with tempfile.TemporaryDirectory() as folder, Scene(Path(folder)) as scene:
+    with tempfile.TemporaryDirectory() as folder, ViewScene(Path(folder)) as scene:
         say("Waiting for the controller (it compiles its kernels the first time) …")
         scene.start()
         turns: list[dict[str, Any]] = []

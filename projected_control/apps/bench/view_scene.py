@@ -14,7 +14,7 @@ from projected_control.apps.bench.view import by_minute
 from projected_control.apps.demo.case import settings_for
 from projected_control.apps.demo.fleet import Fleet
 from projected_control.apps.demo.monitor import Monitor
-from projected_control.apps.view.process import PageProcess
+from projected_control.apps.view.page_process import PageProcess
 from projected_control.errors import ProjectedControlError
 from projected_control.ros.transport import avoid_shared_memory
 from projected_control.settings.nodes import ARM, WATCHDOG
@@ -30,7 +30,7 @@ LOOK_BACK = 2.5
 """How far the latencies on /diagnostics look back, and a little more [s]."""
 
 
-class Scene:
+class ViewScene:
     """A loop that can be looked at.
 
     Args:
@@ -48,7 +48,7 @@ class Scene:
         self._fleet = Fleet(folder, {"ROS_DOMAIN_ID": domain})
         self._monitor = Monitor(self._controller)
 
-    def __enter__(self) -> Scene:
+    def __enter__(self) -> ViewScene:
         return self
 
     def __exit__(

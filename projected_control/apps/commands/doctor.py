@@ -31,7 +31,7 @@ def run(args: argparse.Namespace) -> int:
     """Look, and print what was found."""
     import json
 
-    from projected_control.apps.doctor import Verdict, examine
+    from projected_control.apps.system_checks import Rating, examine
 
     findings = examine()
     if args.json:
@@ -43,4 +43,4 @@ def run(args: argparse.Namespace) -> int:
             print(f"{finding.verdict.value:7}  {finding.subject:{width}}  {finding.found}")
             if finding.advice:
                 print(f"{'':7}  {'':{width}}  → {finding.advice}")
-    return 1 if any(f.verdict is Verdict.MISSING for f in findings) else 0
+    return 1 if any(f.verdict is Rating.MISSING for f in findings) else 0

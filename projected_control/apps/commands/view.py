@@ -84,10 +84,10 @@ def run(args: argparse.Namespace) -> int:
     extras.require("aiohttp", "projected-control view")
     # A picture is drawn thirty times a second, for which NumPy will do: the page is there at once.
     os.environ.setdefault("PROJECTED_CONTROL_COMPILE", "0")
-    from projected_control.apps.view.app import Options, serve
-    from projected_control.apps.view.process import has_display
+    from projected_control.apps.view.app import PageOptions, serve
+    from projected_control.apps.view.page_process import has_display
 
-    options = Options(
+    options = PageOptions(
         control=args.control,
         host=args.host,
         port=args.port,

@@ -19,7 +19,7 @@ Show = Callable[["Monitor", float], None]
 
 @contextmanager
 def live_display(stream: TextIO, title: str, quiet: bool) -> Iterator[Show]:
-    """A table that changes in place on a terminal with rich, a line now and then elsewhere."""
+    """A table that changes in place on a terminal with rich; without, a line now and then."""
     if quiet:
         yield lambda monitor, fraction: None
         return

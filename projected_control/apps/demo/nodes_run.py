@@ -21,7 +21,7 @@ from projected_control.apps.demo.monitor import Monitor
 from projected_control.apps.demo.task_run import TaskRun
 from projected_control.apps.experiments.output import write_files
 from projected_control.apps.experiments.progress import terminal_progress
-from projected_control.apps.view.process import PageProcess, way_there
+from projected_control.apps.view.page_process import PageProcess, way_there
 from projected_control.errors import ProjectedControlError
 from projected_control.ros.neighbours import of_ours
 from projected_control.ros.truth_topic import RATE

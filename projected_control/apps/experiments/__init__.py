@@ -5,12 +5,12 @@ To add a case, write a module here with
     def run(options: Options, progress: Progress) -> Outcome
 
 that describes the case as data (`case.Case`, driven by a `case.ConstantEffort` or by the control
-loop, `control.Control`), runs it (`runner.simulate`) and returns numbers, tables and figures
-(`outcome.Outcome`); then enter it in `registry.EXPERIMENTS`. The command line, the files, the
+loop, `control.Control`), runs it (`case_run.simulate`) and returns numbers, tables and figures
+(`outcome.Outcome`); then enter it in `catalogue.EXPERIMENTS`. The command line, the files, the
 report page and ``reproduce all`` follow from that.
 """
 
-from projected_control.apps.experiments.registry import (
+from projected_control.apps.experiments.catalogue import (
     ALIASES,
     ALL,
     EXPERIMENTS,

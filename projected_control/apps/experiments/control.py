@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projected_control.apps.experiments.case import Bound
-from projected_control.apps.experiments.runner import CaseRun
+from projected_control.apps.experiments.case_run import CaseRun
 from projected_control.control import (
     Controller,
     ForceController,

@@ -6,9 +6,9 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from projected_control.apps.experiments.drawing import fit_beside, mark_instants, stroboscope
+from projected_control.apps.experiments.arm_drawing import fit_beside, mark_instants, stroboscope
+from projected_control.apps.experiments.case_run import CaseRun
 from projected_control.apps.experiments.road_comparison import LABELS, RoadComparison
-from projected_control.apps.experiments.runner import CaseRun
 from projected_control.apps.experiments.style import (
     BLACK,
     BLUE,

@@ -14,9 +14,9 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from projected_control.apps.demo.judging import EVERY
+from projected_control.apps.experiments.catalogue import Options
 from projected_control.apps.experiments.outcome import Outcome, Picture, Table
 from projected_control.apps.experiments.progress import Progress
-from projected_control.apps.experiments.registry import Options
 from projected_control.apps.experiments.style import (
     BLACK,
     BLUE,

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from projected_control.apps.experiments.outcome import Outcome
 from projected_control.apps.experiments.progress import Progress, silent
-from projected_control.apps.experiments.report import page
+from projected_control.apps.experiments.report_page import page
 from projected_control.apps.experiments.style import render
 from projected_control.errors import ProjectedControlError
 

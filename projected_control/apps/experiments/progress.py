@@ -29,13 +29,13 @@ def each_percent(ticks: int, progress: Progress) -> Callable[[int, object], None
 
 
 def silent(what: str, fraction: float) -> None:
-    """Tell nobody, but let Ctrl-C end the work."""
+    """Show nothing, but let Ctrl-C end the work."""
     interrupt.check()
 
 
 @contextmanager
 def terminal_progress(stream: TextIO) -> Iterator[Progress]:
-    """Bars on a terminal, one for each thing done; nothing elsewhere, nor where rich is missing.
+    """Bars on a terminal, one for each thing done; nothing where there is none, or no rich.
 
     The compiling of kernels, with the time that is left, is one of them.
     """

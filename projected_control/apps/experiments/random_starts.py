@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projected_control.apps.experiments.case import Case
+from projected_control.apps.experiments.case_run import CaseRun, attempt
 from projected_control.apps.experiments.progress import Progress
-from projected_control.apps.experiments.runner import CaseRun, attempt
 
 Array = NDArray[np.float64]
 

@@ -7,15 +7,15 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
-from projected_control.apps.experiments.drawing import (
+from projected_control.apps.experiments.arm_drawing import (
     fit_beside,
     mark_instants,
     mark_times,
     multiples_of_pi,
     stroboscope,
 )
+from projected_control.apps.experiments.case_run import CaseRun
 from projected_control.apps.experiments.random_starts import Study
-from projected_control.apps.experiments.runner import CaseRun
 from projected_control.apps.experiments.style import BLUE, GREEN, VERMILION, canvas, legend_above
 
 Array = NDArray[np.float64]

@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from projected_control.apps.experiments.runner import CaseRun
+from projected_control.apps.experiments.case_run import CaseRun
 from projected_control.apps.experiments.style import (
     BLACK,
     BLUE,

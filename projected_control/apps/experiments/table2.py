@@ -7,10 +7,10 @@ from collections.abc import Mapping
 import numpy as np
 
 from projected_control.apps.experiments import table2_figures as figures
+from projected_control.apps.experiments.case_run import simulate
+from projected_control.apps.experiments.catalogue import Options
 from projected_control.apps.experiments.outcome import Outcome, Picture, Table
 from projected_control.apps.experiments.progress import Progress
-from projected_control.apps.experiments.registry import Options
-from projected_control.apps.experiments.runner import simulate
 from projected_control.apps.experiments.table2_cases import (
     CONTROLLERS,
     LABELS,

@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projected_control.apps.experiments.case import ArmSpec, Case
+from projected_control.apps.experiments.case_run import CaseRun
+from projected_control.apps.experiments.catalogue import Options
 from projected_control.apps.experiments.control import (
     Control,
     peak_norm,
     rms_norm,
     root_mean_square,
 )
-from projected_control.apps.experiments.registry import Options
-from projected_control.apps.experiments.runner import CaseRun
 from projected_control.control import ForceGains, Law, MotionGains
 from projected_control.control.references import Sine, Sines
 from projected_control.model.constrained_arm import ConstrainedArm
@@ -114,7 +114,7 @@ class Run:
     Attributes:
         recording: All of it.
         theta: x and heading, N × 2 [m, rad].
-        desired: Likewise.
+        desired: θ_d, N × 2 [m, rad].
     """
 
     recording: CaseRun

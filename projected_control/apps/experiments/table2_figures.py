@@ -9,13 +9,13 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from projected_control.apps.experiments.drawing import (
+from projected_control.apps.experiments.arm_drawing import (
     chain_points,
     fit_beside,
     mark_instants,
     stroboscope,
 )
-from projected_control.apps.experiments.runner import CaseRun
+from projected_control.apps.experiments.case_run import CaseRun
 from projected_control.apps.experiments.style import BLACK, BLUE, GREEN, VERMILION, canvas
 
 Array = NDArray[np.float64]

@@ -112,7 +112,7 @@ def with_hardware(
         if name in motors:
             ElementTree.SubElement(joint, "command_interface", name="effort")
         for state, initial in (("position", position), ("velocity", 0.0), ("effort", 0.0)):
-            # An arm behind topics says itself where it stands; until it does, nobody knows: from
+            # An arm behind topics says itself where it stands; until then it is not known: from
             # ros2_control 4 on, a state without initial value is not finite.
             _state(joint, state, None if by_topics else initial)
     if sensor:

@@ -80,7 +80,7 @@ def parameter_file(found: Findings) -> str:
 
 
 def cautions(found: Findings) -> list[str]:
-    """What somebody who uses these gains on an arm has to know."""
+    """What a user of these gains has to know."""
     before = float(np.max(found.present.motion.stiffness))
     factor = found.stiffness.chosen / before
     if factor <= LARGEST_RISE:

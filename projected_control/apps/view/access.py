@@ -9,7 +9,7 @@ the token, or say that it is anybody else in its ``Origin`` and ``Host`` headers
 - the ``Origin`` of a websocket must be this very server,
 - a websocket must show the token, which stands in the address that is printed at the start.
 
-The token stands behind the ``#`` of that address, which browsers send to nobody, and travels as a
+The token stands behind the ``#`` of that address, which browsers do not send, and travels as a
 subprotocol of the websocket. It is no cookie: browsers send cookies along with requests that other
 pages make, and to every port of this computer. The page's own files are no secret and need none.
 """
@@ -69,7 +69,7 @@ class Gate:
         origin = headers.get("Origin", "")
         host = headers.get("Host", "").lower()
         if origin.lower() not in (f"http://{host}", f"https://{host}"):  # a proxy may speak https
-            return f"it comes from the origin {_shown(origin) if origin else 'nobody names'}"
+            return f"it comes from the origin {_shown(origin)}" if origin else "it names no origin"
         site = headers.get("Sec-Fetch-Site", "same-origin")
         if site != "same-origin":
             return f"the browser says that it is {_shown(site)}"
@@ -104,5 +104,5 @@ def is_local(address: str) -> bool:
 
 
 def _shown(text: str, most: int = 80) -> str:
-    """What a stranger sent, fit for a log: no line breaks, not long."""
+    """What an unknown client sent, fit for a log: no line breaks, not long."""
     return repr(text[:most])

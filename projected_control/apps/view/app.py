@@ -17,10 +17,10 @@ from pathlib import Path
 from projected_control.apps.view.access import Gate, is_local
 from projected_control.apps.view.commands import Commands
 from projected_control.apps.view.demo_link import DemoLink
-from projected_control.apps.view.process import way_there
+from projected_control.apps.view.page_process import way_there
 from projected_control.apps.view.ros_link import RosLink
 from projected_control.apps.view.server import Page
-from projected_control.apps.view.watch import Watch
+from projected_control.apps.view.watch import MirrorWatch
 from projected_control.errors import InvalidValue, ProjectedControlError
 
 PORT = 8765
@@ -32,7 +32,7 @@ NICENESS = 5
 
 
 @dataclass(frozen=True)
-class Options:
+class PageOptions:
     """How the page is served.
 
     Attributes:
@@ -57,7 +57,7 @@ class Options:
     demo: int | None = None
 
 
-def serve(options: Options, say: Callable[[str], None]) -> int:
+def serve(options: PageOptions, say: Callable[[str], None]) -> int:
     """Serve the page until told to stop; returns the exit status.
 
     Args:
@@ -73,14 +73,14 @@ def serve(options: Options, say: Callable[[str], None]) -> int:
 
 
 async def _serve(
-    options: Options, context: ssl.SSLContext | None, say: Callable[[str], None]
+    options: PageOptions, context: ssl.SSLContext | None, say: Callable[[str], None]
 ) -> int:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         loop.add_signal_handler(number, stop.set)
     link = RosLink()
-    watch = Watch(link)
+    watch = MirrorWatch(link)
     gate = Gate(_names(options))
     demo = DemoLink(options.demo) if options.demo is not None else None
     page = Page(watch, Commands(watch, options.control, demo), gate)
@@ -100,7 +100,7 @@ async def _serve(
         link.close()
 
 
-async def _open(page: Page, options: Options, context: ssl.SSLContext | None) -> int:
+async def _open(page: Page, options: PageOptions, context: ssl.SSLContext | None) -> int:
     ports = range(PORT, PORT + PORTS_TRIED) if options.port is None else (options.port,)
     for port in ports:
         try:
@@ -115,14 +115,14 @@ async def _open(page: Page, options: Options, context: ssl.SSLContext | None) ->
     )
 
 
-def _names(options: Options) -> list[str]:
+def _names(options: PageOptions) -> list[str]:
     names = list(options.names)
     if not is_local(options.host):
         names += [options.host, socket.gethostname(), socket.getfqdn()]
     return names
 
 
-def _address(options: Options, port: int, token: str) -> str:
+def _address(options: PageOptions, port: int, token: str) -> str:
     scheme = "https" if options.certificate else "http"
     host = options.host
     if host in ("0.0.0.0", "::"):
@@ -132,7 +132,7 @@ def _address(options: Options, port: int, token: str) -> str:
     return f"{scheme}://{host}:{port}/#{token}"
 
 
-def _tell(options: Options, address: str, say: Callable[[str], None]) -> None:
+def _tell(options: PageOptions, address: str, say: Callable[[str], None]) -> None:
     if options.address_file is not None:
         options.address_file.unlink(missing_ok=True)
         options.address_file.touch(mode=0o600)
@@ -142,8 +142,8 @@ def _tell(options: Options, address: str, say: Callable[[str], None]) -> None:
     if not is_local(options.host):
         if not options.certificate:
             say(
-                "It is reached from other computers without encryption: whoever listens on the way "
-                "reads its token. Give --certificate and --key, or leave --host and use ssh -L."
+                "It is reached from other computers without encryption: a listener on the way can "
+                "read its token. Give --certificate and --key, or leave --host and use ssh -L."
             )
     elif hint := way_there(address):
         say(hint)
@@ -151,7 +151,7 @@ def _tell(options: Options, address: str, say: Callable[[str], None]) -> None:
         say("No browser could be opened: open the address yourself.")
 
 
-def _tls(options: Options) -> ssl.SSLContext | None:
+def _tls(options: PageOptions) -> ssl.SSLContext | None:
     if not (options.certificate or options.key):
         return None
     if not (options.certificate and options.key):

@@ -22,7 +22,6 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 from projected_control.apps.view import presets
 from projected_control.apps.view.demo_link import DemoLink
 from projected_control.apps.view.mirror import Member, Mirror
-from projected_control.apps.view.parameters import blend_seconds
 from projected_control.apps.view.requests import (
     Change,
     Malformed,
@@ -32,7 +31,8 @@ from projected_control.apps.view.requests import (
     shown,
     text_in,
 )
-from projected_control.apps.view.watch import Watch
+from projected_control.apps.view.shown_parameters import blend_seconds
+from projected_control.apps.view.watch import MirrorWatch
 from projected_control.errors import InvalidValue, ProjectedControlError, UnknownName
 
 TRANSITIONS = ("configure", "activate", "deactivate", "cleanup")
@@ -69,7 +69,7 @@ class Commands:
         changes: Those that can be undone, the oldest first.
     """
 
-    def __init__(self, watch: Watch, control: bool, demo: DemoLink | None = None) -> None:
+    def __init__(self, watch: MirrorWatch, control: bool, demo: DemoLink | None = None) -> None:
         self._watch, self.control, self.demo = watch, control, demo
         self.changes: deque[Change] = deque(maxlen=MOST_CHANGES)
         self._given: set[str] = set()  # controllers that follow a set-point of ours

@@ -15,7 +15,7 @@ LOOP, PHYSICS = "_loop", "_physics"
 
 
 @dataclass(frozen=True)
-class Arm:
+class FoundArm:
     """On what a controller works.
 
     Attributes:
@@ -43,7 +43,7 @@ def arm_of(
     controller: str,
     subscribed: Callable[[str, str], Sequence[str]],
     publishers: Callable[[str], Sequence[str]],
-) -> Arm:
+) -> FoundArm:
     """On what a controller works.
 
     Simulated is what our own simulated arm publishes, or the controller's own loop: that one is
@@ -59,13 +59,13 @@ def arm_of(
     topic = heard[0] if heard else f"{namespace}/joint_states"
     sources = set(publishers(topic))
     if not sources:
-        return Arm(topic, simulated=False)
+        return FoundArm(topic, simulated=False)
     if sources == {controller + LOOP}:
-        return Arm(topic, simulated=True)
+        return FoundArm(topic, simulated=True)
     arms = [name.removesuffix(PHYSICS) for name in sources if name.endswith(PHYSICS)]
     if len(arms) == len(sources) == 1:
-        return Arm(topic, simulated=True, node=arms[0])
-    return Arm(topic, simulated=False)
+        return FoundArm(topic, simulated=True, node=arms[0])
+    return FoundArm(topic, simulated=False)
 
 
 def kind_of(names: Sequence[str]) -> str:

@@ -1,7 +1,7 @@
 """What a browser is sent: whatever is new to it, at its own pace.
 
 It says when it has drawn a picture, and gets the next one then, so that a slow browser, or one in
-the background, is not flooded, makes nobody else wait, and the memory for each is bounded.
+the background, is not flooded, keeps no other one waiting, and the memory for each is bounded.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from projected_control import __version__
 from projected_control.apps.view import presets
 from projected_control.apps.view.commands import Commands
 from projected_control.apps.view.mirror import Mirror
-from projected_control.apps.view.watch import Watch
+from projected_control.apps.view.watch import MirrorWatch
 
 FRAME_SECONDS = 1.0 / 30.0
 """Period of the pictures [s]."""
@@ -68,7 +68,7 @@ class Feed:
         commands: What can be done, and has been.
     """
 
-    def __init__(self, watch: Watch, commands: Commands) -> None:
+    def __init__(self, watch: MirrorWatch, commands: Commands) -> None:
         self._watch, self._commands = watch, commands
         self._pictures: dict[str, tuple[float, dict[str, Any] | None]] = {}
 

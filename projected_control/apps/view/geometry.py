@@ -30,7 +30,7 @@ GREY = (0.62, 0.66, 0.71, 1.0)
 
 
 @dataclass(frozen=True)
-class Part:
+class RigidPart:
     """Something rigid that moves with a joint.
 
     Attributes:
@@ -61,7 +61,7 @@ class Looks:
         self._data = self._model.createData()
         self._q = pinocchio.neutral(self._model)
         self._columns = [self._model.joints[self._model.getJointId(name)].idx_q for name in joints]
-        self.parts: list[Part] = []
+        self.parts: list[RigidPart] = []
         self.note = ""
         self._geometry: Any = None
         try:
@@ -108,7 +108,7 @@ class Looks:
         for each in ends:
             pieces = [_ball(1.4 * radius)]
             pieces += [_rod(end, radius) for end in each if np.linalg.norm(end) > 2.0 * radius]
-            self.parts.append(Part(*_joined(pieces), GREY))
+            self.parts.append(RigidPart(*_joined(pieces), GREY))
 
 
 def package_folders() -> list[str]:
@@ -121,25 +121,25 @@ def package_folders() -> list[str]:
     return found
 
 
-def _part(shown: Any) -> Part:
+def _part(shown: Any) -> RigidPart:
     """A geometry of Pinocchio as triangles."""
     shape, scale = shown.geometry, np.array(shown.meshScale, dtype=np.float64)
     kind = type(shape).__name__
     red, green, blue, alpha = (float(c) for c in shown.meshColor)
     colour = (red, green, blue, alpha or 1.0)
     if kind == "Box":
-        return Part(*_box(2.0 * np.array(shape.halfSide)), colour)
+        return RigidPart(*_box(2.0 * np.array(shape.halfSide)), colour)
     if kind == "Sphere":
-        return Part(*_ball(float(shape.radius)), colour)
+        return RigidPart(*_ball(float(shape.radius)), colour)
     if kind in ("Cylinder", "Capsule"):
         half = float(shape.halfLength)
-        return Part(*_tube(float(shape.radius), half, kind == "Capsule"), colour)
+        return RigidPart(*_tube(float(shape.radius), half, kind == "Capsule"), colour)
     if hasattr(shape, "tri_indices"):
         vertices = np.array(shape.vertices(), dtype=np.float64)
         triangles = [shape.tri_indices(i) for i in range(shape.num_tris)]
         corners = np.array([[t[0], t[1], t[2]] for t in triangles], dtype=np.uint32)
-        return Part(vertices, corners.reshape(-1, 3), colour)
-    return Part(*_box(0.02 * np.ones(3) * scale), colour)
+        return RigidPart(vertices, corners.reshape(-1, 3), colour)
+    return RigidPart(*_box(0.02 * np.ones(3) * scale), colour)
 
 
 def _box(size: Array) -> tuple[Array, Indices]:

@@ -12,7 +12,7 @@ SILENCE_SECONDS = 3.0
 """Time after which a node that said something counts as silent [s]; ours speak twice a second."""
 
 FORGET_SECONDS = 60.0
-"""Time after which one that is silent is forgotten, unless somebody misses it [s]."""
+"""Time after which one that is silent is forgotten, unless a controller misses it [s]."""
 
 RISING_SECONDS = 5.0
 """How long a counter that rose stays lit [s]."""
@@ -30,7 +30,7 @@ MEASURES = (
 
 
 @dataclass
-class Light:
+class NodeLight:
     """What one node said last.
 
     Attributes:
@@ -58,11 +58,11 @@ class Lights:
     """All of them, by name."""
 
     def __init__(self) -> None:
-        self.by_name: dict[str, Light] = {}
+        self.by_name: dict[str, NodeLight] = {}
 
     def hear(self, name: str, level: int, message: str, values: dict[str, str], now: float) -> None:
-        """Somebody said something [s]."""
-        light = self.by_name.setdefault(name, Light(name))
+        """A node said something at this time [s]."""
+        light = self.by_name.setdefault(name, NodeLight(name))
         for key, text in values.items():
             if key in light.values and _is_counter(key) and _more(text, light.values[key]):
                 light.rose[key] = now
@@ -82,7 +82,7 @@ class Lights:
         return sorted(lights, key=lambda light: (-light["level"], light["name"]))
 
 
-def _shown(light: Light, now: float) -> dict[str, Any]:
+def _shown(light: NodeLight, now: float) -> dict[str, Any]:
     level = light.shown_level(now)
     message = light.message
     if level == SILENT:

@@ -6,9 +6,9 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from projected_control.apps.view.discovery import Arm
-from projected_control.apps.view.parameters import Control
+from projected_control.apps.view.discovery import FoundArm
 from projected_control.apps.view.scene import Scene
+from projected_control.apps.view.shown_parameters import ParameterControl
 
 HISTORY = 3000
 """States that are kept: half a minute at 100 Hz, whatever happens."""
@@ -62,7 +62,7 @@ class Member:
 
     def __init__(self, node: str) -> None:
         self.node = node
-        self.controls: dict[str, Control] = {}
+        self.controls: dict[str, ParameterControl] = {}
         self.values: dict[str, Any] = {}
         self.version = 0
         self._heard: dict[str, Any] = {}
@@ -76,7 +76,7 @@ class Member:
         """It is asked for all of its parameters: what changes from now on is newer than that."""
         self._heard = {}
 
-    def learn(self, controls: Mapping[str, Control], values: Mapping[str, Any]) -> None:
+    def learn(self, controls: Mapping[str, ParameterControl], values: Mapping[str, Any]) -> None:
         """All of its parameters, as they were when it was asked."""
         news = {name: value for name, value in self._heard.items() if name in controls}
         self.controls, self.values = dict(controls), {**values, **news}
@@ -113,7 +113,7 @@ class Mirror:
     def __init__(self, name: str) -> None:
         self.name = name
         self.kind = ""
-        self.arm = Arm("", simulated=False)
+        self.arm = FoundArm("", simulated=False)
         self.controller = Member(name)
         self.plant: Member | None = None
         self.scene: Scene | None = None

@@ -19,14 +19,14 @@ class Refusals:
         self._logged, self._minute = 0, 0.0
 
     def note(self, peer: str | None, what: str, reason: str) -> None:
-        """Somebody was refused something."""
+        """A client was refused something."""
         self.count += 1
         now = monotonic()
         if now - self._minute > 60.0:
             self._logged, self._minute = 0, now
         self._logged += 1
         if self._logged <= LOGGED_PER_MINUTE:
-            logger.warning("refused %s from %s: %s", what, peer or "somebody", reason)
+            logger.warning("refused %s from %s: %s", what, peer or "a client that is gone", reason)
         elif self._logged == LOGGED_PER_MINUTE + 1:
             logger.warning("refused %d so far; more in this minute are not logged", self.count)
 

@@ -38,7 +38,7 @@ class Change:
 
 
 class UnknownAsk(Malformed):
-    """Something nobody can ask for."""
+    """Something that cannot be asked for."""
 
     def __init__(self, ask: str, known: Mapping[str, Any]) -> None:
         super().__init__(f"unknown request {ask[:40]!r}; there are: {', '.join(known)}")

@@ -1,8 +1,8 @@
 """The page's own node: it listens without being waited for, and asks without blocking.
 
-Subscriptions are best effort and are read by hand when the page wants a picture, so that no thread
-wakes up for a message and no sender waits for an acknowledgement. Changes of parameters alone are
-acknowledged: they are rare, and said once. An executor in a thread of its own serves the answers of
+Subscriptions are best effort and are read without an executor when the page wants a picture: no
+thread wakes up for a message, no sender waits for an acknowledgement. Changes of parameters alone
+are acknowledged: they are rare, and said once. An executor in its own thread serves the answers of
 services, and nothing else.
 """
 
@@ -66,7 +66,7 @@ class Described(NamedTuple):
 
 
 class Ear:
-    """A subscription that is read by hand."""
+    """A subscription that is read without an executor."""
 
     def __init__(self, node: Node, kind: Any, topic: str, depth: int, reliable: bool) -> None:
         policy = ReliabilityPolicy.RELIABLE if reliable else ReliabilityPolicy.BEST_EFFORT

@@ -22,7 +22,7 @@ from projected_control.apps.view.commands import READ_ONLY, Commands
 from projected_control.apps.view.feed import Client, Feed
 from projected_control.apps.view.refusals import BrokenRequests, Refusals
 from projected_control.apps.view.requests import Malformed
-from projected_control.apps.view.watch import Watch
+from projected_control.apps.view.watch import MirrorWatch
 
 PAGE = Path(__file__).parent / "page"
 KINDS = {
@@ -60,7 +60,7 @@ class Page:
         gate: Who is let in.
     """
 
-    def __init__(self, watch: Watch, commands: Commands, gate: access.Gate) -> None:
+    def __init__(self, watch: MirrorWatch, commands: Commands, gate: access.Gate) -> None:
         self._commands, self._gate = commands, gate
         self._feed = Feed(watch, commands)
         self.refusals = Refusals()
@@ -73,7 +73,7 @@ class Page:
         app = web.Application(middlewares=[self._check], client_max_size=1024)
         app.router.add_get("/socket", self._socket)
         app.router.add_get("/{name:[a-z0-9_]*(?:\\.[a-z]+)?}", self._file)
-        broken = logging.Logger("requests", logging.DEBUG)  # of its own: nobody else hears it
+        broken = logging.Logger("requests", logging.DEBUG)  # of its own: no other handler hears it
         broken.addHandler(BrokenRequests(self.refusals))
         self._runner = web.AppRunner(app, access_log=None, logger=broken, lingering_time=1.0)
         await self._runner.setup()

@@ -15,12 +15,12 @@ from rcl_interfaces.msg import Log, ParameterEvent
 from sensor_msgs.msg import JointState
 
 from projected_control.apps.view import discovery
-from projected_control.apps.view.discovery import Arm
+from projected_control.apps.view.discovery import FoundArm
 from projected_control.apps.view.lights import SILENT, Lights
 from projected_control.apps.view.mirror import Member, Mirror
-from projected_control.apps.view.parameters import control_of
 from projected_control.apps.view.ros_link import Ear, NoAnswer, RosLink, plain
 from projected_control.apps.view.scene import Scene
+from projected_control.apps.view.shown_parameters import control_of
 from projected_control.errors import ProjectedControlError
 from projected_control.settings.files import is_ros_own
 from projected_control.settings.nodes import ARM, checked_controller, settings_class
@@ -62,7 +62,7 @@ def with_motion(names: Sequence[str], values: Sequence[float]) -> tuple[list[str
     return [*names, MOTION], [*values, hypot(*tangent)]
 
 
-class Watch:
+class MirrorWatch:
     """All controllers that can be seen.
 
     Args:
@@ -150,7 +150,7 @@ class Watch:
         self._asking[mirror.name] = task
         task.add_done_callback(lambda _: self._asking.pop(mirror.name, None))
 
-    def arm_now(self, mirror: Mirror) -> Arm:
+    def arm_now(self, mirror: Mirror) -> FoundArm:
         """On what a controller works, as the graph shows it this moment."""
         return discovery.arm_of(
             mirror.name,

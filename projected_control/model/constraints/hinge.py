@@ -81,7 +81,9 @@ RECORD = ConstraintKind(
         Setting("direction", "axis of the hinge, in the world or in other_frame"),
     ),
     takes=(
-        Setting("point", "where the hinge is, likewise; empty for the origin", "m"),
+        Setting(
+            "point", "where the hinge is, in the world or in other_frame; empty for the origin", "m"
+        ),
         Setting("other_frame", "link that carries the hinge; empty for the world"),
     ),
     way=_way,

@@ -68,7 +68,7 @@ def load_at(function: ScalarFunction, arm: Arm, end: str) -> Load:
     height over s:        f = e₃ − s_x e₁ − s_y e₂
     angle about a point:  f = (x e₂ − y e₁)/ρ²
     """
-    raise NotImplementedError(f"nobody said what a {type(function).__name__} exerts")
+    raise NotImplementedError(f"what a {type(function).__name__} exerts is not known")
 
 
 def _sign(function: ScalarFunction, end: str) -> float:
@@ -164,9 +164,9 @@ def function_wrench(arm: Arm, function: ScalarFunction, frame: str, ends: list[s
 def ends_felt(arm: Arm, function: ScalarFunction, frame: str) -> list[str]:
     """The frames of a function whose force is measured at a frame.
 
-    A sensor on one of the two bodies that touch measures what they exert on each other. A sensor
-    elsewhere measures all that acts on the links beyond it, which is nothing where both are beyond
-    it, or neither. This depends on how the arm is built, not on where it is.
+    A sensor on one of the two bodies that touch measures what they exert on each other. One on
+    another link measures all that acts on the links beyond it, which is nothing where both are
+    beyond it, or neither. This depends on how the arm is built, not on where it is.
     """
     held = getattr(function, "frame", None), getattr(function, "other", None)
     ends = [end for end in function.frames if end in held]

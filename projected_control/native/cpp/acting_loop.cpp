@@ -277,7 +277,7 @@ void ActingLoop::take_over(const ActingLoop &former) {
 }
 
 void ActingLoop::place_stamp(const Reading &reading) {
-  if (has_clock_) {  // when the state was measured, not when somebody woke up to read it
+  if (has_clock_) {  // when the state was measured, not when a thread woke up to read it
     const double seconds = clock_.since_first(reading.arm_seconds, reading.time_ns);
     time_known_ = std::isfinite(seconds);
     if (time_known_) tick_.stamp = seconds;

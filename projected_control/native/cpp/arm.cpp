@@ -81,7 +81,7 @@ bool fits_its_size(const Arguments &...arguments) {
   bool good = true;
   for (size_t i = size; i < whole; ++i) good = good && start[i] == untouched;
   if (good) thing->~Thing();
-  else memory.release();  // whatever lies there, nobody can take it down
+  else memory.release();  // whatever lies there, it cannot be taken down
   return good;
 }
 

@@ -1,4 +1,4 @@
-/* A mutex whose holder runs at the priority of whoever waits for it.
+/* A mutex whose holder runs at the priority of the thread that waits for it.
  *
  * The thread that receives signs of life has real-time priority, the one that writes reports has
  * not. With an ordinary mutex a report that the scheduler has put aside on a busy computer keeps

@@ -32,7 +32,7 @@ struct projected_control_description {
   const int64_t *parents;   /* [n] joint that carries this one, 0 for the world */
   const double *axes;       /* [n, 3] in the joint's axes; read where the kind is not X, Y or Z */
   const double *rotations;  /* [n, 3, 3] of the joint in its parent's axes, by rows */
-  const double *positions;  /* [n, 3] likewise [m] */
+  const double *positions;  /* [n, 3] in the parent's axes [m] */
   const double *masses;     /* [n + 1] first what is fixed to the world [kg] */
   const double *centres;    /* [n + 1, 3] centre of mass in the joint's axes [m] */
   const double *inertias;   /* [n + 1, 3, 3] about the centre of mass [kg m2] */
@@ -141,7 +141,7 @@ struct projected_control_deadlines {
   double *cycle_us;   /* [ticks] from a state to its effort */
   int64_t granted;    /* results: 1 where the priority was granted or none was asked for */
   int64_t minor_faults, major_faults;
-  int64_t allocations; /* -1 where nobody counts (see allocations.cpp) */
+  int64_t allocations; /* -1 where they are not counted (see allocations.cpp) */
   int64_t failed;      /* ticks whose status was not zero */
 };
 

@@ -127,7 +127,7 @@ Verdict Session::begin(const Message &message, int64_t now_ns) {
   return {};
 }
 
-// A session that was never switched on ends with its heartbeat: nobody else would notice.
+// A session that was never switched on ends with its heartbeat: nothing else would notice.
 void Session::end_if_silent(int64_t now_ns) {
   Term *term = offered();
   if (!term || active_.load() || !term->silent(now_ns)) return;
@@ -243,7 +243,7 @@ double Session::state_period() const {
                                                                     : idle_period;
 }
 
-Session::Standing Session::standing(int64_t now_ns) const {
+Session::Summary Session::summary(int64_t now_ns) const {
   const std::lock_guard<InheritingMutex> lock(mutex_);
   const Term *term = offered();
   return {term ? term->phase.load() : int64_t{PROJECTED_CONTROL_PHASE_IDLE},

@@ -47,13 +47,13 @@ class Session {
   /* Time from one state to the next [s]. */
   double state_period() const;
 
-  struct Standing {
+  struct Summary {
     int64_t phase, cycles, overruns, failed, accepted, refused, last_refusal;
     double silent_seconds; /* since the last message of the session, or 0 */
     std::string reason;    /* of the last refusal */
     std::string not_activated; /* why it could not become active the last time; empty if it could */
   };
-  Standing standing(int64_t now_ns) const;
+  Summary summary(int64_t now_ns) const;
 
   /* The rows recorded by the term that ended last, once: number of columns, n, rows. */
   bool take_record(std::vector<double> &rows, int64_t &columns, int64_t &joints);

@@ -22,16 +22,16 @@ std::vector<std::string> split(const char *names) {
   return found;
 }
 
-// As much of some bytes as there is room for; how many there were.
-int64_t hand_out(const std::vector<uint8_t> &bytes, uint8_t *to, int64_t room) {
+// As much of some bytes as there is space for; how many there were.
+int64_t hand_out(const std::vector<uint8_t> &bytes, uint8_t *to, int64_t capacity) {
   const auto size = static_cast<int64_t>(bytes.size());
-  if (size) std::memcpy(to, bytes.data(), static_cast<size_t>(std::min(size, room)));
+  if (size) std::memcpy(to, bytes.data(), static_cast<size_t>(std::min(size, capacity)));
   return size;
 }
 
-int64_t hand_out(const Verdict &verdict, char *reason, int64_t room) {
-  std::strncpy(reason, verdict.reason.c_str(), static_cast<size_t>(room - 1));
-  reason[room - 1] = '\0';
+int64_t hand_out(const Verdict &verdict, char *reason, int64_t capacity) {
+  std::strncpy(reason, verdict.reason.c_str(), static_cast<size_t>(capacity - 1));
+  reason[capacity - 1] = '\0';
   return verdict.status;
 }
 
@@ -52,14 +52,14 @@ void projected_control_session_destroy(Session *session) { delete session; }
 // The acknowledgement's size; zero where there is none.
 int64_t projected_control_session_receive(
     Session *session, const uint8_t *bytes, int64_t size, int64_t now_ns, uint8_t *answer,
-    int64_t room) {
+    int64_t capacity) {
   return hand_out(
-      session->receive(bytes, static_cast<size_t>(size), now_ns).acknowledgement, answer, room);
+      session->receive(bytes, static_cast<size_t>(size), now_ns).acknowledgement, answer, capacity);
 }
 
 int64_t projected_control_session_activate(
-    Session *session, int64_t now_ns, char *reason, int64_t room) {
-  return hand_out(session->activate(now_ns), reason, room);
+    Session *session, int64_t now_ns, char *reason, int64_t capacity) {
+  return hand_out(session->activate(now_ns), reason, capacity);
 }
 
 void projected_control_session_deactivate(Session *session) { session->deactivate(); }
@@ -71,15 +71,15 @@ void projected_control_session_cycle(
 }
 
 int64_t projected_control_session_state(
-    Session *session, int64_t time_ns, int64_t now_ns, uint8_t *state, int64_t room) {
-  return hand_out(session->state(time_ns, now_ns), state, room);
+    Session *session, int64_t time_ns, int64_t now_ns, uint8_t *state, int64_t capacity) {
+  return hand_out(session->state(time_ns, now_ns), state, capacity);
 }
 
 SimulatedPlant *projected_control_plant_create(
-    const uint8_t *bytes, int64_t size, char *reason, int64_t room) {
+    const uint8_t *bytes, int64_t size, char *reason, int64_t capacity) {
   Verdict verdict;
   auto plant = SimulatedPlant::make(bytes, static_cast<size_t>(size), verdict);
-  hand_out(verdict, reason, room);
+  hand_out(verdict, reason, capacity);
   return plant.release();
 }
 
@@ -101,8 +101,8 @@ int32_t projected_control_plant_read(
 }
 
 // So many cycles of a session on a simulated arm, its heartbeat heard, and what they allocated: -1
-// where nobody counts (see allocations.cpp).
-int64_t projected_control_session_ride(
+// where they are not counted (see allocations.cpp).
+int64_t projected_control_session_cycles(
     Session *session, SimulatedPlant *plant, const double *first, int64_t cycles, int64_t time_ns,
     double arm_seconds, int64_t now_ns) {
   using Counter = int64_t (*)();

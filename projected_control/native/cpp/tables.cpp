@@ -41,8 +41,8 @@ Verdict check_table(
                    static_cast<long>(size));
   if (!is_whole(table[1], 0.0, most) || !is_whole(table[2], 0.0, most))
     return refused(bad_value, "the %s does not say how long it is", name);
-  const auto room = static_cast<int64_t>(table[1]), waves = static_cast<int64_t>(table[2]);
-  if (projected_control_motion_terms_size(size, room, waves) != count)
+  const auto capacity = static_cast<int64_t>(table[1]), waves = static_cast<int64_t>(table[2]);
+  if (projected_control_motion_terms_size(size, capacity, waves) != count)
     return refused(
         PROJECTED_CONTROL_STATUS_SIZE, "the %s is not as long as its header says", name);
   const double least = may_be_empty ? 0.0 : 1.0;
@@ -50,9 +50,9 @@ Verdict check_table(
     return refused(
         bad_value, "the %s has %g pieces and %g sines, there is place for %ld and %ld; one that Python "
         "computes in every tick cannot be followed here", name, table[3], table[4],
-        static_cast<long>(room), static_cast<long>(waves));
+        static_cast<long>(capacity), static_cast<long>(waves));
   const auto pieces = static_cast<int64_t>(table[3]), sines = static_cast<int64_t>(table[4]);
-  const auto t = projected_control_motion_terms_view(writable(table), size, room, waves);
+  const auto t = projected_control_motion_terms_view(writable(table), size, capacity, waves);
   for (int64_t i = 0; i < pieces; ++i) {
     const bool starts = i == 0 ? t.begin[0] < INFINITY : t.begin[i] > t.begin[i - 1];
     if (!starts || t.begin[i] == INFINITY)
@@ -64,7 +64,7 @@ Verdict check_table(
   }
   if (!all_finite(t.origin, t.origin + pieces * size))
     return refused(bad_value, "an origin of the %s is not finite", name);
-  const int64_t coefficients = room && size ? (t.waves - t.coefficients) / (room * size) : 0;
+  const int64_t coefficients = capacity && size ? (t.waves - t.coefficients) / (capacity * size) : 0;
   if (!all_finite(t.coefficients, t.coefficients + pieces * size * coefficients))
     return refused(bad_value, "a coefficient of the %s is not finite", name);
   for (int64_t i = 0; i < sines; ++i)
@@ -81,8 +81,8 @@ void move_table(const double *source, double *target) {
     return projected_control_motion_terms_view(table, size, whole(table[1]), whole(table[2]));
   };
   const auto from = view(writable(source)), to = view(target);
-  const int64_t room = whole(source[1]);
-  const int64_t coefficients = room && size ? (from.waves - from.coefficients) / (room * size) : 0;
+  const int64_t capacity = whole(source[1]);
+  const int64_t coefficients = capacity && size ? (from.waves - from.coefficients) / (capacity * size) : 0;
   target[3] = source[3];
   target[4] = source[4];
   std::copy_n(from.begin, pieces, to.begin);

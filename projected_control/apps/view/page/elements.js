@@ -30,7 +30,7 @@ export function keep(parent, items, key, make, update = () => {}) {
   return children;
 }
 
-// Writes only what is new, so that a text that somebody selects or reads aloud stays.
+// Writes only what is new, so that a text that a user selects or reads aloud stays.
 export function write(node, text) {
   if (node.textContent !== text) node.textContent = text;
 }

@@ -1,5 +1,5 @@
 // The column beside the arm: lifecycle, set-points, presets, parameters, the simulated arm. What is there is brought up
-// to date, never replaced: somebody may be about to click it.
+// to date, never replaced: a user may be about to click it.
 
 import { Control } from "/controls.js";
 import { count, element, keep, write } from "/elements.js";

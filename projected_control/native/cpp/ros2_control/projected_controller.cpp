@@ -234,9 +234,9 @@ void ProjectedController::receive(Session &session, const Bytes &message) {
 void ProjectedController::report(Session &session) {
   const int64_t now_ns = projected_control_nanoseconds();
   const double now = 1e-9 * static_cast<double>(now_ns);
-  const Session::Standing standing = session.standing(now_ns);
-  const bool refused = standing.refused != told_refused_ && now - diagnosed_ > least_between;
-  if (standing.phase != told_phase_ || refused) diagnose(session);
+  const Session::Summary summary = session.summary(now_ns);
+  const bool refused = summary.refused != told_refused_ && now - diagnosed_ > least_between;
+  if (summary.phase != told_phase_ || refused) diagnose(session);
   if (now - reported_ < session.state_period() - 1e-3) return;
   Bytes state;
   state.data = session.state(get_node()->now().nanoseconds(), now_ns);
@@ -247,7 +247,7 @@ void ProjectedController::report(Session &session) {
 }
 
 void ProjectedController::diagnose(const Session &session) {
-  const Session::Standing s = session.standing(projected_control_nanoseconds());
+  const Session::Summary s = session.summary(projected_control_nanoseconds());
   diagnosed_ = 1e-9 * static_cast<double>(projected_control_nanoseconds());
   told_phase_ = s.phase;
   told_refused_ = s.refused;

@@ -204,7 +204,7 @@ class SimulatedSystem : public hardware_interface::SystemInterface {
   std::string sensor_;
   bool brakes_ = true;
   int64_t claimed_ = 0; /* effort interfaces that a controller has */
-  bool commanded_ = false; /* brakes open with the first command of whoever claimed the arm */
+  bool commanded_ = false; /* brakes open with the first command of the controller that claimed the arm */
   int32_t failed_ = 0;
   bool moved_ = false; /* at the last reading */
   PeriodGrid grid_;

@@ -11,13 +11,13 @@ import numpy as np
 import pinocchio
 from numpy.typing import NDArray
 
-from projected_control.apps.bench.tick_cases import Case
+from projected_control.apps.bench.tick_cases import TimedCase
 from projected_control.apps.experiments.progress import Progress, silent
 from projected_control.compiled import COMPILED
 from projected_control.control.loop import ControlLoop
 from projected_control.control.state import RawState
 from projected_control.errors import SimulationFailed
-from projected_control.native.arm import NativeArm
+from projected_control.native.cpp_arm import NativeArm
 from projected_control.native.engine import NATIVE, NUMBA
 from projected_control.native.simulation import NativeLoop
 from projected_control.runs.runner import run
@@ -30,7 +30,7 @@ TICKS = 500
 
 
 @dataclass(frozen=True)
-class Timing:
+class TickTiming:
     """How long a tick takes.
 
     Attributes:
@@ -41,7 +41,7 @@ class Timing:
         samples: How many ticks were measured.
     """
 
-    case: Case
+    case: TimedCase
     engine: str
     p50_us: float
     p99_us: float
@@ -49,7 +49,7 @@ class Timing:
     samples: int
 
     @classmethod
-    def of(cls, case: Case, engine: str, tick_us: Array, alone_us: Array) -> Timing:
+    def of(cls, case: TimedCase, engine: str, tick_us: Array, alone_us: Array) -> TickTiming:
         """From the times of rounds through the same states, one line per round.
 
         Others on the same computer slow whole rounds down, and a tick with its larger memory more
@@ -89,7 +89,7 @@ class Timing:
         }
 
 
-def time_ticks(case: Case, seconds: float, progress: Progress = silent) -> Timing:
+def time_ticks(case: TimedCase, seconds: float, progress: Progress = silent) -> TickTiming:
     """Measure a case for so many seconds, at least once through all its states.
 
     The states come from a simulation of the same loop, so that a replay gives the same efforts and
@@ -119,10 +119,10 @@ def time_ticks(case: Case, seconds: float, progress: Progress = silent) -> Timin
     progress(title, 1.0)
     rounds = (-1, len(states))
     tick_us, alone_us = ((np.reshape(each, rounds) - timer) / 1e3 for each in (ticks, alone))
-    return Timing.of(case, NUMBA if COMPILED else "numpy", tick_us, alone_us)
+    return TickTiming.of(case, NUMBA if COMPILED else "numpy", tick_us, alone_us)
 
 
-def time_native(case: Case, seconds: float, progress: Progress = silent) -> Timing:
+def time_native(case: TimedCase, seconds: float, progress: Progress = silent) -> TickTiming:
     """Measure a case in C++: the native loop, in turns with Pinocchio's pass on an arm of its own.
 
     Raises:
@@ -153,7 +153,7 @@ def time_native(case: Case, seconds: float, progress: Progress = silent) -> Timi
     progress(title, 1.0)
     library.projected_control_clock_cost.restype = ctypes.c_int64
     clock = library.projected_control_clock_cost()
-    return Timing.of(case, NATIVE, (ticks - clock) / 1e3, (alones - clock) / 1e3)
+    return TickTiming.of(case, NATIVE, (ticks - clock) / 1e3, (alones - clock) / 1e3)
 
 
 def _row(state: RawState) -> Array:

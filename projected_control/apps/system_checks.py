@@ -23,7 +23,7 @@ PLENTY = 64 << 20
 """Memory that may be locked, from which a node fits [bytes]."""
 
 
-class Verdict(Enum):
+class Rating(Enum):
     """How well something is."""
 
     GOOD = "good"
@@ -42,7 +42,7 @@ class Finding(NamedTuple):
     """
 
     subject: str
-    verdict: Verdict
+    verdict: Rating
     found: str
     advice: str = ""
 
@@ -55,24 +55,24 @@ def examine() -> list[Finding]:
 def _kernels() -> Iterator[Finding]:
     if find_spec("numba") is None:
         advice = "pip install numba; without it a tick takes about a hundred times as long"
-        yield Finding("compiled kernels", Verdict.FAIR, "numba is not installed", advice)
+        yield Finding("compiled kernels", Rating.FAIR, "numba is not installed", advice)
     elif os.environ.get("PROJECTED_CONTROL_COMPILE", "1") == "0":
         advice = "unset PROJECTED_CONTROL_COMPILE"
-        yield Finding("compiled kernels", Verdict.FAIR, "switched off", advice)
+        yield Finding("compiled kernels", Rating.FAIR, "switched off", advice)
     else:
-        yield Finding("compiled kernels", Verdict.GOOD, "numba is installed")
+        yield Finding("compiled kernels", Rating.GOOD, "numba is installed")
 
 
 def _processors() -> Iterator[Finding]:
     usable = len(os.sched_getaffinity(0))
     advice = "" if usable >= 2 else "give the computer two or more: one is the loop's own"
-    verdict = Verdict.GOOD if usable >= 2 else Verdict.FAIR
+    verdict = Rating.GOOD if usable >= 2 else Rating.FAIR
     yield Finding("processors", verdict, f"{usable} to use", advice)
     load = os.getloadavg()[0]
     busy = load > usable
     yield Finding(
         "load",
-        Verdict.FAIR if busy else Verdict.GOOD,
+        Rating.FAIR if busy else Rating.GOOD,
         f"{load:.1f} processes run or wait for {usable} processors",
         "stop what need not run, or allow real-time priority" if busy else "",
     )
@@ -82,7 +82,7 @@ def _processors() -> Iterator[Finding]:
         slow = name != "performance"
         yield Finding(
             "clock of the processors",
-            Verdict.FAIR if slow else Verdict.GOOD,
+            Rating.FAIR if slow else Rating.GOOD,
             name,
             "sudo cpupower frequency-set -g performance" if slow else "",
         )
@@ -97,7 +97,7 @@ def _real_time() -> Iterator[Finding]:
     )
     yield Finding(
         "real-time priority",
-        Verdict.GOOD if permitted else Verdict.FAIR,
+        Rating.GOOD if permitted else Rating.FAIR,
         "permitted" if permitted else f"not permitted (rtprio {limit})",
         "" if permitted else advice,
     )
@@ -106,14 +106,14 @@ def _real_time() -> Iterator[Finding]:
     amount = "any amount" if enough else f"{locked >> 10} KiB"
     yield Finding(
         "memory that may be locked",
-        Verdict.GOOD if enough or locked >= PLENTY else Verdict.FAIR,
+        Rating.GOOD if enough or locked >= PLENTY else Rating.FAIR,
         amount,
         "" if enough or locked >= PLENTY else advice,
     )
     real_time = "PREEMPT_RT" in platform.version() or Path("/sys/kernel/realtime").is_file()
     yield Finding(
         "kernel",
-        Verdict.GOOD if real_time else Verdict.FAIR,
+        Rating.GOOD if real_time else Rating.FAIR,
         f"{platform.release()}, {'PREEMPT_RT' if real_time else 'not a real-time kernel'}",
         "" if real_time else "for an arm: a PREEMPT_RT kernel (Ubuntu: pro enable realtime-kernel)",
     )
@@ -133,23 +133,23 @@ def _transport() -> Iterator[Finding]:
         "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST for our nodes, SUBNET for others",
     }
     for name, otherwise in names.items():
-        yield Finding(name, Verdict.GOOD, os.environ.get(name) or f"not set: {otherwise}")
+        yield Finding(name, Rating.GOOD, os.environ.get(name) or f"not set: {otherwise}")
     if os.environ.get("ROS_LOCALHOST_ONLY"):
         advice = "use ROS_AUTOMATIC_DISCOVERY_RANGE=LOCALHOST, which it overrides"
-        yield Finding("ROS_LOCALHOST_ONLY", Verdict.FAIR, "set, though deprecated", advice)
+        yield Finding("ROS_LOCALHOST_ONLY", Rating.FAIR, "set, though deprecated", advice)
     profile = os.environ.get("FASTRTPS_DEFAULT_PROFILES_FILE") or os.environ.get(
         "FASTDDS_DEFAULT_PROFILES_FILE"
     )
     if profile and not Path(profile).is_file():
         advice = "name a file that is there, or unset the variable"
-        yield Finding("DDS profile", Verdict.FAIR, f"{profile} is not there", advice)
+        yield Finding("DDS profile", Rating.FAIR, f"{profile} is not there", advice)
     shared = Path("/dev/shm")
     if shared.is_dir():
         free = shutil.disk_usage(shared).free >> 20
         low = free < 64
         yield Finding(
             "shared memory",
-            Verdict.FAIR if low else Verdict.GOOD,
+            Rating.FAIR if low else Rating.GOOD,
             f"{free} MiB free in {shared}",
             "remove what processes that were killed left there (fastrtps_*)" if low else "",
         )
@@ -177,7 +177,7 @@ ROS_PACKAGES = {
 def _packages() -> Iterator[Finding]:
     for name, (use, needed, how) in PYTHON_PACKAGES.items():
         there = find_spec(name) is not None
-        verdict = Verdict.GOOD if there else Verdict.MISSING if needed else Verdict.FAIR
+        verdict = Rating.GOOD if there else Rating.MISSING if needed else Rating.FAIR
         found = f"found, for {use}" if there else f"not found; {use} need it"
         yield Finding(name, verdict, found, "" if there else how)
     prefixes = [Path(p) for p in os.environ.get("AMENT_PREFIX_PATH", "").split(":") if p]
@@ -186,26 +186,26 @@ def _packages() -> Iterator[Finding]:
         there = any((prefix / index).is_file() for prefix in prefixes)
         yield Finding(
             name,
-            Verdict.GOOD if there else Verdict.FAIR,
+            Rating.GOOD if there else Rating.FAIR,
             "found" if there else "not found; arms behind ros2_control need it",
             "" if there else f"apt install ros-$ROS_DISTRO-{package}, and source your ROS 2",
         )
     gazebo = shutil.which("gz")
     advice = "" if gazebo else "apt install ros-$ROS_DISTRO-ros-gz"
-    verdict = Verdict.GOOD if gazebo else Verdict.FAIR
+    verdict = Rating.GOOD if gazebo else Rating.FAIR
     yield Finding("Gazebo", verdict, gazebo or "not found; gazebo.launch.py needs it", advice)
 
 
 def _installation() -> Iterator[Finding]:
     try:
         file = share_file("config", "presets", "paper.yaml")
-        yield Finding("shared files", Verdict.GOOD, str(file.parents[2]))
+        yield Finding("shared files", Rating.GOOD, str(file.parents[2]))
     except MissingResource as error:
-        yield Finding("shared files", Verdict.MISSING, str(error), "install the package anew")
+        yield Finding("shared files", Rating.MISSING, str(error), "install the package anew")
     command = shutil.which("projected-control")
     yield Finding(
         "projected-control",
-        Verdict.GOOD if command else Verdict.FAIR,
+        Rating.GOOD if command else Rating.FAIR,
         command or "not on the PATH",
         "" if command else "after colcon build: ros2 run projected_control projected-control …",
     )

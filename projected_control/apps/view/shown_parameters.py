@@ -20,7 +20,7 @@ _EACH = re.compile(r"each from (\S+) to ([^\s;]+)")
 
 
 @dataclass(frozen=True)
-class Control:
+class ParameterControl:
     """A parameter as a browser shows it.
 
     Attributes:
@@ -84,7 +84,7 @@ def control_of(
     constraints: str,
     bounds: tuple[float, float] | None = None,
     kind: type | None = None,
-) -> Control:
+) -> ParameterControl:
     """Read a descriptor.
 
     Args:
@@ -105,7 +105,7 @@ def control_of(
     if kind is None:
         items = list(value) if is_list else [value]
         kind = type(items[0]) if items else float
-    return Control(
+    return ParameterControl(
         name=name,
         description=text,
         unit=unit,

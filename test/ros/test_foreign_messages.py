@@ -1,4 +1,4 @@
-"""Messages from strangers, wrong in every way, and references that ask for too much."""
+"""Messages from other nodes, wrong in every way, and references that ask for too much."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ REASON = library.reason_against() if COMPILED else "the kernels are not compiled
 NEEDS_NATIVE = pytest.mark.skipif(bool(REASON), reason=f"no native loop: {REASON}")
 
 
-class Ride:
+class ActingRun:
     """Cycles of a session on its arm, with a heartbeat as long as it is wanted.
 
     Of a law by name, or of a loop that was opened and its arm.
@@ -76,32 +76,32 @@ class Ride:
 
 
 class Twins:
-    """A ride, and a loop in Python that is changed as its loop is and fed with the same states."""
+    """A run, and a loop in Python that is changed as its loop is and fed with the same states."""
 
     def __init__(self, law="hybrid"):
-        self.ride, self.own = Ride(law), opened(law)[0]
-        self.expected, self.messages = [], ChangeMessages(self.ride.loop)
+        self.run, self.own = ActingRun(law), opened(law)[0]
+        self.expected, self.messages = [], ChangeMessages(self.run.loop)
 
     def go(self, cycles):
-        before = len(self.ride.rows)
-        self.ride.go(cycles)
-        self.expected += [self.own.update(row).effort.copy() for row in self.ride.rows[before:]]
+        before = len(self.run.rows)
+        self.run.go(cycles)
+        self.expected += [self.own.update(row).effort.copy() for row in self.run.rows[before:]]
 
     def change(self, *changes):
         """Changes of both, sent as one message; the sections that went."""
-        for loop in (self.ride.loop, self.own):
+        for loop in (self.run.loop, self.own):
             with loop.mailbox.together():
                 for change in changes:
                     change(loop)
-        sections, sequence = self.messages.sections(), self.ride.next()
+        sections, sequence = self.messages.sections(), self.run.next()
         self.messages.sent(sequence)
-        answer = self.ride.send(encode(Update.CHANGE, 7, sequence, sections))
+        answer = self.run.send(encode(Update.CHANGE, 7, sequence, sections))
         self.messages.acknowledged(sequence, accepted=answer.status is Status.ACCEPTED)
         assert answer.status is Status.ACCEPTED, answer.reason
         return set(sections)
 
     def compare(self):
-        assert np.array_equal(np.array(self.ride.efforts), np.array(self.expected))
+        assert np.array_equal(np.array(self.run.efforts), np.array(self.expected))
 
 
 def long_reference(loop, pieces, begin=0.0):

@@ -57,7 +57,7 @@ class NativeArm:
     Attributes:
         address: Of the arm in C.
         M, h, spatial_jacobian, placements: What a pass leaves behind, as in `Arm`; live views.
-        coriolis: What `compute_coriolis` leaves behind; likewise.
+        coriolis: What `compute_coriolis` leaves behind; a live view.
 
     Raises:
         LibraryMismatch: Where its pass does not give what Pinocchio gives in Python.

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
 from projected_control.apps.experiments.case import ArmSpec
-from projected_control.apps.experiments.runner import CaseRun
+from projected_control.apps.experiments.case_run import CaseRun
 from projected_control.apps.experiments.style import GREY, VERMILION
 
 Array = NDArray[np.float64]

@@ -1,4 +1,4 @@
-"""The page as a process of somebody else's: of the demonstration, of a measurement."""
+"""The page as the process of another program: of the demonstration, of a measurement."""
 
 from __future__ import annotations
 
