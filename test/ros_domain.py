@@ -6,6 +6,8 @@ import fcntl
 import os
 import socket
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
@@ -26,3 +28,14 @@ def free_domain() -> tuple[int, IO[str]]:
             continue
         return domain, lock
     raise RuntimeError("no ROS domain is free")
+
+
+@contextmanager
+def own_domain() -> Iterator[dict[str, str]]:
+    """The environment for a demonstration, which would take a domain itself: a fleet's, by chance.
+
+    It listens who is in a domain before it takes it; a fleet that is about to begin is not heard.
+    """
+    domain, lock = free_domain()
+    with lock:
+        yield {"ROS_DOMAIN_ID": str(domain)}

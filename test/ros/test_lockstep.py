@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from fleet import Fleet
+from ros_domain import own_domain
 
 from projected_control.apps.demo.case import (
     DemoSettings,
@@ -160,9 +161,11 @@ def test_a_task_is_judged_by_what_the_nodes_did(fleet: Fleet, tmp_path: Path) ->
     demo += ["--seconds", "1.5", "--json", "--out", str(tmp_path / "out")]
     found = {}
     for way in ("--lockstep", "--in-process"):
-        done = subprocess.run(
-            [*demo, way], env=dict(os.environ), capture_output=True, text=True, check=False
-        )
+        with own_domain() as own:
+            environment = {**os.environ, **own}
+            done = subprocess.run(
+                [*demo, way], env=environment, capture_output=True, text=True, check=False
+            )
         assert done.returncode == 0, done.stderr
         found[way] = json.loads(done.stdout)
     nodes, here = found["--lockstep"], found["--in-process"]

@@ -11,11 +11,13 @@ import signal
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
 
 from fleet import STEADY, THREE_LINK, Fleet
 from marked import Mark
+from ros_domain import own_domain
 
 from projected_control.settings.nodes import ARM, FORCE
 
@@ -72,9 +74,9 @@ def test_a_command_that_is_ended_leaves_nothing(
             fleet.start(kind, {**THREE_LINK, **STEADY})
         fleet.until_state(FORCE, "active")
     environment = {**mark.environment, "ROS_DOMAIN_ID": str(fleet.domain)}
-    if name == "demo":  # it takes a domain of its own: it refuses one in which others are
-        del environment["ROS_DOMAIN_ID"]
-    said = tmp_path / "said"
+    said, reserved = tmp_path / "said", ExitStack()
+    if name == "demo":  # it refuses a domain in which others are
+        environment |= reserved.enter_context(own_domain())
     with said.open("wb") as file:
         command = subprocess.Popen(
             case.command, env=environment, cwd=tmp_path, stdout=file, stderr=file
@@ -89,3 +91,4 @@ def test_a_command_that_is_ended_leaves_nothing(
         mark.until()
     finally:
         command.kill()
+        reserved.close()
