@@ -14,10 +14,16 @@ class ProjectedControlError(Exception):
     """Base of all errors of this package.
 
     Attributes:
+        key: Full name of the parameter that was wrong, ``posture.target``; empty where none was,
+            or where that is not known.
         placed: Whether the message says which parameter was wrong, and where it was given.
     """
 
     placed = False
+
+    def __init__(self, *args: object, key: str = "") -> None:
+        super().__init__(*args)
+        self.key = key
 
     def __str__(self) -> str:
         return str(self.args[0]) if self.args else type(self).__name__

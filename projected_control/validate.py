@@ -61,6 +61,23 @@ def vector(name: str, value: ArrayLike, size: int) -> Array:
     return array
 
 
+def spread(name: str, value: ArrayLike, size: int, each: str = "coordinate") -> Array:
+    """One number for all, or one per coordinate or joint, as so many numbers.
+
+    Args:
+        name: What it is called in the error.
+        value: The numbers.
+        size: How many are needed.
+        each: What each of them belongs to.
+    """
+    values = np.asarray(value, dtype=np.float64)
+    if values.size not in (1, size):
+        raise InvalidValue(
+            f"{name} must be one number or {size}, one per {each}, got {values.size}", key=name
+        )
+    return np.array(np.broadcast_to(values, (size,)))
+
+
 def finite(name: str, value: float) -> float:
     """One finite number."""
     return float(finite_array(name, value, ()))

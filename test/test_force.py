@@ -464,7 +464,7 @@ def test_gains_are_refused_where_the_loop_would_be_unstable_on_the_way():
         ({"proportional": np.nan}, "G_F must be finite"),
         ({"integral": np.inf}, "G_I must be finite"),
         ({"integral": -0.1}, "G_I must not be negative"),
-        ({"cutoff": 0.0}, "cut-off must be positive"),
+        ({"cutoff": -1.0}, "cut-off must be positive"),
         ({"delay": 0}, "delay must be 1 to 100"),
         ({"delay": 1.5}, "whole samples"),
         ({"integral_limit": 0.0}, "integral limit must be positive"),

@@ -6,10 +6,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import projected_control as pc
 from projected_control import resources
 from projected_control.apps.launch import choices
 from projected_control.apps.parameter_docs import main, page
-from projected_control.control import MotionController, MotionGains
+from projected_control.control import AntiWindup, MotionController, MotionGains
+from projected_control.control.compensation import FrictionCompensation
+from projected_control.control.disturbance import Disturbance
+from projected_control.control.surface import EstimatedSurface
 from projected_control.errors import InvalidValue, ProjectedControlError, UnknownName
 from projected_control.settings.build import build_force_gains
 from projected_control.settings.declaration import (
@@ -37,6 +41,7 @@ from projected_control.settings.nodes import (
     parameters_of,
     settings_class,
 )
+from projected_control.simulation import Motors
 
 ROOT = Path(__file__).parents[1]
 ARMS = sorted(
@@ -321,3 +326,37 @@ def test_a_controller_of_another_package_is_one_record(monkeypatch):
         checked(record.name, {"softness": 0.0})
     pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
     assert callable(executables.other_controller)
+
+
+def test_a_group_is_what_the_library_takes():
+    given = settings_class(FORCE).of({"force.anti_windup": "none", "disturbance.integral": 7.0})
+    kinds = {
+        "gains": pc.MotionGains,
+        "impedance": pc.Impedance,
+        "posture": pc.Posture,
+        "force": pc.ForceGains,
+        "compensation": FrictionCompensation,
+        "disturbance": Disturbance,
+        "surface": EstimatedSurface,
+    }
+    for name, kind in kinds.items():
+        assert isinstance(getattr(given, name), kind)
+    assert isinstance(given.reference.limits, pc.MotionLimits)
+    assert given.disturbance.gain == given.values()["disturbance.integral"] == 7.0
+    assert given.force.anti_windup is AntiWindup.NONE
+    assert given.values()["force.anti_windup"] == "none"
+    arm = settings_class(ARM).of({"friction.stribeck_velocity": [0.1], "motor.noise": [0.2]})
+    assert isinstance(arm.friction, pc.JointFriction)
+    assert (arm.friction.stribeck, arm.friction.static) == ((0.1,), ())
+    assert arm.motor == Motors((0.2,))
+    assert arm.sensor == pc.ForceSensor()
+
+
+def test_an_error_carries_the_key_it_is_about():
+    given = settings_class(FORCE).of({"reference.max_jerk": [1.0, 2.0]})
+    with pytest.raises(InvalidValue, match=r"^reference\.max_jerk must be one number or 3") as own:
+        given.reference.limits.array(3)
+    assert own.value.key == "reference.max_jerk"
+    with pytest.raises(InvalidValue, match=r"^jerk limit must be one number or 3") as bare:
+        pc.MotionLimits(jerk=[1.0, 2.0]).array(3)
+    assert bare.value.key == ""

@@ -179,7 +179,7 @@ def test_a_time_that_is_none_does_no_harm(name, time):
         (lambda: SetPoint(AT_REST, [1.0, 1.0], MotionLimits(rate=0.0)), "rate limit must be one"),
         (
             lambda: SetPoint(AT_REST, [1.0, 1.0], MotionLimits(jerk=[1.0, 2.0, 3.0])),
-            "jerk limit must be one positive number or 2",
+            "jerk limit must be one number or 2",
         ),
         (lambda: SetPoint(AT_REST._replace(rate=np.full(2, np.nan)), [1, 1]), "rate at the start"),
         (lambda: SetPoint(AT_REST, [1e300, 1.0]), "no smooth motion to the set-point"),

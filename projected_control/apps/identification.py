@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
 
@@ -100,7 +101,7 @@ def simulated_motion(
     plant = Plant(
         ConstrainedArm(arm, None),
         settings.simulation.step,
-        friction=build.build_friction(settings, arm.n),
+        friction=settings.friction,
     )
     hardware = SimulatedArm(
         plant,
@@ -108,8 +109,8 @@ def simulated_motion(
         start.v,
         period=period,
         sensor=ForceSensor(),
-        encoders=build.build_encoders(settings, arm.n),
-        motors=build.build_motors(settings, arm.n),
+        encoders=settings.encoder,
+        motors=replace(settings.motor),
     )
     controller = MotionController(known, MotionGains.from_bandwidth(BANDWIDTH), period=period)
     runner = Runner(

@@ -32,7 +32,7 @@ configured, `robot_description` or `robot_description_file` one of the two. Whic
 rest counts from the next tick on. The others are refused then; deactivate the node first. A change
 that is refused leaves everything as it was, and the answer says why.
 
-This page is made from `projected_control/settings/groups.py` and `nodes.py` by
+This page is made from the classes that `projected_control/settings/nodes.py` names by
 `python -m projected_control.apps.parameter_docs docs/parameters.md`; a test compares the two. In
 Python, dots are attributes: `settings.limits.effort` is the parameter `limits.effort`.
 """

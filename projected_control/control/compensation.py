@@ -20,11 +20,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from projected_control import validate
 from projected_control.compiled import compiled
 from projected_control.control.terms import ControlTerms
+from projected_control.declaration import Group, OneOrMore, is_given, parameter, spread
 from projected_control.errors import InvalidValue
 from projected_control.model.constrained_arm import ConstrainedArm, Terms
 from projected_control.model.kinematics import frame_motion
@@ -36,27 +37,72 @@ _COULOMB, _STATIC, _STRIBECK, _VISCOUS, _WIDTH = 0, 1, 2, 3, 4
 
 
 @dataclass(frozen=True)
-class FrictionCompensation:
-    """Friction as a controller knows it; one number each for all joints, or one per joint.
+class FrictionCompensation(Group):
+    """Friction that a controller knows and compensates, following the desired joint velocity.
 
-    Attributes:
-        coulomb: F_c [N·m or N].
-        viscous: F_v [N·m·s/rad or N·s/m].
-        static: F_s, at the beginning of a motion; as coulomb unless given [N·m or N].
-        stribeck: v_s, velocity over which F_s goes over into F_c [rad/s or m/s].
-        width: w, desired velocity at which three quarters of the dry friction are compensated
-            [rad/s or m/s].
-        contact: µ at the constraint's frame.
-        contact_width: w_c, likewise [m/s].
+    In the equations above F_c is coulomb, F_v viscous, F_s static (None as well as empty for that
+    of coulomb), v_s stribeck, w width, µ contact and w_c contact_width.
     """
 
-    coulomb: ArrayLike = 0.0
-    viscous: ArrayLike = 0.0
-    static: ArrayLike | None = None
-    stribeck: ArrayLike = 0.05
-    width: ArrayLike = 0.02
-    contact: float = 0.0
-    contact_width: float = 0.005
+    coulomb: OneOrMore = parameter(
+        (0.0,),
+        "Coulomb friction that is compensated, one number or one per joint",
+        "N·m or N",
+        minimum=0.0,
+        maximum=1e6,
+        live=True,
+    )
+    viscous: OneOrMore = parameter(
+        (0.0,),
+        "Viscous friction, likewise",
+        "N·m·s/rad or N·s/m",
+        minimum=0.0,
+        maximum=1e6,
+        live=True,
+    )
+    static: OneOrMore | None = parameter(
+        (),
+        "Friction at the beginning of a motion, likewise; empty for that of coulomb",
+        "N·m or N",
+        minimum=0.0,
+        maximum=1e6,
+        live=True,
+    )
+    stribeck: OneOrMore = parameter(
+        (0.05,),
+        "Velocity over which static goes over into Coulomb friction, likewise",
+        "rad/s or m/s",
+        minimum=1e-6,
+        maximum=1e3,
+        live=True,
+        name="stribeck_velocity",
+    )
+    width: OneOrMore = parameter(
+        (0.02,),
+        "Desired velocity at which three quarters of the dry friction are compensated, likewise; "
+        "the loop widens it where the desired velocity changes sign so fast that period and delay "
+        "ask for it",
+        "rad/s or m/s",
+        minimum=1e-6,
+        maximum=1e3,
+        live=True,
+    )
+    contact: float = parameter(
+        0.0,
+        "Coefficient of friction µ at the contact: µ times the wanted force is compensated, "
+        "against the motion along the surface",
+        minimum=0.0,
+        maximum=10.0,
+        live=True,
+    )
+    contact_width: float = parameter(
+        0.005,
+        "Wanted speed of the contact point at which three quarters of it are",
+        "m/s",
+        minimum=1e-6,
+        maximum=10.0,
+        live=True,
+    )
 
     def __post_init__(self) -> None:
         for name in ("coulomb", "viscous", "static", "stribeck", "width"):
@@ -76,23 +122,13 @@ class FrictionCompensation:
 
     def array(self, n: int) -> Array:
         """`ControlTerms.all_friction` of n joints."""
-        static = self.coulomb if self.static is None else self.static
-        rows = []
-        named = {
-            "coulomb": self.coulomb,
-            "static": np.maximum(np.asarray(static), np.asarray(self.coulomb)),
-            "stribeck": self.stribeck,
-            "viscous": self.viscous,
-            "width": self.width,
-        }
-        for name, given in named.items():
-            values = np.atleast_1d(np.asarray(given, dtype=np.float64))
-            if values.shape not in ((1,), (n,)):
-                raise InvalidValue(
-                    f"{name} of the friction compensation must be one number or {n}, one per "
-                    f"joint, got {values.size}"
-                )
-            rows.append(np.broadcast_to(values, (n,)))
+
+        def each(name: str) -> Array:
+            return spread(self, name, n, "joint", f"{name} of the friction compensation")
+
+        coulomb = each("coulomb")
+        static = np.maximum(each("static"), coulomb) if is_given(self.static) else coulomb
+        rows = [coulomb, static, each("stribeck"), each("viscous"), each("width")]
         return np.concatenate([*rows, [self.contact, self.contact_width]])
 
 

@@ -177,7 +177,7 @@ class Controller:
         the start, with `hold`.
         """
         self._terms.posture_gains[:] = self._terms.posture_bound[:] = 0.0
-        if posture is not None and posture.target is not None:
+        if posture is not None and posture.has_target:
             self._terms.posture[:] = posture.array(self.model.n)
             self._terms.posture_gains[:] = posture.stiffness, posture.damping
         self.posture = posture
@@ -189,7 +189,7 @@ class Controller:
         """
         posture = self.posture
         self.undescribed = self.model.undescribed_directions
-        if posture is None or posture.target is not None:
+        if posture is None or posture.has_target:
             return
         self._terms.posture_gains[:] = self._terms.posture_bound[:] = 0.0
         if self.undescribed:
@@ -217,7 +217,7 @@ class Controller:
         if not self.posture_acts:
             return "nothing: they are only damped"
         assert self.posture is not None
-        given = self.posture.target is not None
+        given = self.posture.has_target
         where = "posture.target" if given else "where the arm stood at the start"
         return f"a posture, {where} ({self.posture.stiffness:g} 1/s²)"
 
@@ -308,7 +308,7 @@ class Controller:
             InvalidValue: Where nothing damps it.
         """
         posture = self.posture
-        if posture is None or (posture.target is None and not self.posture_acts):
+        if posture is None or (not posture.has_target and not self.posture_acts):
             return []
         damping = gains.null_damping + posture.damping
         if damping == 0.0:

@@ -19,12 +19,13 @@ from dataclasses import dataclass, replace
 from enum import IntEnum
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from projected_control import validate
 from projected_control.compiled import compiled
 from projected_control.control.stability import MotionLoop
 from projected_control.control.terms import ControlTerms
+from projected_control.declaration import SMALL, Group, OneOrMore, parameter, spread
 from projected_control.errors import InvalidValue
 from projected_control.model.constrained_arm import Terms
 from projected_control.model.linalg import fill, matvec
@@ -45,25 +46,52 @@ _INTEGRAL, _OBSERVER = int(DisturbanceKind.INTEGRAL), int(DisturbanceKind.OBSERV
 
 
 @dataclass(frozen=True)
-class Disturbance:
-    """How a controller answers what no model knows.
+class Disturbance(Group):
+    """How a controller answers the disturbances that no model knows."""
 
-    Attributes:
-        kind: One of `KINDS`.
-        gain: K_I of the integral [1/s³].
-        integral_limit: Largest share of the integral in θ̈ [m/s² or rad/s²].
-        bandwidth: K/2π of the observer [Hz].
-        effort_limit: Largest effort that it adds to any joint [N·m or N].
-        band: Error up to which either waits while the reference rests, one number or one per
-            coordinate [m or rad].
-    """
-
-    kind: str = "none"
-    gain: float = 500.0
-    integral_limit: float = 20.0
-    bandwidth: float = 10.0
-    effort_limit: float = 5.0
-    band: ArrayLike = 1e-3
+    kind: str = parameter(
+        "none",
+        "Nothing, integral action on the coordinates, or the tangent part of a momentum "
+        "observer's estimate; one at a time",
+        choices=KINDS,
+    )
+    gain: float = parameter(
+        500.0,
+        "K_I of integral action",
+        "1/s³",
+        minimum=0.0,
+        maximum=1e9,
+        live=True,
+        name="integral",
+    )
+    integral_limit: float = parameter(
+        20.0,
+        "Largest acceleration that the integral asks for",
+        "m/s² or rad/s²",
+        minimum=SMALL,
+        maximum=1e6,
+        live=True,
+    )
+    bandwidth: float = parameter(
+        10.0, "Bandwidth of the observer", "Hz", minimum=SMALL, maximum=1e4
+    )
+    effort_limit: float = parameter(
+        5.0,
+        "Largest effort that the observer adds to any joint",
+        "N·m or N",
+        minimum=SMALL,
+        maximum=1e6,
+        live=True,
+    )
+    band: OneOrMore = parameter(
+        (0.001,),
+        "Error up to which either waits while the reference rests, so that dry friction does not "
+        "have the arm hunt; one number or one per coordinate",
+        "m or rad",
+        minimum=0.0,
+        maximum=10.0,
+        live=True,
+    )
 
     def __post_init__(self) -> None:
         validate.one_of("kind of disturbance rejection", self.kind, KINDS)
@@ -95,11 +123,8 @@ class Disturbance:
 
     def array(self, k: int) -> Array:
         """`ControlTerms.disturbance_gains`: K_I, both limits, and the band of k coordinates."""
-        band = np.atleast_1d(np.asarray(self.band, dtype=np.float64))
-        if band.shape not in ((1,), (k,)):
-            raise InvalidValue(f"band must be one number or {k}, one per coordinate")
         numbers = [self.gain, self.integral_limit, self.effort_limit]
-        return np.concatenate([numbers, np.broadcast_to(band, (k,))])
+        return np.concatenate([numbers, spread(self, "band", k)])
 
 
 NO_DISTURBANCE = Disturbance()

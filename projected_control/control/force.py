@@ -29,6 +29,7 @@ from projected_control.control.motion import carry_all, motion_effort
 from projected_control.control.rank_change import counts_as_full
 from projected_control.control.stability import ForceLoop
 from projected_control.control.terms import ControlTerms
+from projected_control.declaration import SMALL, Group, parameter
 from projected_control.errors import InvalidValue, UnstableForceLoop
 from projected_control.model.constrained_arm import Terms
 from projected_control.model.dynamics import acceleration_kernel
@@ -71,35 +72,46 @@ _BACK_CALCULATION = _STRATEGIES.index(AntiWindup.BACK_CALCULATION)
 
 
 @dataclass(frozen=True)
-class ForceGains:
-    """The PI loop on λ.
+class ForceGains(Group):
+    """The PI loop on λ; the cut-off may be None as well as 0 for no low-pass."""
 
-    Attributes:
-        proportional: G_F.
-        integral: G_I [1/s].
-        cutoff: Cut-off frequency of the low-pass on the measured λ [Hz]; None for no low-pass.
-        delay: Delay from a torque to its effect in the measurement [samples].
-        integral_limit: Largest share of the integral in u_λ [N or N·m].
-        anti_windup: See `AntiWindup`.
-        tracking_time: Time constant of back-calculation [s].
-    """
-
-    proportional: float = 3.0
-    integral: float = 0.1
-    cutoff: float | None = 50.0
-    delay: int = 1
-    integral_limit: float = 100.0
-    anti_windup: AntiWindup = AntiWindup.CONDITIONAL
-    tracking_time: float = 0.1
+    proportional: float = parameter(3.0, "G_F", minimum=0.0, maximum=1e4, live=True)
+    integral: float = parameter(0.1, "G_I", "1/s", minimum=0.0, maximum=1e5, live=True)
+    cutoff: float | None = parameter(
+        50.0,
+        "Cut-off of the low-pass on the measured force; 0 for none",
+        "Hz",
+        minimum=0.0,
+        maximum=1e5,
+        live=True,
+    )
+    delay: int = parameter(
+        1,
+        "Samples from a torque to its effect in the measured force",
+        "samples",
+        minimum=1,
+        maximum=100,
+        live=True,
+    )
+    integral_limit: float = parameter(
+        100.0, "Largest share of the integral", "N", minimum=SMALL, maximum=1e6, live=True
+    )
+    anti_windup: AntiWindup = parameter(
+        AntiWindup.CONDITIONAL, "What the integral does while efforts are limited", live=True
+    )
+    tracking_time: float = parameter(
+        0.1, "Time constant of back-calculation", "s", minimum=1e-4, maximum=100.0, live=True
+    )
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "anti_windup", AntiWindup(self.anti_windup))
         validate.positive("integral limit", self.integral_limit)
         validate.positive("tracking time", self.tracking_time)
         self.loop(1e-3)
 
     def loop(self, period: float) -> ForceLoop:
         """The sampled loop these gains make."""
-        return ForceLoop(self.proportional, self.integral, period, self.cutoff, self.delay)
+        return ForceLoop(self.proportional, self.integral, period, self.cutoff or None, self.delay)
 
     def array(self, period: float) -> Array:
         """G_F, G_I T, the filter's pole a, and the integral's limit."""

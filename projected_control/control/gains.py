@@ -6,10 +6,20 @@ from dataclasses import dataclass
 from typing import Annotated, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from projected_control import validate
 from projected_control.compiled import compiled
+from projected_control.declaration import (
+    LARGE,
+    SMALL,
+    Group,
+    OneOrMore,
+    is_given,
+    parameter,
+    refused,
+    spread,
+)
 from projected_control.errors import InvalidValue
 from projected_control.model.linalg import copy
 from projected_control.workspace import Layout, Part
@@ -30,18 +40,33 @@ BLEND_SECONDS = 0.2
 
 
 @dataclass(frozen=True)
-class MotionGains:
-    """Feedback on the coordinates: ë + G_D ė + G_P e = 0.
+class MotionGains(Group):
+    """Feedback on the coordinates: ë + G_D ė + G_P e = 0."""
 
-    Attributes:
-        stiffness: G_P, one number for all coordinates or one each [1/s²].
-        damping: G_D, likewise [1/s].
-        null_damping: Damping of free motions that no coordinate describes [1/s].
-    """
-
-    stiffness: ArrayLike
-    damping: ArrayLike
-    null_damping: float = 10.0
+    stiffness: OneOrMore = parameter(
+        (100.0,),
+        "G_P, one number or one per coordinate",
+        "1/s²",
+        minimum=SMALL,
+        maximum=1e6,
+        live=True,
+    )
+    damping: OneOrMore = parameter(
+        (20.0,),
+        "G_D, one number or one per coordinate",
+        "1/s",
+        minimum=SMALL,
+        maximum=1e4,
+        live=True,
+    )
+    null_damping: float = parameter(
+        10.0,
+        "Damping of free motions that no coordinate describes",
+        "1/s",
+        minimum=0.0,
+        maximum=1e4,
+        live=True,
+    )
 
     def __post_init__(self) -> None:
         for name in ("stiffness", "damping"):
@@ -59,34 +84,48 @@ class MotionGains:
     def array(self, k: int) -> Array:
         """Rows G_P, G_D and null damping for k coordinates, 3 × k."""
         rows = np.empty((3, k))
-        for row, name in enumerate(("stiffness", "damping")):
-            values = np.asarray(getattr(self, name), dtype=np.float64)
-            if values.size not in (1, k):
-                raise InvalidValue(
-                    f"{name} must be one number or {k}, one per coordinate, got {values.size}"
-                )
-            rows[row] = values
+        rows[0], rows[1] = spread(self, "stiffness", k), spread(self, "damping", k)
         rows[2] = self.null_damping
         return rows
 
 
 @dataclass(frozen=True)
-class Posture:
+class Posture(Group):
     """Where free motions that no coordinate describes are drawn to: a task below all others.
 
     What of q̈ = K₀ (q₀ − q) − D₀ q̇ moves neither constraint nor coordinates is asked for, on top of
-    the null-space damping.
-
-    Attributes:
-        target: q₀, one number per joint [rad or m]; None for where the arm stands when a controller
-            takes it over.
-        stiffness: K₀ [1/s²].
-        damping: D₀ [1/s].
+    the null-space damping. The target is q₀; None as well as empty for where the arm stands when a
+    controller takes it over. K₀ is the stiffness, D₀ the damping.
     """
 
-    target: ArrayLike | None
-    stiffness: float = 25.0
-    damping: float = 0.0
+    target: OneOrMore | None = parameter(
+        (),
+        "Joint positions to which motions that no coordinate describes are drawn, one per joint, "
+        "without disturbing constraint and coordinates; empty for where the arm stands when the "
+        "controller starts, see posture.hold",
+        "rad or m",
+        minimum=-LARGE,
+        maximum=LARGE,
+    )
+    stiffness: float = parameter(
+        25.0,
+        "How strongly, where posture.target is given",
+        "1/s²",
+        minimum=SMALL,
+        maximum=1e6,
+    )
+    damping: float = parameter(
+        0.0,
+        "Damping of these motions, on top of gains.null_damping, where posture.target is given",
+        "1/s",
+        minimum=0.0,
+        maximum=1e4,
+    )
+
+    @property
+    def has_target(self) -> bool:
+        """Whether a place is given; else it is where the arm stands."""
+        return is_given(self.target)
 
     @classmethod
     def held(cls, stiffness: float = HOLD_STIFFNESS, null_damping: float = 0.0) -> Posture:
@@ -104,8 +143,11 @@ class Posture:
         """q₀ of n joints, where it is given."""
         target = np.asarray(self.target, dtype=np.float64)
         if target.size != n:
-            raise InvalidValue(
-                f"the posture needs {n} joint positions, one per joint, got {target.size}"
+            raise refused(
+                self,
+                "target",
+                f"must have {n} numbers, one per joint, got {target.size}",
+                "the target of a posture",
             )
         return target
 

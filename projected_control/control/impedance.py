@@ -57,6 +57,14 @@ from projected_control.control.rejoining import followed_error
 from projected_control.control.task_axes import into_coordinates
 from projected_control.control.task_terms import TaskTerms, unpack_task
 from projected_control.control.terms import ControlTerms
+from projected_control.declaration import (
+    Group,
+    OneOrMore,
+    called,
+    is_given,
+    key_of,
+    parameter,
+)
 from projected_control.errors import InvalidValue
 from projected_control.model.constrained_arm import Terms
 from projected_control.model.linalg import (
@@ -82,25 +90,51 @@ IMMOBILE = 1e-9
 
 
 @dataclass(frozen=True)
-class Impedance:
+class Impedance(Group):
     """The behaviour asked for, in the axes of a frame; k coordinates.
 
     Each of stiffness, damping and inertia is one number for all coordinates, one each, or a
-    symmetric positive definite matrix: k × k, or its k² numbers row by row.
-
-    Attributes:
-        stiffness: K [N/m, N·m/rad, and N/rad between the two].
-        damping_ratio: ζ of every mode, where no damping is given.
-        damping: D [N·s/m, N·m·s/rad]; None for damping by ratio. May be semi-definite.
-        inertia: Λ_d [kg, kg·m²]; None for what the arm has.
-        frame: In whose axes these matrices are; empty for the coordinates' own.
+    symmetric positive definite matrix: k × k, or its k² numbers row by row. Damping and inertia may
+    be None as well as empty. Between a length and an angle the stiffness is in N/rad.
     """
 
-    stiffness: ArrayLike
-    damping_ratio: float = 1.0
-    damping: ArrayLike | None = None
-    inertia: ArrayLike | None = None
-    frame: str = ""
+    stiffness: OneOrMore = parameter(
+        (100.0,),
+        "K, one number, one per coordinate, or a symmetric positive definite matrix row by row",
+        "N/m or N·m/rad",
+        minimum=-1e6,
+        maximum=1e6,
+        live=True,
+    )
+    damping_ratio: float = parameter(
+        1.0,
+        "ζ of every mode, wherever the arm is, unless impedance.damping is given",
+        minimum=0.0,
+        maximum=10.0,
+        live=True,
+    )
+    damping: OneOrMore | None = parameter(
+        (),
+        "D, likewise, not negative; empty for damping by ratio",
+        "N·s/m or N·m·s/rad",
+        minimum=-1e6,
+        maximum=1e6,
+        live=True,
+    )
+    inertia: OneOrMore | None = parameter(
+        (),
+        "Λ_d, likewise, positive definite; needs disturbance.kind observer, which tells the force "
+        "of the surroundings. Empty for the inertia that the arm has",
+        "kg or kg·m²",
+        minimum=-1e6,
+        maximum=1e6,
+        live=True,
+    )
+    frame: str = parameter(
+        "",
+        "Frame in whose axes these matrices are, for coordinates link.x, link.y, link.z and "
+        "link.rx, link.ry, link.rz; empty for the world's",
+    )
 
     def __post_init__(self) -> None:
         validate.not_negative("damping ratio", self.damping_ratio)
@@ -111,7 +145,12 @@ class Impedance:
     @property
     def shaped(self) -> bool:
         """Whether the inertia is another one than the arm's."""
-        return self.inertia is not None
+        return is_given(self.inertia)
+
+    @property
+    def by_ratio(self) -> bool:
+        """Whether the damping follows from its ratio and the arm's inertia, tick by tick."""
+        return not is_given(self.damping) and not self.shaped
 
     def matrices(self, k: int) -> tuple[Array, Array, Array | None]:
         """K, D (zero where it follows from the ratio and the arm's inertia) and Λ_d.
@@ -119,10 +158,10 @@ class Impedance:
         Raises:
             InvalidValue: Where one is not finite, of the wrong size, not symmetric or not positive.
         """
-        K = definite_matrix("stiffness", self.stiffness, k)
-        inertia = None if self.inertia is None else definite_matrix("inertia", self.inertia, k)
-        if self.damping is not None:
-            return K, definite_matrix("damping", self.damping, k, semi=True), inertia
+        K = self._matrix("stiffness", k)
+        inertia = self._matrix("inertia", k) if self.shaped else None
+        if is_given(self.damping):
+            return K, self._matrix("damping", k, semi=True), inertia
         if inertia is None:
             return K, np.zeros((k, k)), None
         return K, 2.0 * self.damping_ratio * geometric_mean(inertia, K), inertia
@@ -131,8 +170,15 @@ class Impedance:
         """`ControlTerms.impedance`: K, D, Λ_d⁻¹ row by row, and ζ where the tick finds D."""
         K, D, inertia = self.matrices(k)
         compliance = np.zeros((k, k)) if inertia is None else np.linalg.inv(inertia)
-        ratio = self.damping_ratio if self.damping is None and inertia is None else 0.0
+        ratio = self.damping_ratio if self.by_ratio else 0.0
         return np.concatenate([K.reshape(-1), D.reshape(-1), compliance.reshape(-1), [ratio]])
+
+    def _matrix(self, name: str, k: int, *, semi: bool = False) -> Array:
+        try:
+            return definite_matrix(called(self, name), getattr(self, name), k, semi=semi)
+        except InvalidValue as error:
+            error.key = key_of(self, name)
+            raise
 
 
 def definite_matrix(name: str, value: ArrayLike, k: int, *, semi: bool = False) -> Array:

@@ -129,7 +129,7 @@ def impedance_loop(
     """
     k = T.shape[0]
     K, D, inertia = impedance.matrices(k)
-    by_ratio = impedance.damping is None and inertia is None
+    by_ratio = impedance.by_ratio
     return ImpedanceLoop(
         mobility if inertia is None else T @ np.linalg.inv(inertia) @ T.T,
         T @ K @ T.T,

@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from projected_control import validate
 from projected_control.control.hermite import cubic, quintic
+from projected_control.declaration import SMALL, Group, OneOrMore, parameter, refused, spread
 from projected_control.errors import InvalidValue
 from projected_control.model.motion_tables import MotionTable, evaluate_motion
 
@@ -185,31 +186,50 @@ class Waypoints(TabulatedReference):
 
 
 @dataclass(frozen=True)
-class MotionLimits:
-    """What a set-point may ask for on the way, one number for all or one per coordinate.
+class MotionLimits(Group):
+    """What a set-point may ask for on the way, one number for all or one per coordinate."""
 
-    Attributes:
-        rate: [m/s or rad/s].
-        acceleration: [m/s² or rad/s²].
-        jerk: [m/s³ or rad/s³].
-    """
-
-    rate: float | ArrayLike = 0.5
-    acceleration: float | ArrayLike = 2.0
-    jerk: float | ArrayLike = 20.0
+    rate: OneOrMore = parameter(
+        (0.5,),
+        "Largest rate of a coordinate on the way to a set-point and along a path",
+        "m/s or rad/s",
+        minimum=SMALL,
+        maximum=1e3,
+        live=True,
+        name="max_rate",
+    )
+    acceleration: OneOrMore = parameter(
+        (2.0,),
+        "Largest acceleration, likewise",
+        "m/s² or rad/s²",
+        minimum=SMALL,
+        maximum=1e4,
+        live=True,
+        name="max_acceleration",
+    )
+    jerk: OneOrMore = parameter(
+        (20.0,),
+        "Largest jerk, likewise",
+        "m/s³ or rad/s³",
+        minimum=SMALL,
+        maximum=1e6,
+        live=True,
+        name="max_jerk",
+    )
 
     def array(self, size: int) -> Array:
         """Rows rate, acceleration, jerk, 3 × size."""
         rows = np.empty((3, size))
         for row, name in enumerate(("rate", "acceleration", "jerk")):
             values = np.asarray(getattr(self, name), dtype=np.float64)
-            if values.size not in (1, size) or not (
-                np.isfinite(values).all() and (values > 0).all()
-            ):
-                raise InvalidValue(
-                    f"{name} limit must be one positive number or {size}, got {values.tolist()}"
+            if not (np.isfinite(values).all() and (values > 0).all()):
+                raise refused(
+                    self,
+                    name,
+                    f"must be one positive number or one per coordinate, got {values.tolist()}",
+                    f"{name} limit",
                 )
-            rows[row] = values
+            rows[row] = spread(self, name, size, words=f"{name} limit")
         return rows
 
 

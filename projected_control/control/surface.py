@@ -24,6 +24,7 @@ from projected_control.control.force_kernels import SourceTerms
 from projected_control.control.force_source import ForceSource
 from projected_control.control.terms import ControlTerms
 from projected_control.control.wrench_map import set_direction, unpack_wrench
+from projected_control.declaration import SMALL, Group, parameter
 from projected_control.errors import InvalidValue
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.constraints import Constraint, PointOnPlane, Stack
@@ -41,22 +42,37 @@ _LINE_OFFSET, _LINE_NORMAL = 3, 4
 
 
 @dataclass(frozen=True)
-class EstimatedSurface:
-    """How a plane is followed.
+class EstimatedSurface(Group):
+    """How a plane is followed that is marked estimated."""
 
-    Attributes:
-        angle: Largest angle between the plane and where it should be [rad].
-        distance: Largest distance of the contact point from where the plane should be [m].
-        bandwidth: Of what is followed [Hz].
-        force: Least normal force at which it is [N].
-        speed: Least speed of the contact point at which it is [m/s].
-    """
-
-    angle: float = 0.2
-    distance: float = 0.05
-    bandwidth: float = 2.0
-    force: float = 1.0
-    speed: float = 0.005
+    angle: float = parameter(
+        0.2,
+        "Largest angle between the plane and where it should be; beyond, the arm has left its "
+        "constraint",
+        "rad",
+        minimum=1e-3,
+        maximum=1.4,
+    )
+    distance: float = parameter(
+        0.05,
+        "Largest distance of the contact point from where the plane should be; likewise",
+        "m",
+        minimum=1e-4,
+        maximum=10.0,
+    )
+    bandwidth: float = parameter(
+        2.0, "How fast the plane is followed", "Hz", minimum=1e-3, maximum=100.0
+    )
+    force: float = parameter(
+        1.0, "Least normal force at which it is", "N", minimum=SMALL, maximum=1e6
+    )
+    speed: float = parameter(
+        0.005,
+        "Least speed of the contact point at which its direction is",
+        "m/s",
+        minimum=SMALL,
+        maximum=10.0,
+    )
 
     def __post_init__(self) -> None:
         for name in ("angle", "distance", "bandwidth", "force", "speed"):

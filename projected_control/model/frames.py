@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 import pinocchio
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from projected_control import validate
+from projected_control.declaration import LARGE, Group, OneOrMore, parameter
 from projected_control.errors import InvalidDescription, InvalidValue, UnknownName
 from projected_control.workspace import BYTES_PER_NUMBER
 
@@ -31,18 +33,21 @@ class FrameKinematics(NamedTuple):
     bias: Array
 
 
-class OffsetFrame(NamedTuple):
-    """A frame that the description does not name: a tool, a place on a link.
+@dataclass(frozen=True)
+class OffsetFrame(Group):
+    """A frame that the description does not name: a tool, a place on a link."""
 
-    Attributes:
-        link: Link on which it sits.
-        position: Its origin in the link's axes [m].
-        orientation: Roll, pitch and yaw of its axes in the link's, as in URDF [rad].
-    """
-
-    link: str
-    position: ArrayLike = (0.0, 0.0, 0.0)
-    orientation: ArrayLike = (0.0, 0.0, 0.0)
+    link: str = parameter("", "Link on which it sits", required=True)
+    position: OneOrMore = parameter(
+        (0.0, 0.0, 0.0), "Its origin in the link's axes", "m", minimum=-LARGE, maximum=LARGE
+    )
+    orientation: OneOrMore = parameter(
+        (0.0, 0.0, 0.0),
+        "Roll, pitch and yaw of its axes in the link's",
+        "rad",
+        minimum=-LARGE,
+        maximum=LARGE,
+    )
 
 
 class Attachment(NamedTuple):

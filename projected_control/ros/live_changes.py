@@ -54,7 +54,7 @@ def prepare_change(
     if "gains" in groups:
         changes.append(lambda loop, time: loop.controller.set_gains(gains, seconds))
     if isinstance(controller, ImpedanceController) and (later or "impedance" in groups):
-        behaviour = build.build_impedance(settings, model.k)
+        behaviour = settings.impedance
         controller.check_impedance(behaviour, delay)
         if "impedance" in groups:
             changes.append(lambda loop, time: controller.set_impedance(behaviour, seconds))
@@ -71,11 +71,12 @@ def prepare_change(
             else:
                 changes.append(lambda loop, time: loop.set_force_reference(desired))
     if "compensation" in groups:
-        friction = build.build_compensation(settings, model.n)
+        friction = settings.compensation
         loop.controller.check_compensation(friction)
         changes.append(lambda loop, time: loop.controller.set_compensation(friction, seconds))
     if "disturbance" in groups:
-        rejection = build.build_disturbance(settings, model.k)
+        rejection = settings.disturbance
+        rejection.array(model.k)
         changes.append(lambda loop, time: loop.controller.set_disturbance(rejection, seconds))
     if "payload" in groups:
         build.check_payload(model.arm, settings.payload)

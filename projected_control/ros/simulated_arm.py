@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from time import monotonic
 from typing import Any
 
@@ -25,7 +26,6 @@ from projected_control.ros.wait_set import side_node
 from projected_control.runs.simulated import SimulatedArm
 from projected_control.settings import build
 from projected_control.settings.nodes import ARM, SimulatedArmSettings
-from projected_control.simulation import ForceSensor
 
 WAIT_SECONDS = 1.0
 """Time without an answer in lockstep from which on the diagnostics say so [s]."""
@@ -57,9 +57,8 @@ class SimulatedArmNode(ManagedNode[SimulatedArmSettings]):
         if self._arm is None:
             raise ProjectedControlError("the simulated arm is not configured")
         arm, settings = self._arm, self.settings
-        arm.sensor = ForceSensor(settings.sensor.noise, settings.sensor.delay)
-        arm.encoders = build.build_encoders(settings, arm.plant.model.n)
-        arm.motors = build.build_motors(settings, arm.plant.model.n)
+        arm.sensor, arm.encoders = replace(settings.sensor), settings.encoder
+        arm.motors = replace(settings.motor)
         arm.reset()  # noise begins with the first reading, as it does in process
         self._physics = Physics(self._physics_node, arm, settings)
         self.accept(settings, ["push.effort"])
@@ -85,28 +84,28 @@ class SimulatedArmNode(ManagedNode[SimulatedArmSettings]):
             self._arm = self._build(settings)
             return
         physics, n = self._physics, self._arm.plant.model.n
-        friction = build.build_friction(settings, n)
+        settings.friction.of_joints(n)
         push = np.asarray(self._push(settings, changed) or np.zeros(n), dtype=np.float64)
         if push.shape != (n,):
             raise InvalidValue(f"push.effort must have {n} numbers, one per joint, got {push.size}")
         build.check_payload(self._arm.plant.model.arm, settings.payload)
-        sensor = ForceSensor(settings.sensor.noise, settings.sensor.delay)
+        settings.encoder.of_joints(n)
+        settings.motor.of_joints(n)
         if physics is None:
             return
-        encoders, motors = build.build_encoders(settings, n), build.build_motors(settings, n)
         running, groups = physics, {name.partition(".")[0] for name in changed}
 
         def change() -> None:
             build.set_payload(running.hardware.plant.model.arm, settings.payload)
             running.settings, running.push = settings, push
-            running.hardware.plant.friction = friction
+            running.hardware.plant.friction = settings.friction
             running.hardware.plant.contact_friction = settings.friction.contact
             if "sensor" in groups:
-                running.hardware.sensor = sensor
+                running.hardware.sensor = replace(settings.sensor)
             if "encoder" in groups:
-                running.hardware.encoders = encoders
+                running.hardware.encoders = settings.encoder
             if "motor" in groups:
-                running.hardware.motors = motors
+                running.hardware.motors = replace(settings.motor)
 
         physics.hand_over(change)
 

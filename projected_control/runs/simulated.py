@@ -127,7 +127,7 @@ class SimulatedArm(Port):
     @encoders.setter
     def encoders(self, encoders: Encoders) -> None:
         n, terms = self.plant.model.n, self.plant.terms
-        terms.resolution[:] = _each("encoder resolution", encoders.resolution, n)
+        terms.resolution[:] = encoders.of_joints(n)
         terms.rate_filter[:] = encoders.rate_filter(self.period)
         self._encoders = encoders
 
@@ -138,7 +138,7 @@ class SimulatedArm(Port):
 
     @motors.setter
     def motors(self, motors: Motors) -> None:
-        _each("motor noise", motors.noise, self.plant.model.n)
+        motors.of_joints(self.plant.model.n)
         self.plant.make_room(wait=motors.delay)
         self.plant.terms.commands[:] = self.plant.terms.commanded[0] = 0.0
         self.plant.terms.motor_noise[:] = 0.0
@@ -224,14 +224,6 @@ class SimulatedArm(Port):
 
     def close(self) -> None:
         """Nothing holds the simulated arm."""
-
-
-def _each(name: str, values: ArrayLike, n: int) -> Array:
-    """One number per joint, from that or from one for all."""
-    numbers = np.atleast_1d(np.asarray(values, dtype=np.float64))
-    if numbers.shape not in ((1,), (n,)):
-        raise InvalidValue(f"{name} must be one number or {n}, one per joint, got {numbers.size}")
-    return np.array(np.broadcast_to(numbers, (n,)))
 
 
 class Simulation(NamedTuple):

@@ -11,146 +11,65 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, get_args, get_origin, get_type_hints
+from enum import Enum
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, get_type_hints
 
-import numpy as np
-
+from projected_control.declaration import (
+    Group,
+    Numbers,
+    Parameter,
+    Value,
+    Words,
+    declared,
+    is_parameter,
+    make_group,
+    parameter,
+    parameter_name,
+)
 from projected_control.errors import InvalidValue, UnknownName
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-Value = Any
-"""Value of a parameter: a bool, a number, text, or a tuple of numbers or texts."""
+__all__ = [
+    "NAMES",
+    "Group",
+    "Named",
+    "Numbers",
+    "Parameter",
+    "Settings",
+    "Value",
+    "Words",
+    "group",
+    "named",
+    "nearest",
+    "parameter",
+    "unknown_parameter",
+]
 
-Numbers = tuple[float, ...]
-Words = tuple[str, ...]
-
-T = TypeVar("T")
-G = TypeVar("G", bound="Group")
-
-_PARAMETER = "parameter"
+G = TypeVar("G", bound=Group)
 
 
-@dataclass(frozen=True)
-class Parameter:
-    """All there is to say of one parameter.
+_FLAT = "flat"
 
-    Attributes:
-        name: In full, with dots for groups.
-        type: bool, int, float or str: of the value, or of each item of a list.
-        is_list: Whether it holds a list.
-        default: Its value where nothing is said.
-        description: What it does.
-        unit: SI; empty for none.
-        minimum, maximum: Bounds of the number, or of each number of a list; None for no bound.
-        choices: Allowed words, empty for any.
-        live: Whether it may change while the node is active.
-        said: Whether it matters that it was given, though it has a default (see `Settings.said`).
-        required: Whether it has to be said: the default then stands for nothing, and whoever needs
-            the value refuses to go on.
+
+def group(kind: type[G], *, flat: bool = False) -> G:
+    """A field that holds another group.
+
+    Args:
+        kind: Its class.
+        flat: Whether its own name is left out: ``settings.reference.limits.rate`` is the parameter
+            ``reference.max_rate``.
     """
-
-    name: str
-    type: type
-    is_list: bool
-    default: Value
-    description: str
-    unit: str = ""
-    minimum: float | None = None
-    maximum: float | None = None
-    choices: Collection[str] = ()
-    live: bool = False
-    required: bool = False
-    said: bool = False
-
-    def check(self, value: Value) -> Value:
-        """The value in the parameter's type, or an error that says what is wrong with it.
-
-        A number or a word is taken for a list of one, and empty texts in a list for nothing, as
-        ROS cannot say in every place that a list is empty.
-        """
-        if not self.is_list:
-            return self._check_one(value)
-        if isinstance(value, (str, bool, int, float, np.number)):
-            value = (value,)
-        if not isinstance(value, Iterable) or isinstance(value, Mapping):
-            raise InvalidValue(f"{self.name} must be a list, got {value!r}")
-        return tuple(self._check_one(item) for item in value if not _is_empty(item))
-
-    def _check_one(self, value: Value) -> Value:
-        if self.type is bool:
-            if not isinstance(value, (bool, np.bool_)):
-                raise InvalidValue(f"{self.name} must be true or false, got {value!r}")
-            return bool(value)
-        if self.type is str:
-            return self._check_text(value)
-        return self._check_number(value)
-
-    def _check_text(self, value: Value) -> str:
-        if not isinstance(value, str):
-            raise InvalidValue(f"{self.name} must be text, got {value!r}")
-        unsaid = self.required and not value
-        if self.choices and value not in self.choices and not unsaid:
-            raise UnknownName(self.name, value, self.choices)
-        return value
-
-    def _check_number(self, value: Value) -> float | int:
-        if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.number)):
-            raise InvalidValue(f"{self.name} must be a number, got {value!r}")
-        number = float(value)
-        if not np.isfinite(number):
-            raise InvalidValue(f"{self.name} must be finite, got {value!r}")
-        if self.type is int and number != int(number):
-            raise InvalidValue(f"{self.name} must be a whole number, got {value!r}")
-        if self.minimum is not None and number < self.minimum:
-            raise InvalidValue(f"{self.name} must be at least {self.minimum:g}, got {number:g}")
-        if self.maximum is not None and number > self.maximum:
-            raise InvalidValue(f"{self.name} must be at most {self.maximum:g}, got {number:g}")
-        return int(number) if self.type is int else number
+    return dataclasses.field(default_factory=kind, metadata={_FLAT: flat})
 
 
-def _is_empty(item: object) -> bool:
-    return isinstance(item, str) and not item
-
-
-def parameter(
-    default: T,
-    description: str,
-    unit: str = "",
-    *,
-    minimum: float | None = None,
-    maximum: float | None = None,
-    choices: Collection[str] = (),
-    live: bool = False,
-    required: bool = False,
-    said: bool = False,
-) -> T:
-    """A field of a group; the arguments are those of `Parameter`."""
-    told = {
-        "description": description,
-        "unit": unit,
-        "minimum": minimum,
-        "maximum": maximum,
-        "choices": choices,
-        "live": live,
-        "required": required,
-        "said": said,
-    }
-    return dataclasses.field(default=default, metadata={_PARAMETER: told})
-
-
-def group(kind: type[G]) -> G:
-    """A field that holds another group."""
-    return dataclasses.field(default_factory=kind)
-
-
-@dataclass(frozen=True)
-class Group:
-    """Parameters that belong together. It has no methods: every name may be a parameter's."""
+def _inner(prefix: str, field: dataclasses.Field[Any]) -> str:
+    """What stands before the names of a field's parameters."""
+    return prefix if field.metadata.get(_FLAT) else f"{prefix}{field.name}."
 
 
 class Named(Mapping[str, G], Generic[G]):
@@ -344,23 +263,19 @@ def _parameters(cls: type[Group]) -> Mapping[str, Parameter]:
 
 def _read_parameters(cls: type[Group]) -> Mapping[str, Parameter]:
     table: dict[str, Parameter] = {}
-    hints = get_type_hints(cls)
+    hints = get_type_hints(cls, include_extras=True)
     for field in dataclasses.fields(cls):
         hint = hints[field.name]
         if _NAMED in field.metadata:
             full, what = f"{field.name}.{NAMES}", field.metadata[_WHAT]
             words = f"Names of {what}s, each of which has parameters under {field.name}.<name>"
             table[full] = Parameter(full, str, True, (), words)
-            continue
-        if isinstance(hint, type) and issubclass(hint, Group):
+        elif isinstance(hint, type) and issubclass(hint, Group):
             for name, inner in _parameters(hint).items():
-                full = f"{field.name}.{name}"
+                full = f"{_inner('', field)}{name}"
                 table[full] = dataclasses.replace(inner, name=full)
-            continue
-        is_list = get_origin(hint) is tuple
-        kind = get_args(hint)[0] if is_list else hint
-        said = field.metadata[_PARAMETER]
-        table[field.name] = Parameter(field.name, kind, is_list, field.default, **said)
+        elif is_parameter(field):
+            table[parameter_name(field)] = declared(field, hint)
     return table
 
 
@@ -378,10 +293,10 @@ def _nested(cls: type[Group], flat: Mapping[str, Value], prefix: str) -> Group:
                 }
             )
         elif isinstance(hint, type) and issubclass(hint, Group):
-            members[field.name] = _nested(hint, flat, f"{prefix}{field.name}.")
-        else:
-            members[field.name] = flat[prefix + field.name]
-    return cls(**members)
+            members[field.name] = _nested(hint, flat, _inner(prefix, field))
+        elif is_parameter(field):
+            members[field.name] = flat[prefix + parameter_name(field)]
+    return make_group(cls, members, prefix)
 
 
 def _flat(group: Group, prefix: str) -> dict[str, Value]:
@@ -389,11 +304,13 @@ def _flat(group: Group, prefix: str) -> dict[str, Value]:
     for field in dataclasses.fields(group):
         value = getattr(group, field.name)
         if isinstance(value, Group):
-            values |= _flat(value, f"{prefix}{field.name}.")
+            values |= _flat(value, _inner(prefix, field))
         elif isinstance(value, Named):
             values[f"{prefix}{field.name}.{NAMES}"] = list(value)
             for name, inner in value.items():
                 values |= _flat(inner, f"{prefix}{field.name}.{name}.")
-        else:
-            values[prefix + field.name] = list(value) if isinstance(value, tuple) else value
+        elif is_parameter(field):
+            value = value.value if isinstance(value, Enum) else value
+            full = prefix + parameter_name(field)
+            values[full] = list(value) if isinstance(value, tuple) else value
     return values

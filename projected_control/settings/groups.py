@@ -1,22 +1,27 @@
-"""The groups of parameters, from which the settings of nodes are composed (see `nodes`)."""
+"""The groups of parameters, from which the settings of nodes are composed (see `nodes`).
+
+What the library takes as it is declares its parameters itself (`EstimatedSurface`, `Disturbance`,
+`FrictionCompensation`, `Encoders`, `Motors`, `ForceSensor`, `OffsetFrame`). Where a node needs to know
+more, a group here derives from the library's class: its object can be given to the library.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from projected_control.control.disturbance import KINDS as DISTURBANCES
+from projected_control import control
+from projected_control.control.force import ForceGains
 from projected_control.control.force_kernels import SOURCES
-from projected_control.control.gains import HOLD_STIFFNESS
+from projected_control.control.gains import HOLD_STIFFNESS, MotionGains
+from projected_control.control.references import MotionLimits
+from projected_control.declaration import LARGE, SMALL
 from projected_control.model.constraints import CONSTRAINTS
 from projected_control.model.constraints.point_on_surface import SURFACES
 from projected_control.model.constraints.poses import DIRECTIONS
 from projected_control.model.coordinates import OWN_COORDINATES
 from projected_control.settings.declaration import Group, Numbers, Words, group, parameter
 from projected_control.settings.references import REFERENCES
-from projected_control.simulation.sensors import VELOCITIES
-
-SMALL, LARGE = 1e-9, 1e6
-"""Bounds of numbers that only have to be positive, or finite."""
+from projected_control.simulation.friction import JointFriction
 
 # fmt: off
 
@@ -60,15 +65,6 @@ class Constraint(Group):
 
 
 @dataclass(frozen=True)
-class OffsetFrame(Group):
-    """A frame that the description does not name."""
-
-    link: str = parameter("", "Link on which it sits", required=True)
-    position: Numbers = parameter((0.0, 0.0, 0.0), "Its origin in the link's axes", "m", minimum=-LARGE, maximum=LARGE)
-    orientation: Numbers = parameter((0.0, 0.0, 0.0), "Roll, pitch and yaw of its axes in the link's", "rad", minimum=-LARGE, maximum=LARGE)
-
-
-@dataclass(frozen=True)
 class Coordinate(Group):
     """A coordinate that a bare name does not say."""
 
@@ -102,12 +98,9 @@ class ControllerConstraint(Constraint):
 
 
 @dataclass(frozen=True)
-class Gains(Group):
-    """Feedback on the coordinates."""
+class Gains(MotionGains):
+    """Feedback on the coordinates, and how it is changed."""
 
-    stiffness: Numbers = parameter((100.0,), "G_P, one number or one per coordinate", "1/s²", minimum=SMALL, maximum=1e6, live=True)
-    damping: Numbers = parameter((20.0,), "G_D, one number or one per coordinate", "1/s", minimum=SMALL, maximum=1e4, live=True)
-    null_damping: float = parameter(10.0, "Damping of free motions that no coordinate describes", "1/s", minimum=0.0, maximum=1e4, live=True)
     blend_time: float = parameter(0.2, "Time over which changed gains come into force", "s", minimum=0.0, maximum=10.0, live=True)
 
 
@@ -120,14 +113,9 @@ class OperationalSpace(Group):
 
 
 @dataclass(frozen=True)
-class Impedance(Group):
-    """What the law impedance behaves like."""
+class Impedance(control.Impedance):
+    """What the law impedance behaves like, and in which directions."""
 
-    stiffness: Numbers = parameter((100.0,), "K, one number, one per coordinate, or a symmetric positive definite matrix row by row", "N/m or N·m/rad", minimum=-1e6, maximum=1e6, live=True)
-    damping_ratio: float = parameter(1.0, "ζ of every mode, wherever the arm is, unless impedance.damping is given", minimum=0.0, maximum=10.0, live=True)
-    damping: Numbers = parameter((), "D, likewise, not negative; empty for damping by ratio", "N·s/m or N·m·s/rad", minimum=-1e6, maximum=1e6, live=True)
-    inertia: Numbers = parameter((), "Λ_d, likewise, positive definite; needs disturbance.kind observer, which tells the force of the surroundings. Empty for the inertia that the arm has", "kg or kg·m²", minimum=-1e6, maximum=1e6, live=True)
-    frame: str = parameter("", "Frame in whose axes these matrices are, for coordinates link.x, link.y, link.z and link.rx, link.ry, link.rz; empty for the world's")
     projected: bool = parameter(True, "Along the constraint only, with the force loop across it; false for a law that knows of no constraint, and λ_d open-loop on top")
 
 
@@ -140,49 +128,10 @@ class Selection(Group):
 
 
 @dataclass(frozen=True)
-class Posture(Group):
-    """Where motions that no coordinate describes are drawn to."""
+class Posture(control.Posture):
+    """Where motions that no coordinate describes are drawn to, or that they are held."""
 
-    target: Numbers = parameter((), "Joint positions to which motions that no coordinate describes are drawn, one per joint, without disturbing constraint and coordinates; empty for where the arm stands when the controller starts, see posture.hold", "rad or m", minimum=-LARGE, maximum=LARGE)
-    stiffness: float = parameter(25.0, "How strongly, where posture.target is given", "1/s²", minimum=SMALL, maximum=1e6)
-    damping: float = parameter(0.0, "Damping of these motions, on top of gains.null_damping, where posture.target is given", "1/s", minimum=0.0, maximum=1e4)
     hold: float = parameter(HOLD_STIFFNESS, "How strongly they are held where the arm stands when the controller starts, where posture.target is empty, critically damped together with gains.null_damping; 0 for damping only. Not with the law gravity, which is led by hand", "1/s²", minimum=0.0, maximum=1e6)
-
-
-@dataclass(frozen=True)
-class Compensation(Group):
-    """Friction that a controller knows and compensates, following the desired joint velocity."""
-
-    coulomb: Numbers = parameter((0.0,), "Coulomb friction that is compensated, one number or one per joint", "N·m or N", minimum=0.0, maximum=1e6, live=True)
-    viscous: Numbers = parameter((0.0,), "Viscous friction, likewise", "N·m·s/rad or N·s/m", minimum=0.0, maximum=1e6, live=True)
-    static: Numbers = parameter((), "Friction at the beginning of a motion, likewise; empty for that of coulomb", "N·m or N", minimum=0.0, maximum=1e6, live=True)
-    stribeck_velocity: Numbers = parameter((0.05,), "Velocity over which static goes over into Coulomb friction, likewise", "rad/s or m/s", minimum=1e-6, maximum=1e3, live=True)
-    width: Numbers = parameter((0.02,), "Desired velocity at which three quarters of the dry friction are compensated, likewise; the loop widens it where the desired velocity changes sign so fast that period and delay ask for it", "rad/s or m/s", minimum=1e-6, maximum=1e3, live=True)
-    contact: float = parameter(0.0, "Coefficient of friction µ at the contact: µ times the wanted force is compensated, against the motion along the surface", minimum=0.0, maximum=10.0, live=True)
-    contact_width: float = parameter(0.005, "Wanted speed of the contact point at which three quarters of it are", "m/s", minimum=1e-6, maximum=10.0, live=True)
-
-
-@dataclass(frozen=True)
-class Rejection(Group):
-    """What answers the disturbances that no model knows."""
-
-    kind: str = parameter("none", "Nothing, integral action on the coordinates, or the tangent part of a momentum observer's estimate; one at a time", choices=DISTURBANCES)
-    integral: float = parameter(500.0, "K_I of integral action", "1/s³", minimum=0.0, maximum=1e9, live=True)
-    integral_limit: float = parameter(20.0, "Largest acceleration that the integral asks for", "m/s² or rad/s²", minimum=SMALL, maximum=1e6, live=True)
-    bandwidth: float = parameter(10.0, "Bandwidth of the observer", "Hz", minimum=SMALL, maximum=1e4)
-    effort_limit: float = parameter(5.0, "Largest effort that the observer adds to any joint", "N·m or N", minimum=SMALL, maximum=1e6, live=True)
-    band: Numbers = parameter((0.001,), "Error up to which either waits while the reference rests, so that dry friction does not have the arm hunt; one number or one per coordinate", "m or rad", minimum=0.0, maximum=10.0, live=True)
-
-
-@dataclass(frozen=True)
-class Surface(Group):
-    """How a plane is followed that is marked estimated."""
-
-    angle: float = parameter(0.2, "Largest angle between the plane and where it should be; beyond, the arm has left its constraint", "rad", minimum=1e-3, maximum=1.4)
-    distance: float = parameter(0.05, "Largest distance of the contact point from where the plane should be; likewise", "m", minimum=1e-4, maximum=10.0)
-    bandwidth: float = parameter(2.0, "How fast the plane is followed", "Hz", minimum=1e-3, maximum=100.0)
-    force: float = parameter(1.0, "Least normal force at which it is", "N", minimum=SMALL, maximum=1e6)
-    speed: float = parameter(0.005, "Least speed of the contact point at which its direction is", "m/s", minimum=SMALL, maximum=10.0)
 
 
 @dataclass(frozen=True)
@@ -194,16 +143,9 @@ class Metric(Group):
 
 
 @dataclass(frozen=True)
-class Force(Group):
+class Force(ForceGains):
     """The constraint force: where it comes from, and the feedback on it."""
 
-    proportional: float = parameter(3.0, "G_F", minimum=0.0, maximum=1e4, live=True)
-    integral: float = parameter(0.1, "G_I", "1/s", minimum=0.0, maximum=1e5, live=True)
-    cutoff: float = parameter(50.0, "Cut-off of the low-pass on the measured force; 0 for none", "Hz", minimum=0.0, maximum=1e5, live=True)
-    delay: int = parameter(1, "Samples from a torque to its effect in the measured force", "samples", minimum=1, maximum=100, live=True)
-    integral_limit: float = parameter(100.0, "Largest share of the integral", "N", minimum=SMALL, maximum=1e6, live=True)
-    anti_windup: str = parameter("conditional", "What the integral does while efforts are limited", choices=("none", "conditional", "back_calculation"), live=True)
-    tracking_time: float = parameter(0.1, "Time constant of back-calculation", "s", minimum=1e-4, maximum=100.0, live=True)
     rows: Words = parameter((), "Rows of the constraint whose force is controlled, as constraint.row or row (see docs/constraints.md); empty for all")
     reference: Numbers = parameter((0.0,), "λ_d, one number per row that is controlled, or one for all", "N or N·m", minimum=-1e6, maximum=1e6, live=True)
     max_rate: float = parameter(200.0, "Largest rate at which λ_d goes to a new reference, of ~/force_reference or force.reference, while the controller is active", "N/s or N·m/s", minimum=1e-3, maximum=1e9, live=True)
@@ -281,9 +223,7 @@ class Reference(Group):
     effort_share: float = parameter(0.8, "Share of the joints' effort limits that a path may use", minimum=0.01, maximum=1.0, live=True)
     max_distance: Numbers = parameter((), "How far from where the arm is a set-point or a trajectory of ~/reference, or of the action, may lead, and how far away a reference may begin that is changed by parameters (reference.*) while the controller runs, one number or one per coordinate; further is refused. Empty for 0.05 where the arm is real (hardware is ros2_control or plugin), and for no bound in simulation", "m or rad", minimum=SMALL, maximum=LARGE, live=True)
     check: bool = parameter(True, "Whether the way of a reference that comes while the controller runs is looked at before it is taken: joint ranges, velocities, efforts, singular places; on a real arm also the rates and accelerations of trajectories, and the way from where it stands at activation. False takes it as it is", live=True)
-    max_rate: Numbers = parameter((0.5,), "Largest rate of a coordinate on the way to a set-point and along a path", "m/s or rad/s", minimum=SMALL, maximum=1e3, live=True)
-    max_acceleration: Numbers = parameter((2.0,), "Largest acceleration, likewise", "m/s² or rad/s²", minimum=SMALL, maximum=1e4, live=True)
-    max_jerk: Numbers = parameter((20.0,), "Largest jerk, likewise", "m/s³ or rad/s³", minimum=SMALL, maximum=1e6, live=True)
+    limits: MotionLimits = group(MotionLimits, flat=True)
 
 
 @dataclass(frozen=True)
@@ -351,40 +291,10 @@ class Simulation(Group):
 
 
 @dataclass(frozen=True)
-class Friction(Group):
-    """Friction of a simulated arm."""
+class Friction(JointFriction):
+    """Friction of a simulated arm, at its joints and where it is held."""
 
-    coulomb: Numbers = parameter((0.0,), "Coulomb friction, one number or one per joint", "N·m or N", minimum=0.0, maximum=1e6, live=True)
-    viscous: Numbers = parameter((0.0,), "Viscous friction, likewise", "N·m·s/rad or N·s/m", minimum=0.0, maximum=1e6, live=True)
-    static: Numbers = parameter((), "Friction up to which a joint at rest stays there, likewise; empty for that of coulomb", "N·m or N", minimum=0.0, maximum=1e6, live=True)
-    stribeck_velocity: Numbers = parameter((0.05,), "Velocity over which static goes over into Coulomb friction, likewise", "rad/s or m/s", minimum=1e-6, maximum=1e3, live=True)
-    sticks: bool = parameter(False, "Dry friction is set-valued: the arm sticks, and does not creep below its breakaway torque; otherwise it is a smooth curve", live=True)
     contact: float = parameter(0.0, "Coefficient of friction µ at the constraint's frame, along what holds it", minimum=0.0, maximum=10.0, live=True)
-
-
-@dataclass(frozen=True)
-class Encoder(Group):
-    """The encoders of a simulated arm."""
-
-    resolution: Numbers = parameter((0.0,), "Step of the measured positions, one number or one per joint; 0 for exact ones", "rad or m", minimum=0.0, maximum=1.0, live=True)
-    velocity: str = parameter("exact", "What is measured as velocity: the exact one, the difference of two positions, or that through a low-pass", choices=VELOCITIES, live=True)
-    cutoff: float = parameter(50.0, "Cut-off of that low-pass", "Hz", minimum=1e-3, maximum=1e5, live=True)
-
-
-@dataclass(frozen=True)
-class Motor(Group):
-    """The motors of a simulated arm."""
-
-    noise: Numbers = parameter((0.0,), "Standard deviation of the effort they give, one number or one per joint", "N·m or N", minimum=0.0, maximum=1e6, live=True)
-    delay: int = parameter(0, "Extra delay of the effort", "samples", minimum=0, maximum=100, live=True)
-
-
-@dataclass(frozen=True)
-class Sensor(Group):
-    """The force sensor of a simulated arm."""
-
-    noise: float = parameter(0.0, "Standard deviation of the measured force", "N", minimum=0.0, maximum=1e6, live=True)
-    delay: int = parameter(0, "Extra delay of the measured force", "samples", minimum=0, maximum=100, live=True)
 
 
 @dataclass(frozen=True)

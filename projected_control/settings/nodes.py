@@ -8,7 +8,12 @@ from importlib import import_module
 from typing import Any
 
 from projected_control.control import law_kinds
+from projected_control.control.compensation import FrictionCompensation
+from projected_control.control.disturbance import Disturbance
+from projected_control.control.surface import EstimatedSurface
+from projected_control.declaration import LARGE
 from projected_control.errors import InvalidValue, UnknownName
+from projected_control.model.arm import OffsetFrame
 from projected_control.registry import Registry
 from projected_control.runs.port import PORTS
 from projected_control.settings import groups
@@ -23,6 +28,7 @@ from projected_control.settings.declaration import (
     named,
     parameter,
 )
+from projected_control.simulation import Encoders, ForceSensor, Motors
 
 MOTION = "motion_controller"
 FORCE = "force_controller"
@@ -45,7 +51,7 @@ class ConstrainedArmSettings(Settings):
     armature: Numbers = parameter((), "Inertia of the rotors as the joints feel it, one number or one per joint; empty for none", "kg·m² or kg", minimum=0.0, maximum=1e3)
     massless_links: Words = parameter((), "Links that have no mass on purpose, or less than a thousandth of their neighbour's, where a joint moves them; any other body without mass is refused")
     payload: groups.Payload = group(groups.Payload)
-    frames: Named[groups.OffsetFrame] = named(groups.OffsetFrame, "frame")
+    frames: Named[OffsetFrame] = named(OffsetFrame, "frame")
     constraint: groups.Constraint = group(groups.Constraint)
     constraints: Named[groups.Constraint] = named(groups.Constraint, "constraint")
     coordinate: Named[groups.Coordinate] = named(groups.Coordinate, "coordinate")
@@ -88,7 +94,7 @@ class MovedArmSettings(ConstrainedArmSettings):
     """What is moved, how, and within which limits."""
 
     constraint: groups.ControllerConstraint = group(groups.ControllerConstraint)
-    joint_offsets: Numbers = parameter((), "Added to the positions that the arm reports, one number per joint, where its zero is not the description's; empty for none", "rad or m", minimum=-groups.LARGE, maximum=groups.LARGE)
+    joint_offsets: Numbers = parameter((), "Added to the positions that the arm reports, one number per joint, where its zero is not the description's; empty for none", "rad or m", minimum=-LARGE, maximum=LARGE)
     effort_includes_gravity: bool = parameter(True, "Efforts carry the arm's weight; false for arms whose firmware does (UR, Franka). Behind ros2_control it has to be said", said=True)
     effort_states: str = parameter("", "What the efforts are that the arm reports: torque (or force of a sliding joint), motor current (UR), or none. Momentum observers (force.source momentum, disturbance.kind observer) are refused with current and none, and on an arm behind ros2_control until torque is said; the delay is measured by the echo of efforts only where they are not said to be something else", choices=("", "torque", "current", "none"))
     coordinates: Words = parameter((), "Independent coordinates: link.x, link.y, link.z, link.angle (in the plane of motion), link.rx, link.ry and link.rz (orientation), centre_of_mass.x, .y or .z, a joint's name, or a name of coordinate.names", required=True)
@@ -96,8 +102,8 @@ class MovedArmSettings(ConstrainedArmSettings):
     operational_space: groups.OperationalSpace = group(groups.OperationalSpace)
     impedance: groups.Impedance = group(groups.Impedance)
     posture: groups.Posture = group(groups.Posture)
-    compensation: groups.Compensation = group(groups.Compensation)
-    disturbance: groups.Rejection = group(groups.Rejection)
+    compensation: FrictionCompensation = group(FrictionCompensation)
+    disturbance: Disturbance = group(Disturbance)
     metric: groups.Metric = group(groups.Metric)
     limits: groups.Limits = group(groups.Limits)
     reference: groups.Reference = group(groups.Reference)
@@ -136,7 +142,7 @@ class ForceControllerSettings(ControllerSettings):
     limits: groups.ForceLimits = group(groups.ForceLimits)
     force: groups.Force = group(groups.Force)
     selection: groups.Selection = group(groups.Selection)
-    surface: groups.Surface = group(groups.Surface)
+    surface: EstimatedSurface = group(EstimatedSurface)
 
     @classmethod
     def title(cls) -> str:
@@ -161,9 +167,9 @@ class SimulatedArmSettings(NodeSettings, TimedSettings, PassiveJointsSettings, C
 
     simulation: groups.Simulation = group(groups.Simulation)
     friction: groups.Friction = group(groups.Friction)
-    encoder: groups.Encoder = group(groups.Encoder)
-    motor: groups.Motor = group(groups.Motor)
-    sensor: groups.Sensor = group(groups.Sensor)
+    encoder: Encoders = group(Encoders)
+    motor: Motors = group(Motors)
+    sensor: ForceSensor = group(ForceSensor)
     push: groups.Push = group(groups.Push)
     disturbance: groups.FormerPush = group(groups.FormerPush)
     fault: str = parameter("none", "A fault to provoke: nothing published, nothing but old contents with new stamps, NaN positions, stamps that go back, joints in another order, or no wrench", choices=("none", "silent", "frozen", "nan", "back", "reordered", "no_wrench"), live=True)

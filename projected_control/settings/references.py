@@ -5,7 +5,7 @@ A kind of another package is a record behind an entry point of ``projected_contr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -27,6 +27,7 @@ from projected_control.errors import InvalidValue
 from projected_control.planning import paths
 from projected_control.planning.paths import Strokes
 from projected_control.registry import Registry
+from projected_control.validate import spread
 
 if TYPE_CHECKING:
     from projected_control.settings import groups
@@ -58,23 +59,10 @@ REFERENCES: Registry[ReferenceKind] = Registry("reference", "projected_control.r
 """Every kind that can be named, ours and other packages'."""
 
 
-def spread(name: str, numbers: Sequence[float], k: int, each: str = "coordinate") -> Array:
-    """A parameter with one number for all, or with one per coordinate, as k numbers."""
-    values = np.asarray(numbers, dtype=np.float64)
-    if values.size not in (1, k):
-        raise InvalidValue(f"{name} must be one number or {k}, one per {each}, got {values.size}")
-    return np.array(np.broadcast_to(values, (k,)))
-
-
 def motion_limits(group: groups.Reference, k: int) -> MotionLimits:
-    """What a set-point may ask for on the way."""
-    limits = MotionLimits(
-        spread("reference.max_rate", group.max_rate, k),
-        spread("reference.max_acceleration", group.max_acceleration, k),
-        spread("reference.max_jerk", group.max_jerk, k),
-    )
-    limits.array(k)
-    return limits
+    """What a set-point may ask for on the way, on k coordinates."""
+    group.limits.array(k)
+    return group.limits
 
 
 def sines(group: groups.Reference, k: int) -> Sines:

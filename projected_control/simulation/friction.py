@@ -5,81 +5,127 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from projected_control import validate
+from projected_control.declaration import (
+    Group,
+    OneOrMore,
+    is_given,
+    key_of,
+    parameter,
+    refused,
+    spread,
+)
 from projected_control.errors import InvalidValue
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class JointFriction:
+class JointFriction(Group):
     """Dry and viscous friction, one number each for all joints, or one per joint.
 
-    Dry friction has the size F_c + (F_s − F_c) exp(−(v/v_s)²) (Coulomb, Stribeck).
-
-    Attributes:
-        coulomb: F_c, magnitude while moving [N·m or N].
-        viscous: Per unit of velocity [N·m·s/rad or N·s/m].
-        blend: Velocity over which dry friction changes sign where it does not stick
-            [rad/s or m/s]; the sign function itself cannot be integrated by stages.
-        static: F_s, magnitude up to which a joint at rest stays there; as coulomb unless given.
-        stribeck: v_s, velocity over which static goes over into Coulomb friction [rad/s or m/s].
-        sticks: Whether dry friction is set-valued (see `dry_friction`): an arm at rest stays there
-            up to the static friction. Otherwise it creeps, at up to the blend velocity.
+    Dry friction has the size F_c + (F_s − F_c) exp(−(v/v_s)²) (Coulomb, Stribeck): F_c is coulomb,
+    F_s static (None as well as empty for that of coulomb), v_s stribeck. Where it sticks, it is
+    set-valued (see `dry_friction`). Else it changes sign over the velocity blend [rad/s or m/s], as
+    the sign function itself cannot be integrated by stages: an arm at rest creeps, at up to that.
     """
 
-    coulomb: float | ArrayLike = 0.0
-    viscous: float | ArrayLike = 0.0
+    coulomb: OneOrMore = parameter(
+        (0.0,),
+        "Coulomb friction, one number or one per joint",
+        "N·m or N",
+        minimum=0.0,
+        maximum=1e6,
+        live=True,
+    )
+    viscous: OneOrMore = parameter(
+        (0.0,),
+        "Viscous friction, likewise",
+        "N·m·s/rad or N·s/m",
+        minimum=0.0,
+        maximum=1e6,
+        live=True,
+    )
     blend: float = 5e-3
-    static: float | ArrayLike | None = None
-    stribeck: float | ArrayLike = 0.05
-    sticks: bool = False
+    static: OneOrMore | None = parameter(
+        (),
+        "Friction up to which a joint at rest stays there, likewise; empty for that of coulomb",
+        "N·m or N",
+        minimum=0.0,
+        maximum=1e6,
+        live=True,
+    )
+    stribeck: OneOrMore = parameter(
+        (0.05,),
+        "Velocity over which static goes over into Coulomb friction, likewise",
+        "rad/s or m/s",
+        minimum=1e-6,
+        maximum=1e3,
+        live=True,
+        name="stribeck_velocity",
+    )
+    sticks: bool = parameter(
+        False,
+        "Dry friction is set-valued: the arm sticks, and does not creep below its breakaway "
+        "torque; otherwise it is a smooth curve",
+        live=True,
+    )
 
     def __post_init__(self) -> None:
-        if self.static is None:
-            object.__setattr__(self, "static", self.coulomb)
         for name in ("coulomb", "viscous", "static", "stribeck"):
-            values = np.atleast_1d(np.asarray(getattr(self, name), dtype=np.float64))
+            values = self._numbers(name)
             if not (np.isfinite(values).all() and (values >= 0.0).all()):
-                raise InvalidValue(
-                    f"{name} friction must be finite and not negative, got {values.tolist()}"
+                raise refused(
+                    self,
+                    name,
+                    f"must be finite and not negative, got {values.tolist()}",
+                    f"{name} friction",
                 )
-            object.__setattr__(self, name, values if values.size > 1 else float(values[0]))
-        if not (np.asarray(self.static) >= np.asarray(self.coulomb)).all():
-            raise InvalidValue(
-                f"static friction {self.static} must not be less than Coulomb friction "
-                f"{self.coulomb}: a joint that slides is held by less than one that stands"
-            )
         validate.positive("friction blend velocity", self.blend)
-        if not (np.asarray(self.stribeck) > 0.0).all():
+        if not (self._numbers("stribeck") > 0.0).all():
             raise InvalidValue(f"the Stribeck velocity must be positive, got {self.stribeck}")
+        static, coulomb = self._numbers("static"), self._numbers("coulomb")
+        if 1 in (static.size, coulomb.size) or static.size == coulomb.size:
+            self._require_more(static, coulomb)
+
+    def _require_more(self, static: Array, coulomb: Array) -> None:
+        if not (static >= coulomb).all():
+            raise InvalidValue(
+                f"static friction {static.tolist()} must not be less than Coulomb friction "
+                f"{coulomb.tolist()}: a joint that slides is held by less than one that stands",
+                key=key_of(self, "static"),
+            )
+
+    def _numbers(self, name: str) -> Array:
+        """The numbers of a field, of which there may be one for all joints."""
+        if name == "static" and not is_given(self.static):
+            name = "coulomb"
+        return np.atleast_1d(np.asarray(getattr(self, name), dtype=np.float64))
 
     def level(self, v: Array) -> Array:
         """Size of dry friction at a velocity [N·m or N]."""
-        coulomb, static = np.asarray(self.coulomb), np.asarray(self.static)
+        coulomb, static = self._numbers("coulomb"), self._numbers("static")
         return np.asarray(
-            coulomb + (static - coulomb) * np.exp(-((v / np.asarray(self.stribeck)) ** 2))
+            coulomb + (static - coulomb) * np.exp(-((v / self._numbers("stribeck")) ** 2))
         )
 
     def effort(self, v: Array) -> Array:
         """What friction adds to the joint efforts, against the motion; none at rest."""
         direction = np.sign(v) if self.sticks else np.tanh(v / self.blend)
-        return np.asarray(-self.level(v) * direction - np.asarray(self.viscous) * v)
+        return np.asarray(-self.level(v) * direction - self._numbers("viscous") * v)
 
     def of_joints(self, n: int) -> Array:
         """Coulomb, viscous, blend, static and Stribeck velocity of each of n joints, 5 × n."""
-        table = np.empty((5, n))
-        names = ("coulomb", "viscous", "blend", "static", "stribeck")
-        for line, name in zip(table, names, strict=True):
-            values = np.asarray(getattr(self, name))
-            if values.size not in (1, n):
-                raise InvalidValue(
-                    f"{name} friction must be one number or {n}, one per joint, got {values.size}"
-                )
-            line[:] = values
-        return table
+        coulomb, viscous, stribeck = (
+            spread(self, name, n, "joint", f"{name} friction")
+            for name in ("coulomb", "viscous", "stribeck")
+        )
+        static = coulomb
+        if is_given(self.static):
+            static = spread(self, "static", n, "joint", "static friction")
+        return np.array([coulomb, viscous, np.full(n, self.blend), static, stribeck])
 
 
 FRICTIONLESS = JointFriction()

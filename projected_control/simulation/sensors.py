@@ -6,29 +6,32 @@ from collections import deque
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from projected_control import validate
+from projected_control.declaration import Group, OneOrMore, parameter, spread
 from projected_control.errors import InvalidValue
 
 Array = NDArray[np.float64]
 
 
-@dataclass
-class ForceSensor:
-    """Reports λ late and with white noise.
+@dataclass(frozen=True)
+class ForceSensor(Group):
+    """Reports λ late and with white noise, whose seed may be chosen.
 
-    Attributes:
-        noise: Standard deviation [N or N·m].
-        delay: In samples, on top of the one that sampling itself brings.
-        seed: Seed of the noise.
+    The delay is on top of the one that sampling itself brings. A sensor keeps what is on its way:
+    of the one in settings, a simulated arm gets a copy (`dataclasses.replace`).
     """
 
-    noise: float = 0.0
-    delay: int = 0
+    noise: float = parameter(
+        0.0, "Standard deviation of the measured force", "N", minimum=0.0, maximum=1e6, live=True
+    )
+    delay: int = parameter(
+        0, "Extra delay of the measured force", "samples", minimum=0, maximum=100, live=True
+    )
     seed: int = 0
-    _late: deque[Array] = field(default_factory=deque, init=False, repr=False)
-    _random: np.random.Generator = field(init=False, repr=False)
+    _late: deque[Array] = field(default_factory=deque, init=False, repr=False, compare=False)
+    _random: np.random.Generator = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         validate.not_negative("force sensor noise", self.noise)
@@ -36,12 +39,12 @@ class ForceSensor:
             raise InvalidValue(
                 f"force sensor delay must be a whole number of samples, got {self.delay}"
             )
-        self._random = np.random.default_rng(self.seed)
+        object.__setattr__(self, "_random", np.random.default_rng(self.seed))
 
     def reset(self) -> None:
         """Forget what is on its way; start the noise anew."""
         self._late.clear()
-        self._random = np.random.default_rng(self.seed)
+        object.__setattr__(self, "_random", np.random.default_rng(self.seed))
 
     def read(self, multipliers: Array) -> Array:
         """What the sensor measures where the true multipliers are these."""
@@ -60,28 +63,39 @@ class ForceSensor:
         return self._random.normal(0.0, self.noise, (readings, size))
 
 
-@dataclass
-class Motors:
-    """Give the commanded effort late and with white noise.
+@dataclass(frozen=True)
+class Motors(Group):
+    """Give the commanded effort late and with white noise, whose seed may be chosen.
 
-    Attributes:
-        noise: Standard deviation, one number or one per joint [N·m or N].
-        delay: In samples, on top of the one that sampling itself brings.
-        seed: Seed of the noise.
+    The delay is on top of the one that sampling itself brings. The noise goes on from draw to draw:
+    of the motors in settings, a simulated arm gets a copy (`dataclasses.replace`).
     """
 
-    noise: float | ArrayLike = 0.0
-    delay: int = 0
+    noise: OneOrMore = parameter(
+        (0.0,),
+        "Standard deviation of the effort they give, one number or one per joint",
+        "N·m or N",
+        minimum=0.0,
+        maximum=1e6,
+        live=True,
+    )
+    delay: int = parameter(
+        0, "Extra delay of the effort", "samples", minimum=0, maximum=100, live=True
+    )
     seed: int = 1
-    _random: np.random.Generator = field(init=False, repr=False)
+    _random: np.random.Generator = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        self.noise = np.atleast_1d(np.asarray(self.noise, dtype=np.float64))
-        if not (np.isfinite(self.noise).all() and (self.noise >= 0.0).all()):
-            raise InvalidValue(f"motor noise must not be negative, got {self.noise.tolist()}")
+        noise = np.atleast_1d(np.asarray(self.noise, dtype=np.float64))
+        if not (np.isfinite(noise).all() and (noise >= 0.0).all()):
+            raise InvalidValue(f"motor noise must not be negative, got {noise.tolist()}")
         if self.delay != int(self.delay) or self.delay < 0:
             raise InvalidValue(f"motor delay must be a whole number of samples, got {self.delay}")
         self.reset()
+
+    def of_joints(self, n: int) -> Array:
+        """Standard deviation of each of n joints [N·m or N]."""
+        return spread(self, "noise", n, "joint", "motor noise")
 
     @property
     def noisy(self) -> bool:
@@ -90,7 +104,7 @@ class Motors:
 
     def reset(self) -> None:
         """Start the noise anew."""
-        self._random = np.random.default_rng(self.seed)
+        object.__setattr__(self, "_random", np.random.default_rng(self.seed))
 
     def draw(self, commands: int, joints: int) -> Array:
         """The noise of the next efforts, one line each."""
@@ -103,19 +117,27 @@ VELOCITIES = (EXACT, DIFFERENCED, FILTERED)
 
 
 @dataclass(frozen=True)
-class Encoders:
-    """Read positions in steps, and make the velocity of them.
+class Encoders(Group):
+    """Read positions in steps, and make the velocity of them."""
 
-    Attributes:
-        resolution: Step, one number or one per joint; zero for exact ones [rad or m].
-        velocity: One of `VELOCITIES`: exact, the difference of two readings, or that through a
-            low-pass of first order.
-        cutoff: Of that low-pass [Hz].
-    """
-
-    resolution: float | ArrayLike = 0.0
-    velocity: str = EXACT
-    cutoff: float = 50.0
+    resolution: OneOrMore = parameter(
+        (0.0,),
+        "Step of the measured positions, one number or one per joint; 0 for exact ones",
+        "rad or m",
+        minimum=0.0,
+        maximum=1.0,
+        live=True,
+    )
+    velocity: str = parameter(
+        EXACT,
+        "What is measured as velocity: the exact one, the difference of two positions, or that "
+        "through a low-pass",
+        choices=VELOCITIES,
+        live=True,
+    )
+    cutoff: float = parameter(
+        50.0, "Cut-off of that low-pass", "Hz", minimum=1e-3, maximum=1e5, live=True
+    )
 
     def __post_init__(self) -> None:
         steps = np.atleast_1d(np.asarray(self.resolution, dtype=np.float64))
@@ -123,6 +145,10 @@ class Encoders:
             raise InvalidValue(f"encoder resolution must not be negative, got {steps.tolist()}")
         validate.one_of("velocity of the encoders", self.velocity, VELOCITIES)
         validate.positive("cut-off of the encoders' velocity", self.cutoff)
+
+    def of_joints(self, n: int) -> Array:
+        """Resolution of each of n joints [rad or m]."""
+        return spread(self, "resolution", n, "joint", "encoder resolution")
 
     def rate_filter(self, period: float) -> Array:
         """`PlantTerms.rate_filter`: whether it is differenced, the pole, the period."""

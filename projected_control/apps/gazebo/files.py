@@ -23,6 +23,7 @@ from projected_control.apps.gazebo.model import (
     plugin,
 )
 from projected_control.apps.gazebo.visuals import read_visuals
+from projected_control.declaration import is_given
 from projected_control.errors import InvalidValue
 from projected_control.model.arm import Arm
 from projected_control.resources import share_file
@@ -137,7 +138,7 @@ def start_in(settings: Mapping[str, Any]) -> Start:
             "friction at the contact (friction.contact) needs a point that slides along a line, a "
             f"plane or a circle; here it does not ({own.constraint.kind})"
         )
-    return Start(arm, q, holder, build.build_friction(own, arm.n), own)
+    return Start(arm, q, holder, own.friction, own)
 
 
 def _refuse(settings: SimulatedArmSettings) -> None:
@@ -154,11 +155,13 @@ def _refuse(settings: SimulatedArmSettings) -> None:
 def left_out(settings: SimulatedArmSettings) -> list[str]:
     """What the simulated arm of these settings has, and Gazebo goes without, in words."""
     found = []
-    if any(settings.encoder.resolution) or settings.encoder.velocity != "exact":
+    if np.any(settings.encoder.resolution) or settings.encoder.velocity != "exact":
         found.append("encoders are exact in Gazebo: encoder.* does nothing there")
-    if any(settings.motor.noise) or settings.motor.delay:
+    if np.any(settings.motor.noise) or settings.motor.delay:
         found.append("motors are exact in Gazebo: motor.* does nothing there")
-    if settings.friction.static and settings.friction.static != settings.friction.coulomb:
+    friction = settings.friction
+    static = friction.static if is_given(friction.static) else friction.coulomb
+    if not np.array_equal(np.asarray(static), np.asarray(friction.coulomb)):
         found.append("dry friction in Gazebo is Coulomb's: friction.static does nothing there")
     return found
 

@@ -18,13 +18,10 @@ from projected_control.settings.build.arms import (
 )
 from projected_control.settings.build.checks import REAL_DISTANCE, build_way_check, fly
 from projected_control.settings.build.controllers import (
-    build_compensation,
     build_controller,
-    build_disturbance,
     build_force_gains,
     build_force_reference,
     build_gains,
-    build_impedance,
     controlled_rows,
     delay_of,
     force_controller,
@@ -48,9 +45,6 @@ from projected_control.settings.build.loops import (
     tare_source,
 )
 from projected_control.settings.build.plants import (
-    build_encoders,
-    build_friction,
-    build_motors,
     build_plant,
     start_guess,
 )
@@ -58,21 +52,15 @@ from projected_control.settings.build.plants import (
 __all__ = [
     "REAL_DISTANCE",
     "build_arm",
-    "build_compensation",
     "build_constraint",
     "build_controller",
     "build_coordinates",
-    "build_disturbance",
-    "build_encoders",
     "build_force_gains",
     "build_force_reference",
-    "build_friction",
     "build_gains",
-    "build_impedance",
     "build_limits",
     "build_loop",
     "build_model",
-    "build_motors",
     "build_plant",
     "build_reference",
     "build_sines",

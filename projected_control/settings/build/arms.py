@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from projected_control.control.limits import Limits
 from projected_control.errors import InvalidValue, UnknownName
-from projected_control.model.arm import Arm, OffsetFrame
+from projected_control.model.arm import Arm
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.constraints import CONSTRAINTS, Constraint, Moving, Stack, with_mimics
 from projected_control.model.constraints.moving import Travel
@@ -33,7 +33,7 @@ from projected_control.settings.nodes import (
     PassiveJointsSettings,
 )
 from projected_control.settings.placing import says_where
-from projected_control.settings.references import spread
+from projected_control.validate import spread
 
 Array = NDArray[np.float64]
 
@@ -46,10 +46,7 @@ def build_arm(settings: ConstrainedArmSettings) -> Arm:
         _description(settings),
         mappings=_arguments("robot_description_arguments", settings.robot_description_arguments),
         joints=settings.joints or None,
-        frames={
-            name: OffsetFrame(frame.link, frame.position, frame.orientation)
-            for name, frame in settings.frames.items()
-        },
+        frames=settings.frames,
         passive=settings.passive_joints if isinstance(settings, PassiveJointsSettings) else (),
         gravity=0.0 if weightless else settings.gravity,
         armature=settings.armature or 0.0,

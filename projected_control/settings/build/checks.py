@@ -15,7 +15,7 @@ from projected_control.settings.build.loops import build_loop, build_reference, 
 from projected_control.settings.build.paths import posture_of
 from projected_control.settings.nodes import ControllerSettings
 from projected_control.settings.real_arms import is_real
-from projected_control.settings.references import spread
+from projected_control.validate import spread
 
 Array = NDArray[np.float64]
 

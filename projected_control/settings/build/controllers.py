@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from projected_control.control import (
-    AntiWindup,
     ComputedTorqueController,
     Controller,
     ForceController,
     ForceGains,
-    Impedance,
     ImpedanceController,
     Law,
     MotionController,
@@ -23,9 +22,7 @@ from projected_control.control import (
     Posture,
     SelectionController,
 )
-from projected_control.control.compensation import FrictionCompensation
 from projected_control.control.controllers import motion_loops
-from projected_control.control.disturbance import Disturbance
 from projected_control.control.force import ForceLoopState
 from projected_control.control.law_kinds import LAWS
 from projected_control.control.references import Constant
@@ -43,7 +40,6 @@ from projected_control.settings.nodes import (
     PassiveJointControllerSettings,
     TimedSettings,
 )
-from projected_control.settings.references import spread
 
 Array = NDArray[np.float64]
 
@@ -57,20 +53,15 @@ def build_controller(node: str, settings: ControllerSettings) -> Controller:
         raise InvalidValue(f"{type(settings).__name__} are not the settings of {node}")
     model = build_model(settings)
     controller = kind.make(settings, model, build_gains(settings, model.k))
-    group = settings.posture
-    if group.target:
-        if len(group.target) != model.n:
-            raise InvalidValue(
-                f"posture.target must have {model.n} numbers, one per joint, got "
-                f"{len(group.target)}"
-            )
-        controller.set_posture(Posture(group.target, group.stiffness, group.damping))
+    if settings.posture.has_target:
+        controller.set_posture(settings.posture)
         for loop, name in controller.posture_loops(controller.gains, delay_of(settings)):
             loop.require_stable(name)
-    elif group.hold > 0.0 and controller.law is not Law.GRAVITY:
-        controller.set_posture(Posture.held(group.hold, settings.gains.null_damping))
-    controller.set_compensation(build_compensation(settings, model.n), 0.0)
-    controller.set_disturbance(build_disturbance(settings, model.k), 0.0)
+    elif settings.posture.hold > 0.0 and controller.law is not Law.GRAVITY:
+        held = Posture.held(settings.posture.hold, settings.gains.null_damping)
+        controller.set_posture(held)
+    controller.set_compensation(settings.compensation, 0.0)
+    controller.set_disturbance(settings.disturbance, 0.0)
     force = controller.force
     if force is not None and isinstance(settings, ForceControllerSettings) and model.constraint:
         force.control_rows(controlled_rows(settings, model.constraint))
@@ -104,15 +95,15 @@ def task_controller(
             model, gains, levels, force, period, singular_range=group.singular_range
         )
     if law is Law.IMPEDANCE:
-        projected = settings.impedance.projected
-        behaviour = build_impedance(settings, model.k)
+        behaviour = settings.impedance
+        behaviour.array(model.k)
         if behaviour.shaped and settings.disturbance.kind != "observer":
             raise InvalidValue(
                 "impedance.inertia needs to know the force of the surroundings: set "
                 "disturbance.kind to observer, or leave impedance.inertia empty"
             )
         return ImpedanceController(
-            model, behaviour, force, period, projected=projected, gains=gains
+            model, behaviour, force, period, projected=behaviour.projected, gains=gains
         )
     return None
 
@@ -121,23 +112,6 @@ def _whole(name: str, numbers: Sequence[float]) -> list[int]:
     if any(number != int(number) for number in numbers):
         raise InvalidValue(f"{name} must be whole numbers, got {list(numbers)}")
     return [int(number) for number in numbers]
-
-
-def build_impedance(settings: MovedArmSettings, k: int) -> Impedance:
-    """What the law impedance behaves like, on k coordinates."""
-    group = settings.impedance
-    behaviour = Impedance(
-        group.stiffness,
-        group.damping_ratio,
-        group.damping or None,
-        group.inertia or None,
-        group.frame,
-    )
-    try:
-        behaviour.array(k)
-    except InvalidValue as error:
-        raise InvalidValue(f"impedance.{error}") from None
-    return behaviour
 
 
 def force_controller(
@@ -181,38 +155,8 @@ def build_gains(settings: MovedArmSettings, k: int, arm_delay: int = 1) -> Motio
     """
     for loop, name in _loops_of(settings, k, arm_delay):
         loop.require_stable(name)
-    return _gains_of(settings, k)
-
-
-def build_compensation(settings: MovedArmSettings, n: int) -> FrictionCompensation:
-    """Friction of n joints that is compensated."""
-    group = settings.compensation
-
-    def each(name: str, numbers: Sequence[float]) -> Array:
-        return spread(f"compensation.{name}", numbers, n, "joint")
-
-    return FrictionCompensation(
-        each("coulomb", group.coulomb),
-        each("viscous", group.viscous),
-        each("static", group.static) if group.static else None,
-        each("stribeck_velocity", group.stribeck_velocity),
-        each("width", group.width),
-        group.contact,
-        group.contact_width,
-    )
-
-
-def build_disturbance(settings: MovedArmSettings, k: int) -> Disturbance:
-    """What answers what no model knows, on k coordinates."""
-    group = settings.disturbance
-    return Disturbance(
-        group.kind,
-        group.integral,
-        group.integral_limit,
-        group.bandwidth,
-        group.effort_limit,
-        spread("disturbance.band", group.band, k),
-    )
+    stiffness, damping, _ = settings.gains.array(k)
+    return replace(settings.gains, stiffness=stiffness, damping=damping)
 
 
 def gain_warnings(settings: MovedArmSettings, arm_delay: int = 1) -> list[str]:
@@ -232,31 +176,13 @@ def _loops_of(settings: MovedArmSettings, k: int, arm_delay: int) -> list[tuple[
     names = settings.coordinates if len(settings.coordinates) == k else [""] * k
     rate = settings.rate if isinstance(settings, TimedSettings) else 1000.0
     delay = delay_of(settings, arm_delay)
-    return motion_loops(
-        _gains_of(settings, k), build_disturbance(settings, k), names, 1.0 / rate, delay
-    )
-
-
-def _gains_of(settings: MovedArmSettings, k: int) -> MotionGains:
-    group = settings.gains
-    return MotionGains(
-        spread("gains.stiffness", group.stiffness, k),
-        spread("gains.damping", group.damping, k),
-        group.null_damping,
-    )
+    return motion_loops(settings.gains, settings.disturbance, names, 1.0 / rate, delay)
 
 
 def build_force_gains(settings: ForceControllerSettings, arm_delay: int = 1) -> ForceGains:
     """Gains on λ, refused where the sampled loop would diverge; see `build_gains`."""
-    gains = ForceGains(
-        settings.force.proportional,
-        settings.force.integral,
-        settings.force.cutoff or None,
-        delay_of(settings, arm_delay),
-        settings.force.integral_limit,
-        AntiWindup(settings.force.anti_windup),
-        settings.force.tracking_time,
-    )
+    force = settings.force
+    gains = replace(force, cutoff=force.cutoff or None, delay=delay_of(settings, arm_delay))
     gains.loop(1.0 / settings.rate).require_stable()
     return gains
 

@@ -20,7 +20,6 @@ from projected_control.control.references import (
     Sines,
     Waypoints,
 )
-from projected_control.control.surface import EstimatedSurface
 from projected_control.errors import InvalidValue
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.native.engine import use_engine
@@ -108,14 +107,7 @@ def _estimate_surface(settings: ForceControllerSettings, loop: ControlLoop) -> N
     if len(marked) > 1:
         raise InvalidValue(f"one plane can be estimated, got {len(marked)}: {', '.join(marked)}")
     if marked:
-        group = settings.surface
-        loop.controller.estimate_surface(
-            EstimatedSurface(
-                group.angle, group.distance, group.bandwidth, group.force, group.speed
-            ),
-            loop.force_source,
-            marked[0],
-        )
+        loop.controller.estimate_surface(settings.surface, loop.force_source, marked[0])
 
 
 def motion_limits(settings: MovedArmSettings, k: int) -> MotionLimits:
@@ -169,7 +161,8 @@ def build_reference(
 
 def _somewhere(settings: ControllerSettings, here: ReferencePoint) -> Array:
     model = build_model(settings)
-    guess = start_guess(model.arm, settings.posture.target)
+    posture = settings.posture
+    guess = posture.array(model.n) if posture.has_target else start_guess(model.arm, ())
     return assemble(model.arm, model.constraint, guess, model.coordinates, here.value)
 
 

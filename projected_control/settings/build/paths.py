@@ -106,8 +106,8 @@ def posture_of(settings: MovedArmSettings, model: ConstrainedArm, q: Array) -> A
         model: Its arm, evaluated here.
         q: Where the arm stands at the start, n [rad or m].
     """
-    if settings.posture.target:
-        return np.array(settings.posture.target)
+    if settings.posture.has_target:
+        return settings.posture.array(model.n)
     model.evaluate(q, np.zeros(model.n))
     held = settings.posture.hold > 0.0 and model.undescribed_directions > 0
     return np.array(q) if held else None

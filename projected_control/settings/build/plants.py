@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +20,7 @@ from projected_control.settings.nodes import (
     SimulatedArmSettings,
 )
 from projected_control.settings.placing import says_where
-from projected_control.settings.references import spread
-from projected_control.simulation import Encoders, ForceSensor, JointFriction, Motors, Plant
+from projected_control.simulation import Plant
 from projected_control.simulation.joint_stops import stops_within
 
 Array = NDArray[np.float64]
@@ -52,11 +52,10 @@ def build_plant(settings: SimulatedArmSettings) -> SimulatedArm:
         model.evaluate(start, velocity)
         along = model.J_theta @ model.P
         velocity = np.linalg.pinv(along) @ np.asarray(simulation.rates)
-    friction = build_friction(settings, arm.n)
     plant = Plant(
         model,
         simulation.step,
-        friction=friction,
+        friction=settings.friction,
         contact_friction=settings.friction.contact,
         stops=stops_within(arm.limits.lower, arm.limits.upper) if simulation.stops else None,
     )
@@ -65,9 +64,9 @@ def build_plant(settings: SimulatedArmSettings) -> SimulatedArm:
         start,
         velocity,
         period=1.0 / settings.rate,
-        sensor=ForceSensor(settings.sensor.noise, settings.sensor.delay),
-        encoders=build_encoders(settings, arm.n),
-        motors=build_motors(settings, arm.n),
+        sensor=replace(settings.sensor),
+        encoders=settings.encoder,
+        motors=replace(settings.motor),
     )
 
 
@@ -95,29 +94,3 @@ def start_guess(arm: Arm, given: Sequence[float]) -> Array:
     middle, ranged = np.zeros(arm.n), np.isfinite(lower) & np.isfinite(upper)
     middle[ranged] = 0.5 * (lower[ranged] + upper[ranged])  # a continuous joint has none
     return np.where((lower <= 0.0) & (upper >= 0.0), 0.0, middle)
-
-
-def build_friction(settings: SimulatedArmSettings, n: int) -> JointFriction:
-    """Joint friction of a simulated arm with n joints."""
-    group = settings.friction
-    coulomb = spread("friction.coulomb", group.coulomb, n, "joint")
-    static = spread("friction.static", group.static, n, "joint") if group.static else coulomb
-    return JointFriction(
-        coulomb,
-        spread("friction.viscous", group.viscous, n, "joint"),
-        static=static,
-        stribeck=spread("friction.stribeck_velocity", group.stribeck_velocity, n, "joint"),
-        sticks=group.sticks,
-    )
-
-
-def build_encoders(settings: SimulatedArmSettings, n: int) -> Encoders:
-    """Encoders of a simulated arm with n joints."""
-    group = settings.encoder
-    steps = spread("encoder.resolution", group.resolution, n, "joint")
-    return Encoders(steps, group.velocity, group.cutoff)
-
-
-def build_motors(settings: SimulatedArmSettings, n: int) -> Motors:
-    """Motors of a simulated arm with n joints."""
-    return Motors(spread("motor.noise", settings.motor.noise, n, "joint"), settings.motor.delay)
