@@ -6,7 +6,8 @@ All derive from `ProjectedControlError`, so one ``except`` catches them; most ar
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from difflib import get_close_matches
 
 
@@ -29,6 +30,16 @@ class ProjectedControlError(Exception):
         return str(self.args[0]) if self.args else type(self).__name__
 
 
+@contextmanager
+def about(key: str) -> Iterator[None]:
+    """Let what is refused inside, and does not know better, be about this parameter or group."""
+    try:
+        yield
+    except ProjectedControlError as error:
+        error.key = error.key or key
+        raise
+
+
 class InvalidValue(ProjectedControlError, ValueError):
     """A value that cannot be meant: not finite, of the wrong sign or size."""
 
@@ -43,12 +54,12 @@ class UnknownName(ProjectedControlError, KeyError):
     Names like the one that was asked for come first, the others follow in order.
     """
 
-    def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
+    def __init__(self, kind: str, name: str, known: Iterable[str], key: str = "") -> None:
         names = sorted(known)
         near = get_close_matches(name, names, n=3)
         names = [*near, *(other for other in names if other not in near)]
         listed = ", ".join(names) if names else "none"
-        super().__init__(f"unknown {kind} {name!r}; there are: {listed}")
+        super().__init__(f"unknown {kind} {name!r}; there are: {listed}", key=key)
         self.kind, self.name, self.known = kind, name, names
 
 

@@ -111,7 +111,8 @@ class ImpedanceLoop:
         raise UnstableMotionLoop(
             f"the impedance{f' of {name}' if name else ''} would diverge here: its fastest mode "
             f"has {fastest:.3g} Hz, with {samples} of delay at {1.0 / self.period:g} Hz; "
-            + (f"multiply {advice}" if advice else "raise impedance.damping")
+            + (f"multiply {advice}" if advice else "raise impedance.damping"),
+            key="impedance.stiffness",
         )
 
 

@@ -74,18 +74,21 @@ def check_priority(model: ConstrainedArm, priority: Sequence[int]) -> Array:
     if levels.shape != (k,):
         raise InvalidValue(
             f"priority must have {k} numbers, one per coordinate ({', '.join(names)}), got "
-            f"{levels.size}"
+            f"{levels.size}",
+            key="operational_space.priority",
         )
     if set(levels.tolist()) != set(range(1, int(max(levels, default=0)) + 1)):
         raise InvalidValue(
-            f"priority must be levels 1, 2, … without a gap, 1 the highest, got {list(priority)}"
+            f"priority must be levels 1, 2, … without a gap, 1 the highest, got {list(priority)}",
+            key="operational_space.priority",
         )
     if model.coordinates is not None:
         for i in np.flatnonzero(model.coordinates.topology == Topology.ROTATION):
             if len(set(levels[i : i + 3])) > 1:
                 raise InvalidValue(
                     f"{', '.join(names[i : i + 3])} are one orientation and must have one "
-                    f"priority, got {levels[i : i + 3].tolist()}"
+                    f"priority, got {levels[i : i + 3].tolist()}",
+                    key="operational_space.priority",
                 )
     return levels
 
@@ -123,7 +126,8 @@ class ImpedanceController(_TaskController):
             if impedance.shaped:
                 raise InvalidValue(
                     "another inertia than the arm's needs the projected law: set projected, or "
-                    "leave the inertia as it is"
+                    "leave the inertia as it is",
+                    key="impedance.inertia",
                 )
         write_axes(model.arm, model.coordinates, impedance.frame, self.task)
         self.task.projected[0] = float(projected)
@@ -219,11 +223,12 @@ class SelectionController(_TaskController):
         if not force_coordinates:
             raise InvalidValue(
                 "a selection needs the coordinates along which a force is controlled "
-                f"(selection.force): some of {', '.join(names)}"
+                f"(selection.force): some of {', '.join(names)}",
+                key="selection.force",
             )
         for name in force_coordinates:
             if name not in names:
-                raise UnknownName("coordinate (selection.force)", name, names)
+                raise UnknownName("coordinate (selection.force)", name, names, "selection.force")
         write_axes(model.arm, model.coordinates, frame, self.task)
         self.task.selected[:] = [float(name not in force_coordinates) for name in names]
         self.task.projected[0] = 0.0

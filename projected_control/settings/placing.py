@@ -6,7 +6,6 @@ that is named, whether a direction has a length. Such errors get the place here.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import wraps
 from typing import ParamSpec, TypeVar
@@ -16,8 +15,6 @@ from projected_control.settings.declaration import Settings, Value
 
 P = ParamSpec("P")
 R = TypeVar("R")
-
-_KEYS = re.compile(r"[a-z][A-Za-z0-9_]*(?:\.[A-Za-z0-9_]+)*")
 
 
 def says_where(function: Callable[P, R]) -> Callable[P, R]:
@@ -36,16 +33,20 @@ def says_where(function: Callable[P, R]) -> Callable[P, R]:
     return build
 
 
+def given_of(settings: Settings, *keys: str) -> str:
+    """The first of some parameters that was given, or else the first of them."""
+    return next((key for key in keys if key in settings.origins), keys[0])
+
+
 def _place(error: ProjectedControlError, settings: Settings) -> None:
-    """Put origin and key before the message, where they can be told."""
+    """Put origin and key before the message, where the error knows what it is about."""
     text, values = str(error), settings.values()
-    key = ""
+    key = error.key
     if isinstance(error, UnknownName):
-        key = next(_that_say(error.name, values), "")
-    key = key or next(_that_are_named(text, settings.origins, values), "")
+        key = next(_that_say(error.name, values), key)
     if not key:
         return
-    error.placed = True
+    error.key, error.placed = key, True
     said = text if key in text else f"{key}: {text}"
     origin = settings.origin_of(key)
     error.args = (f"{origin}: {said}" if origin else said,)
@@ -58,20 +59,3 @@ def _that_say(name: str, values: Mapping[str, Value]) -> Iterator[str]:
         for word in words:
             if isinstance(word, str) and (word == name or word.rpartition(".")[0] == name):
                 yield key
-
-
-def _that_are_named(
-    text: str, origins: Mapping[str, str], values: Mapping[str, Value]
-) -> Iterator[str]:
-    """Parameters and groups of which a message speaks, those that were given first.
-
-    Names without a dot are words of English too: they count at the beginning only.
-    """
-    found = [match for match in _KEYS.finditer(text) if "." in match.group() or not match.start()]
-    words = [match.group() for match in found]
-    yield from (word for word in words if word in origins)
-    yield from (word for word in words if word in values or _is_group(word, values))
-
-
-def _is_group(word: str, values: Mapping[str, Value]) -> bool:
-    return any(key.startswith(f"{word}.") for key in values)

@@ -100,13 +100,17 @@ def _centre(group: groups.Reference, here: Array) -> Array:
 def _plane(kind: str, here: Array) -> None:
     if here.size != 2:
         raise InvalidValue(
-            f"a {kind} moves two coordinates: reference.along must name two, and names {here.size}"
+            f"a {kind} moves two coordinates: reference.along must name two, and names {here.size}",
+            key="reference.along",
         )
 
 
 def _line(group: groups.Reference, here: Array) -> Strokes:
     if not group.size:
-        raise InvalidValue("reference.kind line needs reference.size, from end to end [m or rad]")
+        raise InvalidValue(
+            "reference.kind line needs reference.size, from end to end [m or rad]",
+            key="reference.kind",
+        )
     size = spread("reference.size", group.size, here.size, "coordinate of reference.along")
     return paths.line(_centre(group, here), size)
 
@@ -126,7 +130,8 @@ def _raster(group: groups.Reference, here: Array) -> Strokes:
     if len(group.size) != 2:
         raise InvalidValue(
             f"reference.kind raster needs reference.size with two numbers, its length and width "
-            f"[m or rad], got {len(group.size)}"
+            f"[m or rad], got {len(group.size)}",
+            key="reference.size" if group.size else "reference.kind",
         )
     return paths.raster(_centre(group, here), group.size, group.spacing, group.blend)
 
@@ -137,7 +142,8 @@ def _waypoints(group: groups.Reference, here: Array) -> Strokes:
     if not group.points or len(group.points) % here.size:
         raise InvalidValue(
             f"reference.points must be points of {here.size} numbers each, one per coordinate of "
-            f"reference.along, got {len(group.points)} numbers; or give reference.file"
+            f"reference.along, got {len(group.points)} numbers; or give reference.file",
+            key="reference.points" if group.points else "reference.kind",
         )
     return paths.through(np.reshape(group.points, (-1, here.size)), group.blend)
 

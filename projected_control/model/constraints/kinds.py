@@ -178,7 +178,8 @@ class ConstraintKind:
         if self.way is None:
             known = [kind.name for kind in CONSTRAINTS.values() if kind.way is not None]
             raise InvalidValue(
-                f"{group} ({self.name}) leaves no single way to go along; {', '.join(known)} do"
+                f"{group} ({self.name}) leaves no single way to go along; {', '.join(known)} do",
+                key=group,
             )
         return self.way(self._given(settings, group))
 
@@ -190,7 +191,8 @@ class ConstraintKind:
             raise InvalidValue(
                 f"{group}.kind {self.name!r} ({self.title}) needs "
                 f"{' and '.join(need.within(group) for need in missing)}, which the settings do "
-                "not give"
+                "not give",
+                key=f"{group}.kind",
             )
         for setting in (*self.needs, *self.takes):
             check_vector(f"{group}.{setting.name}", setting.name, getattr(given, setting.name, ()))
@@ -203,9 +205,12 @@ class ConstraintKind:
         for item in items:
             name, separator, value = item.partition(":=")
             if not separator:
-                raise InvalidValue(f"{group}.arguments must be name:=value, got {item!r}")
+                key = f"{group}.arguments"
+                raise InvalidValue(f"{key} must be name:=value, got {item!r}", key=key)
             if name not in known:
-                raise UnknownName(f"argument of {group}.kind {self.name!r}", name, known)
+                raise UnknownName(
+                    f"argument of {group}.kind {self.name!r}", name, known, f"{group}.arguments"
+                )
             arguments[name] = _value_of(value)
         return arguments
 
@@ -222,7 +227,8 @@ class _Given:
         if name not in SINGLE or not isinstance(value, Sequence):
             return value
         if len(value) > 1:
-            raise InvalidValue(f"{self._group}.{name} must be one number, got {list(value)}")
+            key = f"{self._group}.{name}"
+            raise InvalidValue(f"{key} must be one number, got {list(value)}", key=key)
         return value[0] if value else None
 
 
@@ -244,9 +250,9 @@ def check_vector(name: str, setting: str, value: Any) -> None:
     if setting not in VECTORS or is_empty(value):
         return
     if len(value) != 3:
-        raise InvalidValue(f"{name} must have 3 numbers, got {len(value)}: {list(value)}")
+        raise InvalidValue(f"{name} must have 3 numbers, got {len(value)}: {list(value)}", key=name)
     if setting in DIRECTIONS and not any(value):
-        raise InvalidValue(f"{name} must have a direction, got the zero vector")
+        raise InvalidValue(f"{name} must have a direction, got the zero vector", key=name)
 
 
 def is_empty(value: Any) -> bool:

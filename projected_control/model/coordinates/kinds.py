@@ -90,7 +90,10 @@ def _read_angle(name: str, arm: Arm, settings: PlaneSettings) -> Coordinate | No
     if not dot or what != "angle":
         return None
     if not len(settings.plane_normal):
-        raise InvalidValue(f"{name} needs the plane it is measured in: constraint.plane_normal")
+        raise InvalidValue(
+            f"{name} needs the plane it is measured in: constraint.plane_normal",
+            key="constraint",
+        )
     arm.attachment(frame)
     return Coordinate.heading(frame, settings.plane_normal)
 

@@ -8,7 +8,7 @@ from typing import Protocol
 import pinocchio
 
 from projected_control import validate
-from projected_control.errors import InvalidValue
+from projected_control.errors import InvalidValue, about
 from projected_control.model.constraints.kinds import VECTORS, check_vector
 from projected_control.model.coordinates.coordinate import CENTRE_OF_MASS, Coordinate
 from projected_control.model.function_kinds import HeadingInPlane, ScalarFunction
@@ -97,14 +97,16 @@ def own_coordinate(
         if settings.kind != ORIENTATION or turn not in _TURNS:
             raise InvalidValue(
                 f"coordinate {name!r}: of kind {ORIENTATION!r}, and of no other, there are three: "
-                f"{', '.join(f'{group or name}.{each}' for each in _TURNS)}"
+                f"{', '.join(f'{group or name}.{each}' for each in _TURNS)}",
+                key="coordinates",
             )
         return _own_orientation(group, settings)[_TURNS.index(turn)]
     kind = validate.one_of(f"coordinate.{name}.kind", settings.kind, OWN_COORDINATES)
     missing = [n for n in _NEEDED[kind] if not len(getattr(settings, n))]
     if missing:
         needs = " and ".join(f"coordinate.{name}.{n}" for n in missing)
-        raise InvalidValue(f"coordinate.{name}.kind {kind!r} needs {needs}")
+        key = f"coordinate.{name}.kind"
+        raise InvalidValue(f"{key} {kind!r} needs {needs}", key=key)
     for setting in VECTORS:
         check_vector(f"coordinate.{name}.{setting}", setting, getattr(settings, setting, ()))
     frame, direction = settings.frame, settings.direction
@@ -127,9 +129,11 @@ def _own_orientation(
     name: str, settings: CoordinateSettings
 ) -> tuple[Coordinate, Coordinate, Coordinate]:
     if not settings.frame:
-        raise InvalidValue(f"coordinate.{name}.kind {ORIENTATION!r} needs coordinate.{name}.frame")
+        key = f"coordinate.{name}.kind"
+        raise InvalidValue(f"{key} {ORIENTATION!r} needs coordinate.{name}.frame", key=key)
     zero = None
     if len(settings.zero):
-        angles = validate.finite_array(f"coordinate.{name}.zero", settings.zero, (3,))
+        with about(f"coordinate.{name}.zero"):
+            angles = validate.finite_array(f"coordinate.{name}.zero", settings.zero, (3,))
         zero = pinocchio.rpy.rpyToMatrix(*angles)
     return Coordinate.orientation(settings.frame, zero, name)

@@ -59,9 +59,13 @@ def build_arm(settings: ConstrainedArmSettings) -> Arm:
 def check_payload(arm: Arm, payload: groups.Payload) -> None:
     """Refuse a load that the arm cannot carry."""
     if payload.mass > 0.0 and not payload.link:
-        raise InvalidValue("payload.mass is given: payload.link must say which link carries it")
+        raise InvalidValue(
+            "payload.mass is given: payload.link must say which link carries it", key="payload.mass"
+        )
     if len(payload.centre) not in (0, 3):
-        raise InvalidValue(f"payload.centre must have 3 numbers, got {len(payload.centre)}")
+        raise InvalidValue(
+            f"payload.centre must have 3 numbers, got {len(payload.centre)}", key="payload.centre"
+        )
     if payload.link:
         arm.attachment(payload.link)
 
@@ -90,7 +94,8 @@ def _description(settings: ConstrainedArmSettings) -> str | Path:
     if not settings.robot_description_file:
         raise InvalidValue(
             "no arm is described: give robot_description_file, a path or a name in the package's "
-            "urdf folder, or robot_description, the URDF itself"
+            "urdf folder, or robot_description, the URDF itself",
+            key="robot_description_file",
         )
     return description_file(settings.robot_description_file)
 
@@ -108,7 +113,7 @@ def _arguments(parameter: str, items: Sequence[str]) -> dict[str, str]:
     for item in items:
         name, separator, value = item.partition(":=")
         if not separator:
-            raise InvalidValue(f"{parameter} must be name:=value, got {item!r}")
+            raise InvalidValue(f"{parameter} must be name:=value, got {item!r}", key=parameter)
         arguments[name] = value
     return arguments
 
@@ -121,7 +126,8 @@ def build_constraint(settings: ConstrainedArmSettings) -> Constraint | None:
         if group.kind:
             raise InvalidValue(
                 f"constraint.kind ({group.kind}) and constraints.names ({', '.join(several)}) are "
-                "both given; move constraint into constraints, under a name, and list that"
+                "both given; move constraint into constraints, under a name, and list that",
+                key="constraint.kind",
             )
         made = {name: _one_constraint(g, f"constraints.{name}") for name, g in several.items()}
         parts = {name: part for name, part in made.items() if part is not None}
@@ -134,12 +140,14 @@ def _one_constraint(group: groups.Constraint, name: str) -> Constraint | None:
     if not group.kind:
         raise InvalidValue(
             f"{name}.kind must be given, as nothing is assumed of what holds an arm: one of "
-            f"{', '.join(CONSTRAINTS)}"
+            f"{', '.join(CONSTRAINTS)}",
+            key=f"{name}.kind",
         )
     try:
         constraint = CONSTRAINTS[group.kind].build(group, name)
     except InvalidValue as error:
-        raise InvalidValue(str(error) if name in str(error) else f"{name}: {error}") from None
+        text = str(error) if name in str(error) else f"{name}: {error}"
+        raise InvalidValue(text, key=error.key or name) from None
     motion = group.motion
     if constraint is None or not (motion.rate or motion.amplitude):
         return constraint
@@ -189,7 +197,7 @@ def _bare_coordinate(name: str, arm: Arm, settings: ConstrainedArmSettings) -> C
     try:
         return coordinate_named(name, arm, settings.constraint)
     except InvalidValue as error:
-        raise InvalidValue(f"coordinates: {error}") from None
+        raise InvalidValue(f"coordinates: {error}", key=error.key or "coordinates") from None
 
 
 def way_along(coordinate: str, constraint: str, settings: ConstrainedArmSettings) -> ScalarFunction:
@@ -198,18 +206,21 @@ def way_along(coordinate: str, constraint: str, settings: ConstrainedArmSettings
     if not given and constraint:
         raise InvalidValue(
             f"coordinate.{coordinate}.constraint is {constraint!r}, but constraints.names names "
-            "none; leave it empty for what stands under constraint"
+            "none; leave it empty for what stands under constraint",
+            key=f"coordinate.{coordinate}.constraint",
         )
     if not given:
         return CONSTRAINTS[settings.constraint.kind].way_of(settings.constraint)
     if not constraint and len(given) > 1:
         raise InvalidValue(
             f"coordinate.{coordinate}.constraint must name one of {', '.join(given)}, along which "
-            "it is the way"
+            "it is the way",
+            key=f"coordinate.{coordinate}.constraint",
         )
     name = constraint or next(iter(given))
     if name not in given:
-        raise UnknownName(f"coordinate.{coordinate}.constraint", name, list(given))
+        key = f"coordinate.{coordinate}.constraint"
+        raise UnknownName(key, name, list(given), key)
     return CONSTRAINTS[given[name].kind].way_of(given[name], f"constraints.{name}")
 
 
@@ -220,7 +231,8 @@ def build_model(settings: MovedArmSettings) -> ConstrainedArm:
     if not settings.coordinates:
         raise InvalidValue(
             "coordinates must be given: what the controller moves, each as link.x, link.y, "
-            f"link.z, link.angle or a joint's name ({', '.join(arm.joint_names)})"
+            f"link.z, link.angle or a joint's name ({', '.join(arm.joint_names)})",
+            key="coordinates",
         )
     metric = None
     if settings.metric.kind == "length":
@@ -275,7 +287,7 @@ def build_limits(settings: MovedArmSettings, arm: Arm) -> Limits:
 
 def _require_described(limits: Limits, arm: Arm) -> None:
     """Refuse limits that are wider than the description's: a slip of the pen must not count."""
-    described, wide = arm.limits, []
+    described, wide, keys = arm.limits, [], []
     motor = arm.actuated != 0.0
     for name, ours, theirs, wider in (
         ("effort", limits.effort, described.effort, (limits.effort > described.effort) & motor),
@@ -287,8 +299,10 @@ def _require_described(limits: Limits, arm: Arm) -> None:
             f"limits.{name} of {arm.joint_names[i]} is {ours[i]:g}, the description's {theirs[i]:g}"
             for i in np.flatnonzero(wider)
         ]
+        keys += [f"limits.{name}"] if wider.any() else []
     if wide:
         raise InvalidValue(
             f"wider than the description allows: {'; '.join(wide)}; if that is meant, say "
-            "limits.above_description: true"
+            "limits.above_description: true",
+            key=keys[0],
         )

@@ -27,7 +27,7 @@ from projected_control.control.force import ForceLoopState
 from projected_control.control.law_kinds import LAWS
 from projected_control.control.references import Constant
 from projected_control.control.stability import MotionLoop
-from projected_control.errors import InvalidValue, UnknownName
+from projected_control.errors import InvalidValue, UnknownName, about
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.constraints import Constraint
 from projected_control.settings.build.arms import build_model
@@ -40,8 +40,14 @@ from projected_control.settings.nodes import (
     PassiveJointControllerSettings,
     TimedSettings,
 )
+from projected_control.settings.placing import given_of
 
 Array = NDArray[np.float64]
+
+
+DISTURBANCES = ("disturbance.integral", "disturbance.bandwidth")
+FORCE_LOOP = ("force.proportional", "force.integral", "force.cutoff", "force.delay")
+"""Parameters that decide whether a sampled loop is stable, besides the gains on the motion."""
 
 
 def build_controller(node: str, settings: ControllerSettings) -> Controller:
@@ -55,13 +61,15 @@ def build_controller(node: str, settings: ControllerSettings) -> Controller:
     controller = kind.make(settings, model, build_gains(settings, model.k))
     if settings.posture.has_target:
         controller.set_posture(settings.posture)
-        for loop, name in controller.posture_loops(controller.gains, delay_of(settings)):
-            loop.require_stable(name)
+        with about(given_of(settings, "posture.stiffness", "posture.damping", "posture.target")):
+            for loop, name in controller.posture_loops(controller.gains, delay_of(settings)):
+                loop.require_stable(name)
     elif settings.posture.hold > 0.0 and controller.law is not Law.GRAVITY:
         held = Posture.held(settings.posture.hold, settings.gains.null_damping)
         controller.set_posture(held)
     controller.set_compensation(settings.compensation, 0.0)
-    controller.set_disturbance(settings.disturbance, 0.0)
+    with about("disturbance.kind"):
+        controller.set_disturbance(settings.disturbance, 0.0)
     force = controller.force
     if force is not None and isinstance(settings, ForceControllerSettings) and model.constraint:
         force.control_rows(controlled_rows(settings, model.constraint))
@@ -100,7 +108,8 @@ def task_controller(
         if behaviour.shaped and settings.disturbance.kind != "observer":
             raise InvalidValue(
                 "impedance.inertia needs to know the force of the surroundings: set "
-                "disturbance.kind to observer, or leave impedance.inertia empty"
+                "disturbance.kind to observer, or leave impedance.inertia empty",
+                key="impedance.inertia",
             )
         return ImpedanceController(
             model, behaviour, force, period, projected=behaviour.projected, gains=gains
@@ -110,7 +119,7 @@ def task_controller(
 
 def _whole(name: str, numbers: Sequence[float]) -> list[int]:
     if any(number != int(number) for number in numbers):
-        raise InvalidValue(f"{name} must be whole numbers, got {list(numbers)}")
+        raise InvalidValue(f"{name} must be whole numbers, got {list(numbers)}", key=name)
     return [int(number) for number in numbers]
 
 
@@ -133,7 +142,8 @@ def passive_joint_controller(
     force = build_force_gains(settings) if settings.force.enabled else None
     if not model.arm.passive:
         raise InvalidValue(
-            "no joint is passive; use a motion or force controller, or name passive joints"
+            "no joint is passive; use a motion or force controller, or name passive joints",
+            key="passive_joints",
         )
     other = task_controller(settings, model, gains, force)
     return other or PassiveJointController(model, gains, force, 1.0 / settings.rate)
@@ -153,8 +163,9 @@ def build_gains(settings: MovedArmSettings, k: int, arm_delay: int = 1) -> Motio
         k: Number of coordinates.
         arm_delay: What is known of the arm's own delay [samples].
     """
-    for loop, name in _loops_of(settings, k, arm_delay):
-        loop.require_stable(name)
+    with about(given_of(settings, "gains.stiffness", "gains.damping", *DISTURBANCES)):
+        for loop, name in _loops_of(settings, k, arm_delay):
+            loop.require_stable(name)
     stiffness, damping, _ = settings.gains.array(k)
     return replace(settings.gains, stiffness=stiffness, damping=damping)
 
@@ -183,7 +194,8 @@ def build_force_gains(settings: ForceControllerSettings, arm_delay: int = 1) -> 
     """Gains on λ, refused where the sampled loop would diverge; see `build_gains`."""
     force = settings.force
     gains = replace(force, cutoff=force.cutoff or None, delay=delay_of(settings, arm_delay))
-    gains.loop(1.0 / settings.rate).require_stable()
+    with about(given_of(settings, *FORCE_LOOP)):
+        gains.loop(1.0 / settings.rate).require_stable()
     return gains
 
 
@@ -194,7 +206,8 @@ def build_force_reference(settings: ForceControllerSettings, force: ForceLoopSta
     if values.size not in (1, rows):
         raise InvalidValue(
             f"force.reference must have {rows} numbers, one per row of the constraint that is "
-            f"controlled, got {values.size}"
+            f"controlled, got {values.size}",
+            key="force.reference",
         )
     return Constant(force.expanded(values))
 
@@ -208,8 +221,10 @@ def controlled_rows(settings: ForceControllerSettings, constraint: Constraint) -
     for word in settings.force.rows:
         found = [i for i, name in enumerate(names) if name == word or name.startswith(f"{word}.")]
         if not found:
-            raise UnknownName("row of the constraint (force.rows)", word, names)
+            raise UnknownName("row of the constraint (force.rows)", word, names, "force.rows")
         rows += found
     if len(set(rows)) != len(rows):
-        raise InvalidValue(f"force.rows names rows twice: {list(settings.force.rows)}")
+        raise InvalidValue(
+            f"force.rows names rows twice: {list(settings.force.rows)}", key="force.rows"
+        )
     return rows

@@ -123,7 +123,9 @@ class ArmKinematics:
         """The arm with its constraint and the controller's coordinates."""
         names = self.settings.coordinates
         if not names:
-            raise InvalidValue("coordinates must be given: what is moved of the arm")
+            raise InvalidValue(
+                "coordinates must be given: what is moved of the arm", key="coordinates"
+            )
         coordinates = build_coordinates(names, self.arm, self.settings)
         return ConstrainedArm(self.arm.twin(), self.constraint, coordinates)
 

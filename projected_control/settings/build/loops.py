@@ -20,7 +20,7 @@ from projected_control.control.references import (
     Sines,
     Waypoints,
 )
-from projected_control.errors import InvalidValue
+from projected_control.errors import InvalidValue, about
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.native.engine import use_engine
 from projected_control.planning import assemble
@@ -62,11 +62,13 @@ def check_observers(settings: ControllerSettings) -> None:
             raise InvalidValue(
                 f"{what} {why}, and nothing says whether this arm reports its torques: set "
                 f"effort_states to torque if the effort of its joint states is one (a UR's is a "
-                f"motor current), else take {instead}"
+                f"motor current), else take {instead}",
+                key=what.split()[0],
             )
         raise InvalidValue(
             f"{what} {why}, and an arm that {reports[said]} (effort_states: {said}) does not show "
-            f"whether that is so; what its firmware adds would count as a force. Take {instead}"
+            f"whether that is so; what its firmware adds would count as a force. Take {instead}",
+            key=what.split()[0],
         )
 
 
@@ -105,9 +107,12 @@ def _estimate_surface(settings: ForceControllerSettings, loop: ControlLoop) -> N
     if settings.constraint.estimated:
         marked.append("")
     if len(marked) > 1:
-        raise InvalidValue(f"one plane can be estimated, got {len(marked)}: {', '.join(marked)}")
+        raise InvalidValue(
+            f"one plane can be estimated, got {len(marked)}: {', '.join(marked)}", key="constraints"
+        )
     if marked:
-        loop.controller.estimate_surface(settings.surface, loop.force_source, marked[0])
+        with about(f"constraints.{marked[0]}.estimated" if marked[0] else "constraint.estimated"):
+            loop.controller.estimate_surface(settings.surface, loop.force_source, marked[0])
 
 
 def motion_limits(settings: MovedArmSettings, k: int) -> MotionLimits:
@@ -239,7 +244,8 @@ def check_force_step(
         raise InvalidValue(
             f"the force reference would change by {step:.4g} N, from {here.tolist()} to "
             f"{desired.tolist()}; force.max_step allows {most:g} N: go there in smaller steps, or "
-            "raise force.max_step"
+            "raise force.max_step",
+            key="force.max_step",
         )
 
 
@@ -286,4 +292,7 @@ def check_tare(force: groups.Force, joints: int) -> None:
         ("tool_centre", force.tool_centre, 3),
     ):
         if len(numbers) not in (0, size):
-            raise InvalidValue(f"force.{name} must have {size} numbers or none, got {len(numbers)}")
+            raise InvalidValue(
+                f"force.{name} must have {size} numbers or none, got {len(numbers)}",
+                key=f"force.{name}",
+            )

@@ -37,9 +37,13 @@ def moved_columns(group: groups.Reference, names: Sequence[str]) -> list[int]:
         words = tuple(names[:1] if kind in ("line", "waypoints") else names[:2])
     for word in words:
         if word not in names:
-            raise UnknownName("coordinate of the path (reference.along)", word, names)
+            raise UnknownName(
+                "coordinate of the path (reference.along)", word, names, "reference.along"
+            )
     if len(set(words)) != len(words):
-        raise InvalidValue(f"a path moves each coordinate once, got {list(words)}")
+        raise InvalidValue(
+            f"a path moves each coordinate once, got {list(words)}", key="reference.along"
+        )
     return [list(names).index(word) for word in words]
 
 

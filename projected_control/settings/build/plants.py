@@ -47,7 +47,8 @@ def build_plant(settings: SimulatedArmSettings) -> SimulatedArm:
     if simulation.rates:
         if coordinates is None or len(simulation.rates) != coordinates.size:
             raise InvalidValue(
-                "simulation.rates must have one number per name in simulation.coordinates"
+                "simulation.rates must have one number per name in simulation.coordinates",
+                key="simulation.rates",
             )
         model.evaluate(start, velocity)
         along = model.J_theta @ model.P
@@ -76,7 +77,8 @@ def start_values(simulation: groups.Simulation) -> dict[str, float]:
     if len(names) != len(values):
         raise InvalidValue(
             f"simulation.values must have {len(names)} numbers, one per name in "
-            f"simulation.coordinates, got {len(values)}"
+            f"simulation.coordinates, got {len(values)}",
+            key="simulation.values",
         )
     return dict(zip(names, values, strict=True))
 
@@ -88,7 +90,8 @@ def start_guess(arm: Arm, given: Sequence[float]) -> Array:
     if given:
         raise InvalidValue(
             f"simulation.start must have {arm.n} numbers, one per joint "
-            f"({', '.join(arm.joint_names)}), or none, got {len(given)}"
+            f"({', '.join(arm.joint_names)}), or none, got {len(given)}",
+            key="simulation.start",
         )
     lower, upper = arm.limits.lower, arm.limits.upper
     middle, ranged = np.zeros(arm.n), np.isfinite(lower) & np.isfinite(upper)
