@@ -15,7 +15,7 @@ from projected_control.model.constraints import FrameFixed, Parallel, PointOnPla
 from projected_control.model.coordinates import Coordinate, Coordinates
 from projected_control.planning import assemble
 from projected_control.settings import build
-from projected_control.settings.carrying import moments_of_nothing
+from projected_control.settings.carrying import missing_moments
 from projected_control.settings.files import read_file
 from projected_control.settings.inspection import inspect
 from projected_control.settings.layers import Layers
@@ -72,11 +72,11 @@ def test_a_file_with_two_constraints_and_a_tool(written):
 def test_check_warns_of_a_moment_that_nothing_gives(written):
     """A table gives a pen no moment: square to it is two coordinates, not a constraint."""
     settings = Layers.read([written()]).controller(FORCE)
-    (warning,) = moments_of_nothing(settings)
+    (warning,) = missing_moments(settings)
     assert warning.startswith("constraints.upright (parallel) needs something in the world that")
     assert "constraints.table holds a point and gives none" in warning
     assert "two coordinates of kind tilt" in warning
-    assert not moments_of_nothing(settings.changed({"constraints.upright.kind": "hinge"}))
+    assert not missing_moments(settings.changed({"constraints.upright.kind": "hinge"}))
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_check_warns_of_a_frame_that_is_held_by_moments_alone(written, direction
         "constraints.upright.point": [0.0, 0.0, 0.0],
         "constraints.upright.directions": directions,
     }
-    found = moments_of_nothing(Layers.read([written()]).controller(FORCE).changed(change))
+    found = missing_moments(Layers.read([written()]).controller(FORCE).changed(change))
     assert bool(found) is warns
     assert all("coordinates of kind tilt or orientation" in text for text in found)
 

@@ -93,7 +93,7 @@ def test_a_bare_arm_wipes_without_a_force_sensor_where_its_masses_are_right():
 def told_by_nodes(run, every=10, begin=0.0):
     """What the topics ~/state and ~/truth would have told of a run, the former from some time on.
 
-    The controller's states are those of other ticks where it begins elsewhere.
+    The controller's states are those of other ticks where it begins at another pose.
     """
     controller, names = run.loop.controller, run.coordinates.names
     joints = controller.model.arm.joint_names

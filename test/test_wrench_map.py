@@ -32,8 +32,8 @@ LINE = PointOnLine("end_7", [0.1, 0.2, 0.3], [1, 2, 3])
 HEADING = FunctionConstraint([HeadingInPlane("end_7", X, X, Y), JointPosition("joint_2")])
 HILLS = HeightMap(0.1 * np.sin(np.arange(30.0).reshape(6, 5)), 0.4)
 CASES = {
-    "line, sensor elsewhere": (LINE, "end_5"),
-    "point, sensor elsewhere": (PointAtPoint("end_7", [0.1, 0.2, 0.3]), "end_4"),
+    "line, sensor on another link": (LINE, "end_5"),
+    "point, sensor on another link": (PointAtPoint("end_7", [0.1, 0.2, 0.3]), "end_4"),
     "moving plane": (Moving(PointOnPlane("end_6", [0, 0, 0.3], Z), Constant([0.0])), "end_3"),
     "heading": (HEADING, "end_7"),
     "closure with heading": (LoopClosure("end_7", "end_4", Z, 0.3), "end_6"),

@@ -281,7 +281,7 @@ class GazeboController(ControllerNode):
         return effort
 
     def _tell(self, time: float, q: Array, v: Array, effort: Array) -> None:
-        """Time and joint states, where somebody hears them."""
+        """Time and joint states, where a node hears them."""
         now = round(1e9 * time)
         if self._clock_topic.get_subscription_count():
             self._clock_topic.publish(self._clock_layout.write(*divmod(now, NANOSECONDS)))

@@ -32,8 +32,8 @@ class Port(ABC):
             known. Known once the port is open.
         stamp_ns: Time of the last state by the arm's own clock [ns].
         wrench_frame: In whose axes the wrench of a state is; `WORLD` for the world's.
-        commands: Topic on which nobody but us may command the arm; empty where there is none.
-        disturbed: What somebody else commanded there, which ended the run; empty for nothing.
+        commands: Topic on which only we may command the arm; empty where there is none.
+        disturbed: What another node commanded there, which ended the run; empty for nothing.
         last_word: What goes on answering there when the port is closed, until it is stopped, too;
             None where nothing does. See `outlast`.
         remote: Whether the ticks are made at the arm: what is read was answered there already,
@@ -162,7 +162,7 @@ PORTS: Registry[PortKind] = Registry("port", "projected_control.ports")
 PORTS.add(
     PortKind(
         "topics",
-        "whoever listens on effort_controller/commands",
+        "every node that listens on effort_controller/commands",
         "projected_control.ros.topics_port:make_port",
     )
 )

@@ -35,7 +35,7 @@ _NO_TIME = int(Event.STATE_STALE | Event.TIME_WENT_BACK)
 
 
 class Listener(Protocol):
-    """Somebody who looks on, in the runner's own thread: be quick."""
+    """An observer, called in the runner's own thread: be quick."""
 
     def ticked(self, tick: Tick) -> None:
         """A state was answered."""

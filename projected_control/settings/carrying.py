@@ -1,7 +1,7 @@
 """Whether the world could carry the force of the constraints that settings declare.
 
 A constraint is what the world enforces. Declared where the world enforces nothing, the controller
-relies on a force that nobody exerts; what is said here is not known for sure, and so a warning.
+relies on a force that nothing exerts; what is said here is not known for sure, and so a warning.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ CARRIED = 1e-3
 def uncarried(settings: ControllerSettings, loop: ControlLoop) -> list[str]:
     """In words, all that the world could not carry where the loop's model was evaluated last."""
     return [
-        *moments_of_nothing(settings),
-        *constraints_of_nothing(loop.controller.model),
-        *forces_of_nothing(loop),
+        *missing_moments(settings),
+        *idle_constraints(loop.controller.model),
+        *impossible_forces(loop),
     ]
 
 
@@ -47,7 +47,7 @@ def _named(settings: ControllerSettings) -> dict[str, groups.Constraint]:
     return {"constraint": settings.constraint}
 
 
-def moments_of_nothing(settings: ControllerSettings) -> list[str]:
+def missing_moments(settings: ControllerSettings) -> list[str]:
     """In words, where a constraint takes for granted a moment that a point contact cannot give."""
     given, found = _named(settings), []
     for name, group in given.items():
@@ -91,7 +91,7 @@ def _parts(model: ConstrainedArm) -> Iterator[tuple[str, list[int]]]:
     yield from parts.items()
 
 
-def constraints_of_nothing(model: ConstrainedArm) -> list[str]:
+def idle_constraints(model: ConstrainedArm) -> list[str]:
     """In words, constraints that no joint could break, which carry nothing."""
     return [
         f"{f'constraints.{name}' if name else 'constraint'} holds nothing: no joint moves the arm "
@@ -102,7 +102,7 @@ def constraints_of_nothing(model: ConstrainedArm) -> list[str]:
     ]
 
 
-def forces_of_nothing(loop: ControlLoop) -> list[str]:
+def impossible_forces(loop: ControlLoop) -> list[str]:
     """In words, where λ_d has a part outside R(A), which no force is."""
     force, model, reference = loop.controller.force, loop.controller.model, loop.force_reference
     if force is None or model.constraint is None or reference is None:

@@ -64,7 +64,7 @@ class ParameterFile:
     sections: tuple[tuple[str, Mapping[str, Entry]], ...]
 
     def given(self, node: str, namespace: str | None = None) -> dict[str, Given]:
-        """What the file says to a node of ours; raises where it says what nobody understands.
+        """What the file says to a node of ours; raises where it says what no node understands.
 
         Args:
             node: Which kind; empty for what it says to all nodes.

@@ -3,7 +3,7 @@
 It is written from Pinocchio's model, so that it moves the very masses that the controller knows:
 one link per joint that moves, with what is fixed to it lumped. Gazebo welds the loop as it stands
 when it is loaded, and joint positions that are set later come too late. So every joint is at zero
-where the arm starts; whoever reads its positions adds the start.
+where the arm starts; what reads its positions adds the start.
 """
 
 from __future__ import annotations
