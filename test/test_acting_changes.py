@@ -1,6 +1,7 @@
 """The plugin without ros2_control: gains, references and payloads that change while it runs."""
 
 import threading
+from time import sleep
 
 import numpy as np
 import pytest
@@ -224,6 +225,11 @@ def test_changes_while_cycles_run():
             messages.sent(sequence)
             accepted = run.send(data).status is Status.ACCEPTED
             messages.acknowledged(sequence, accepted=accepted)
+            ticks = len(taken)
+            while (
+                i % 4 == 0 and len(taken) == ticks
+            ):  # some are taken one by one, whoever is faster
+                sleep(1e-4)
         done.set()
 
     def apply(loop, wanted):
@@ -231,9 +237,9 @@ def test_changes_while_cycles_run():
             for change in wanted:
                 change(loop)
 
+    taken = [0.0] * len(run.rows)
     decider = threading.Thread(target=decide)
     decider.start()
-    taken = [0.0] * len(run.rows)
     while not done.is_set():
         taken.append(run.state(beats=False).sections[Section.APPLIED][0])
     decider.join()

@@ -46,7 +46,7 @@ def test_a_change_is_said_with_its_size() -> None:
     effort[3, 1] += 0.25
     now = {**kept, "effort": effort, "events": kept["events"][1:]}
     assert changes("troubles", now) == [
-        "troubles: effort changed by 0.25, its largest value was 7.86",
+        "troubles: effort changed by 0.25, its largest value was 10",
         "troubles: events changed by inf, its largest value was 64",
     ]
     effort[4, 0] = np.nan

@@ -123,25 +123,25 @@ def test_a_run_ends_with_the_reason_and_its_replay_is_the_same(tmp_path):
 
 
 class Blinking(Blind):
-    """An arm that tells nothing for 60 ticks."""
+    """An arm that tells nothing for 150 ticks."""
 
     def read(self):
         state = super().read()
-        return state if self.ticks <= 110 else SimulatedArm.read(self)
+        return state if self.ticks <= 200 else SimulatedArm.read(self)
 
 
 def test_what_was_interrupted_goes_back_to_its_reference_and_is_replayed(tmp_path):
     pytest.importorskip("mcap")
     plant = Plant(ConstrainedArm(MODEL.arm.twin(), MODEL.constraint))
-    loop = make_loop()
-    statistics = run(loop, Blinking(plant, START), 200, record=tmp_path / "run.mcap")
+    loop = make_loop(latch_time=0.5)
+    statistics = run(loop, Blinking(plant, START), 300, record=tmp_path / "run.mcap")
     assert not statistics.lost
-    assert loop.controller.terms.rejoin[1] > 0.06
+    assert loop.controller.terms.rejoin[1] > 0.15
     recording = read_recording(tmp_path / "run.mcap")
     actions = recording.column("action")
     assert actions[100] == Action.ZERO
     assert actions[-1] == Action.FOLLOW
-    assert replay(recording, make_loop()).difference == 0.0
+    assert replay(recording, make_loop(latch_time=0.5)).difference == 0.0
 
 
 def test_a_long_stop_ends_with_a_reference_that_begins_at_the_arm():

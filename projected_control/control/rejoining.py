@@ -11,7 +11,10 @@ errors e₀ and ė₀ ask for it:
 
     1.875 |e₀|/T ≤ `RETURN_RATE`,    5.78 |e₀|/T² + 4.7 |ė₀|/T ≤ `RETURN_ACCELERATION`.
 
-These are the extremes of ṡ, of s̈ and of x s̈ + 2 ṡ: the largest speed on the way is at most
+An interruption below `SHORT` is none: what the reference has gone on in it is small, and an effort
+that carries something must not fall away because of one bad state.
+
+The factors are the extremes of ṡ, of s̈ and of x s̈ + 2 ṡ: the largest speed on the way is at most
 `RETURN_RATE` and 1.78 times the fastest of the reference meanwhile. A posture is faded in by s.
 """
 
@@ -33,6 +36,10 @@ RETURN_RATE = 0.25
 RETURN_ACCELERATION = 1.0
 """Largest acceleration for that [m/s² or rad/s²]."""
 
+SHORT = 0.1
+"""Interruption after which following goes on as if there had been none [s]: a few bad states, a
+crossing at which control is lost, a start against friction that is tried again."""
+
 _RATE, _ACCELERATION, _TURN = 1.875, 5.78, 4.7
 """Largest of ṡ, of |s̈| and of |x s̈ + 2 ṡ|, by x."""
 
@@ -46,8 +53,10 @@ def note_following(action: int, c: ControlTerms) -> None:
     if action == ANSWER_FOLLOW:
         c.interrupted[0] = 0.0
         return
+    if c.rejoin[1] > 0.0:  # on the way back: that begins anew, however short this is
+        c.interrupted[0] = max(c.interrupted[0], SHORT)
+        fill(c.rejoin, 0.0)
     c.interrupted[0] += c.period[0]
-    fill(c.rejoin, 0.0)
     if action == ANSWER_ZERO:
         c.stop_for[0] = 0.0
 
@@ -55,7 +64,7 @@ def note_following(action: int, c: ControlTerms) -> None:
 @compiled
 def lead_back(t: Terms, c: ControlTerms) -> None:
     """Before the law of a tick that follows, with the errors known: begin, go on or end."""
-    if c.interrupted[0] > 0.0:
+    if c.interrupted[0] > SHORT:
         seconds = c.interrupted[0]
         for i in range(t.theta.size):
             away, rate = abs(c.error[0, i]), abs(c.error[1, i])

@@ -6,6 +6,7 @@ import pytest
 
 pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
 
+import subprocess
 from time import monotonic
 
 from fleet import Fleet
@@ -20,12 +21,16 @@ def test_no_topic_or_service_changed_without_a_word(fleet: Fleet) -> None:
 
 
 def after(fleet: Fleet) -> list[str]:
-    """What is missing a while later, and what the topics themselves know of their ends."""
+    """What is missing a while later, whose participants there are, and which processes."""
     give_up = monotonic() + 20.0
     fleet.until(lambda: monotonic() > give_up, "what comes late")
     late = [f"later: {line}" for line in changes(GRAPH, seen(fleet.node))]
-    ends = fleet.node.get_publishers_info_by_topic("/force_controller/state")
-    return [*late, f"publishers of the state: {[str(end) for end in ends]}"]
+    ends = fleet.node.get_publishers_info_by_topic("/parameter_events")
+    nodes = [f"{end.node_name} {bytes(end.endpoint_gid[:12]).hex()}" for end in ends]
+    ps = ["ps", "-eo", "pid,ppid,stat,etimes,args"]
+    processes = subprocess.run(ps, capture_output=True, text=True, check=True).stdout
+    ours = [line for line in processes.splitlines() if "node_template" in line or "--ros" in line]
+    return [*late, "participants by their events:", *sorted(nodes), "processes:", *ours]
 
 
 class Fickle:
