@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import gc
 import os
 import socket
 import tempfile
@@ -13,7 +14,12 @@ from typing import IO
 
 
 def free_domain() -> tuple[int, IO[str]]:
-    """A domain nobody uses, and the lock that keeps it ours: other test runs ask here too."""
+    """A domain nobody uses, and the lock that keeps it ours: other test runs ask here too.
+
+    A node of this process that was destroyed is heard in its domain until Python has collected what
+    still refers to it.
+    """
+    gc.collect()
     folder = Path(tempfile.gettempdir(), f"projected_control_domains_{os.getuid()}")
     folder.mkdir(exist_ok=True)
     for i in range(100):
