@@ -55,7 +55,7 @@ class Parameter:
         choices: Allowed words, empty for any.
         live: Whether it may change while the node is active.
         said: Whether it matters that it was given, though it has a default (see `Settings.said`).
-        required: Whether it has to be said: the default then stands for nothing, and whoever needs
+        required: Whether it has to be said: the default then means nothing, and what needs
             the value refuses to go on.
     """
 

@@ -54,7 +54,7 @@ class FrictionCompensation(Group):
     )
     viscous: OneOrMore = parameter(
         (0.0,),
-        "Viscous friction, likewise",
+        "Viscous friction, one number or one per joint",
         "N·m·s/rad or N·s/m",
         minimum=0.0,
         maximum=1e6,
@@ -62,7 +62,8 @@ class FrictionCompensation(Group):
     )
     static: OneOrMore | None = parameter(
         (),
-        "Friction at the beginning of a motion, likewise; empty for that of coulomb",
+        "Friction at the beginning of a motion, one number or one per joint; empty for that of "
+        "coulomb",
         "N·m or N",
         minimum=0.0,
         maximum=1e6,
@@ -70,7 +71,7 @@ class FrictionCompensation(Group):
     )
     stribeck: OneOrMore = parameter(
         (0.05,),
-        "Velocity over which static goes over into Coulomb friction, likewise",
+        "Velocity over which static goes over into Coulomb friction, one number or one per joint",
         "rad/s or m/s",
         minimum=1e-6,
         maximum=1e3,
@@ -79,9 +80,9 @@ class FrictionCompensation(Group):
     )
     width: OneOrMore = parameter(
         (0.02,),
-        "Desired velocity at which three quarters of the dry friction are compensated, likewise; "
-        "the loop widens it where the desired velocity changes sign so fast that period and delay "
-        "ask for it",
+        "Desired velocity at which three quarters of the dry friction are compensated, one "
+        "number or one per joint; the loop widens it where the desired velocity changes sign so "
+        "fast that period and delay ask for it",
         "rad/s or m/s",
         minimum=1e-6,
         maximum=1e3,

@@ -115,7 +115,7 @@ class Impedance(Group):
     )
     damping: OneOrMore | None = parameter(
         (),
-        "D, likewise, not negative; empty for damping by ratio",
+        "D, given as stiffness is, not negative; empty for damping by ratio",
         "N·s/m or N·m·s/rad",
         minimum=-1e6,
         maximum=1e6,
@@ -123,8 +123,8 @@ class Impedance(Group):
     )
     inertia: OneOrMore | None = parameter(
         (),
-        "Λ_d, likewise, positive definite; needs disturbance.kind observer, which tells the force "
-        "of the surroundings. Empty for the inertia that the arm has",
+        "Λ_d, given as stiffness is, positive definite; needs disturbance.kind observer, which "
+        "tells the force of the surroundings. Empty for the inertia that the arm has",
         "kg or kg·m²",
         minimum=-1e6,
         maximum=1e6,

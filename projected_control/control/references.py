@@ -200,7 +200,7 @@ class MotionLimits(Group):
     )
     acceleration: OneOrMore = parameter(
         (2.0,),
-        "Largest acceleration, likewise",
+        "Largest acceleration on the way to a set-point and along a path",
         "m/s² or rad/s²",
         minimum=SMALL,
         maximum=1e4,
@@ -209,7 +209,7 @@ class MotionLimits(Group):
     )
     jerk: OneOrMore = parameter(
         (20.0,),
-        "Largest jerk, likewise",
+        "Largest jerk on the way to a set-point and along a path",
         "m/s³ or rad/s³",
         minimum=SMALL,
         maximum=1e6,

@@ -55,7 +55,8 @@ class EstimatedSurface(Group):
     )
     distance: float = parameter(
         0.05,
-        "Largest distance of the contact point from where the plane should be; likewise",
+        "Largest distance of the contact point from where the plane should be; beyond, the arm has "
+        "left its constraint",
         "m",
         minimum=1e-4,
         maximum=10.0,

@@ -85,7 +85,7 @@ class NodeSettings(Settings):
 class HardwareSettings(Settings):
     """How an arm is reached."""
 
-    hardware: str = parameter("topics", "Whoever listens on effort_controller/commands; controllers of ros2_control, which are found, checked and switched; or our plugin in the controller manager, which makes the ticks there", choices=PORTS)
+    hardware: str = parameter("topics", "Every node that listens on effort_controller/commands; controllers of ros2_control, which are found, checked and switched; or our plugin in the controller manager, which makes the ticks there", choices=PORTS)
     ros2_control: groups.Ros2Control = group(groups.Ros2Control)
 
 

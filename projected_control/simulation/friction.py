@@ -42,7 +42,7 @@ class JointFriction(Group):
     )
     viscous: OneOrMore = parameter(
         (0.0,),
-        "Viscous friction, likewise",
+        "Viscous friction, one number or one per joint",
         "N·m·s/rad or N·s/m",
         minimum=0.0,
         maximum=1e6,
@@ -51,7 +51,8 @@ class JointFriction(Group):
     blend: float = 5e-3
     static: OneOrMore | None = parameter(
         (),
-        "Friction up to which a joint at rest stays there, likewise; empty for that of coulomb",
+        "Friction up to which a joint at rest stays there, one number or one per joint; empty for "
+        "that of coulomb",
         "N·m or N",
         minimum=0.0,
         maximum=1e6,
@@ -59,7 +60,7 @@ class JointFriction(Group):
     )
     stribeck: OneOrMore = parameter(
         (0.05,),
-        "Velocity over which static goes over into Coulomb friction, likewise",
+        "Velocity over which static goes over into Coulomb friction, one number or one per joint",
         "rad/s or m/s",
         minimum=1e-6,
         maximum=1e3,
