@@ -96,7 +96,7 @@ define ENVIRONMENT
 	@echo "==> dependencies: $(1); some minutes the first time"
 	@$(BIN)/python -m pip install --quiet --upgrade pip  # older ones fail to resolve on Python 3.10
 	@$(BIN)/python -m pip install --editable '.[$(2)]'
-	@$(BIN)/python -m projected_control.apps.ament_links
+	@$(BIN)/python -m projected_control.apps.launch.ament_links
 	@mkdir -p "$$ROS_LOG_DIR"
 	@touch $@
 	@echo "==> installed"

@@ -23,7 +23,7 @@ from typing import Any
 
 import projected_control
 from projected_control.apps import cli
-from projected_control.apps.cli_docs import HIDDEN, subcommands
+from projected_control.apps.docs.command_pages import HIDDEN, subcommands
 from projected_control.settings.declaration import NAMES, Parameter
 from projected_control.settings.nodes import MOTION, nodes, parameters_of, settings_class
 

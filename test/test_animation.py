@@ -18,7 +18,7 @@ from projected_control.apps.animation import encoding
 from projected_control.apps.animation.drawing import pictures
 from projected_control.apps.animation.sources import _SWINGS, film, names, swing
 from projected_control.apps.cli import main
-from projected_control.apps.constraint_docs import EXAMPLES
+from projected_control.apps.docs.constraint_pages import EXAMPLES
 from projected_control.apps.experiments.catalogue import EXPERIMENTS
 from projected_control.errors import InvalidValue, ProjectedControlError, UnknownName
 from projected_control.settings.nodes import TASKS

@@ -14,8 +14,9 @@ import pytest
 
 import projected_control
 from projected_control import __version__, resources
-from projected_control.apps import cli, commands, interrupt
+from projected_control.apps import cli, commands
 from projected_control.apps.commands import reproduce
+from projected_control.apps.console import interrupt
 from projected_control.apps.experiments import EXPERIMENTS, Options, run_experiment
 from projected_control.apps.experiments.progress import silent, terminal_progress
 from projected_control.errors import InvalidValue

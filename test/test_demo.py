@@ -18,7 +18,7 @@ from projected_control.apps.bench import node
 from projected_control.apps.demo.case import PATIENT, settings_for
 from projected_control.apps.demo.torque import in_words, motion_and_force
 from projected_control.apps.demo.verdict import judge
-from projected_control.apps.experiments.output import CannotWrite, output_folder
+from projected_control.apps.reports.output import CannotWrite, output_folder
 from projected_control.errors import ProjectedControlError
 from projected_control.settings.nodes import FORCE
 
@@ -184,7 +184,7 @@ def test_a_saving_is_claimed_for_the_motion_alone():
 def test_the_report_has_a_banner_and_red_where_it_is_off():
     pytest.importorskip("matplotlib", reason="matplotlib is not installed: extra apps")
     from projected_control.apps.demo.report import make_report
-    from projected_control.apps.experiments.report_page import page
+    from projected_control.apps.reports.output import page
 
     settings = settings_for("slider", 2.0, "paper", True, {}, paced=True)
     times = np.linspace(0.0, 1.0, 100)
@@ -293,7 +293,7 @@ class Listener:
 @pytest.fixture
 def domains(monkeypatch) -> dict[str, set[str]]:
     pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
-    from projected_control.apps.demo import domain
+    from projected_control.apps.fleet import domain
 
     monkeypatch.setattr(domain, "Monitor", Listener)
     monkeypatch.setattr(Listener, "present", {})
@@ -302,7 +302,7 @@ def domains(monkeypatch) -> dict[str, set[str]]:
 
 
 def test_a_second_demonstration_in_the_domain_asked_for_says_who_is_there(domains):
-    from projected_control.apps.demo.domain import join
+    from projected_control.apps.fleet.domain import join
 
     domains["7"] = {"simulated_arm", "force_controller", "rviz"}
     words = r"force_controller and simulated_arm run in ROS domain 7 .*\(ROS_DOMAIN_ID=8\)"
@@ -313,7 +313,7 @@ def test_a_second_demonstration_in_the_domain_asked_for_says_who_is_there(domain
 
 
 def test_without_a_domain_asked_for_a_free_one_is_taken(domains, monkeypatch):
-    from projected_control.apps.demo.domain import join
+    from projected_control.apps.fleet.domain import join
 
     monkeypatch.delenv("ROS_DOMAIN_ID")
     first = str(1 + os.getpid() % 100)
@@ -332,7 +332,7 @@ def test_without_a_domain_asked_for_a_free_one_is_taken(domains, monkeypatch):
 
 
 def test_nodes_started_from_here_are_no_others(domains):
-    from projected_control.apps.demo.domain import refuse_others
+    from projected_control.apps.fleet.domain import refuse_others
 
     domains["7"] = {"force_controller", "effort_watchdog"}
     refuse_others(Listener("force_controller"), ("force_controller", "effort_watchdog"))

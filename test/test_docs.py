@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from blocks import pages, text_of
 
-from projected_control.apps import constraint_docs
+from projected_control.apps.docs import constraint_pages
 from projected_control.model.constraints import CONSTRAINTS
 from projected_control.resources import PRESETS
 from projected_control.settings.files import read_parameter_file
@@ -116,19 +116,19 @@ PAGES = ROOT / "docs" / "constraints"
 
 def test_every_kind_of_constraint_has_its_page_and_nothing_else_is_there():
     ours = [name for name in CONSTRAINTS if CONSTRAINTS[name].needs]  # all but "none"
-    assert sorted(constraint_docs.EXAMPLES) == sorted(ours)
-    files = {f"{name}.{end}" for name in constraint_docs.EXAMPLES for end in ("md", "svg")}
+    assert sorted(constraint_pages.EXAMPLES) == sorted(ours)
+    files = {f"{name}.{end}" for name in constraint_pages.EXAMPLES for end in ("md", "svg")}
     assert {path.name for path in PAGES.iterdir()} == {*files, "roles.svg"}
     index = (ROOT / "docs" / "constraints.md").read_text(encoding="utf-8")
     assert [name for name in ours if f"constraints/{name}.md" not in index] == []
     assert "constraints/roles.svg" in index
 
 
-@pytest.mark.parametrize("name", constraint_docs.EXAMPLES)
+@pytest.mark.parametrize("name", constraint_pages.EXAMPLES)
 def test_a_page_is_what_its_record_says(name):
-    """Else: python -m projected_control.apps.constraint_docs docs/constraints."""
+    """Else: python -m projected_control.apps.docs.constraint_pages docs/constraints."""
     written = (PAGES / f"{name}.md").read_text(encoding="utf-8")
-    assert written == constraint_docs.page(CONSTRAINTS[name])
+    assert written == constraint_pages.page(CONSTRAINTS[name])
 
 
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
@@ -149,7 +149,7 @@ def drawing(path: Path) -> tuple[str, list[float]]:
 def test_drawings_are_what_is_drawn_now(tmp_path):
     """Same lines, arcs and colours, at the same places to a tenth of a point."""
     pytest.importorskip("matplotlib", reason="Matplotlib is not installed: extra apps")
-    constraint_docs.main(tmp_path)
+    constraint_pages.main(tmp_path)
     for path in sorted(tmp_path.glob("*.svg")):
         now, there = drawing(path), drawing(PAGES / path.name)
         assert now[0] == there[0], path.name

@@ -3,7 +3,7 @@
 import pytest
 
 from projected_control.apps import cli
-from projected_control.apps.examples import example_files, examples
+from projected_control.apps.commands.example import example_files, examples
 from projected_control.settings import build
 from projected_control.settings.layers import Layers
 

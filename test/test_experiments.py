@@ -21,17 +21,17 @@ from projected_control.apps.experiments import table1 as table1_module
 from projected_control.apps.experiments.case import ConstantEffort
 from projected_control.apps.experiments.case_run import attempt, simulate
 from projected_control.apps.experiments.control import rms_norm
-from projected_control.apps.experiments.outcome import as_json
-from projected_control.apps.experiments.output import (
+from projected_control.apps.experiments.progress import silent
+from projected_control.apps.experiments.random_starts import study_random_starts
+from projected_control.apps.reports.contents import as_json
+from projected_control.apps.reports.output import (
     CannotWrite,
     output_folder,
+    page,
     publish,
     write_files,
 )
-from projected_control.apps.experiments.progress import silent
-from projected_control.apps.experiments.random_starts import study_random_starts
-from projected_control.apps.experiments.report_page import page
-from projected_control.apps.experiments.style import render
+from projected_control.apps.reports.style import render
 from projected_control.control import Law
 from projected_control.errors import InvalidValue, ProjectedControlError, SimulationFailed
 from projected_control.model.constrained_arm import ConstrainedArm
@@ -409,7 +409,7 @@ def test_nothing_is_written_by_half(tmp_path, monkeypatch):
         if len(written) == 2:
             raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("projected_control.apps.experiments.output.os.fsync", full_disk)
+    monkeypatch.setattr("projected_control.apps.reports.output.os.fsync", full_disk)
     with pytest.raises(CannotWrite, match="No space left"):
         write_files(tmp_path, {"a.txt": b"new", "b.txt": b"new"})
     assert {p.name: p.read_bytes() for p in tmp_path.iterdir()} == {"b.txt": b"old"}
@@ -419,7 +419,7 @@ def test_interrupted_writing_leaves_nothing(tmp_path, monkeypatch):
     def interrupt(handle):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("projected_control.apps.experiments.output.os.fsync", interrupt)
+    monkeypatch.setattr("projected_control.apps.reports.output.os.fsync", interrupt)
     with pytest.raises(KeyboardInterrupt), output_folder(tmp_path / "new" / "deep") as folder:
         write_files(folder, {"a.txt": b"new"})
     assert list(tmp_path.iterdir()) == []

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from projected_control.apps import extras
+from projected_control.apps.console import extras
 
 ROOT = Path(__file__).parents[1]
 APPS = ("matplotlib", "rich")

@@ -7,12 +7,12 @@ import pytest
 import yaml
 
 from projected_control.apps import cli
-from projected_control.apps.bench.tick_cases import spatial_urdf
-from projected_control.apps.identification import (
+from projected_control.apps.assess.exciting_motion import (
     exciting_motion,
     parameter_values,
     simulated_motion,
 )
+from projected_control.apps.bench.tick_cases import spatial_urdf
 from projected_control.errors import InvalidValue
 from projected_control.model.arm import Arm
 from projected_control.model.constrained_arm import ConstrainedArm

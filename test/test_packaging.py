@@ -112,7 +112,7 @@ def test_ros_dependencies_agree(metadata, manifest):
 
 def test_an_editable_install_is_found_by_ros2_launch(wheel, tmp_path):
     """What pip leaves out of one stands there as links, the same files as in a wheel."""
-    from projected_control.apps.ament_links import link_package
+    from projected_control.apps.launch.ament_links import link_package
 
     (tmp_path / "bin").mkdir()
     for name in (*NODES, "projected-control"):
@@ -140,7 +140,7 @@ def test_an_editable_install_is_found_by_ros2_launch(wheel, tmp_path):
 
 def test_make_links_what_an_editable_install_lacks():
     recipe = (ROOT / "Makefile").read_text(encoding="utf-8")
-    install, link = "pip install --editable", "-m projected_control.apps.ament_links"
+    install, link = "pip install --editable", "-m projected_control.apps.launch.ament_links"
     assert recipe.count(install) == recipe.count(link) == 1
     assert recipe.index(install) < recipe.index(link)
 

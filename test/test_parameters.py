@@ -8,8 +8,8 @@ import pytest
 
 import projected_control as pc
 from projected_control import resources
+from projected_control.apps.docs.parameter_pages import main, page
 from projected_control.apps.launch import choices
-from projected_control.apps.parameter_docs import main, page
 from projected_control.control import AntiWindup, MotionController, MotionGains
 from projected_control.control.compensation import FrictionCompensation
 from projected_control.control.disturbance import Disturbance
@@ -252,7 +252,7 @@ def test_the_force_gains_of_presets_are_stable_with_room_to_spare(preset, node):
 def test_the_page_is_current():
     written = (ROOT / "docs" / "parameters.md").read_text(encoding="utf-8")
     assert written == page(), (
-        "run: python -m projected_control.apps.parameter_docs docs/parameters.md"
+        "run: python -m projected_control.apps.docs.parameter_pages docs/parameters.md"
     )
 
 

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from projected_control import Runner
+from projected_control.apps.assess.exciting_motion import recorded_motion
 from projected_control.apps.cli import main
 from projected_control.apps.demo.case import settings_for
-from projected_control.apps.identification import recorded_motion
-from projected_control.apps.playback import simulated, what_if
-from projected_control.apps.recording_report import comparison, differences, numbers_of
+from projected_control.apps.recordings.playback import simulated, what_if
+from projected_control.apps.recordings.recording_report import comparison, differences, numbers_of
 from projected_control.control.live import SLOTS
 from projected_control.control.references import Constant
 from projected_control.errors import InvalidValue

@@ -16,9 +16,9 @@ pytest.importorskip("mkdocs", reason="MkDocs is not installed: extra docs")
 pytest.importorskip("mkdocstrings", reason="mkdocstrings is not installed: extra docs")
 
 import projected_control
-from projected_control.apps import api_docs, cli_docs, site_hooks
 from projected_control.apps.cli import parser
-from projected_control.apps.site_docstrings import SEVERAL, separated
+from projected_control.apps.docs import command_pages, python_pages, site_hooks
+from projected_control.apps.docs.site_hooks import SEVERAL, separated
 
 ROOT = Path(__file__).parents[1]
 FETCHED = {"script": "src", "img": "src", "iframe": "src", "source": "src", "link": "href"}
@@ -63,7 +63,7 @@ class Fetches(HTMLParser):
 def test_every_page_is_there(site):
     pages = [path.relative_to(ROOT / "docs") for path in (ROOT / "docs").rglob("*.md")]
     made = [Path("cli.md"), Path("examples.md"), Path("contributing.md"), Path("changelog.md")]
-    for page in [*pages, *made, *(Path("api", name) for name in api_docs.pages())]:
+    for page in [*pages, *made, *(Path("api", name) for name in python_pages.pages())]:
         assert (site / page.with_suffix(".html")).is_file(), page
 
 
@@ -81,17 +81,17 @@ def test_nothing_comes_from_the_network(site):
 
 def test_every_name_of_the_package_is_explained(site):
     text = "".join(path.read_text(encoding="utf-8") for path in (site / "api").glob("*.html"))
-    assert set(api_docs.names()) == {*projected_control.__all__} - {"__version__"}
-    for name in api_docs.names():
+    assert set(python_pages.names()) == {*projected_control.__all__} - {"__version__"}
+    for name in python_pages.names():
         assert f'id="projected_control.{name}"' in text, name
 
 
 def test_every_option_of_every_command_is_listed():
-    page = cli_docs.page()
+    page = command_pages.page()
     seen = [("", parser())]
     while seen:
         name, command = seen.pop()
-        inner = cli_docs.subcommands(command)
+        inner = command_pages.subcommands(command)
         seen += inner and [(f"{name} {sub}".strip(), its) for sub, _, its in inner]
         if not inner:
             section = page[page.index(f"# {name}\n") :]

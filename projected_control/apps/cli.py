@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from projected_control import __version__
-from projected_control.apps import commands, interrupt
+from projected_control.apps import commands
+from projected_control.apps.console import interrupt
 from projected_control.errors import ProjectedControlError
 
 EXIT_REFUSED = 2

@@ -14,7 +14,7 @@ import yaml
 from fleet import THREE_LINK, Fleet
 from sensor_msgs.msg import JointState
 
-from projected_control.apps.foxglove_layout import layout
+from projected_control.apps.recordings.foxglove_layout import layout
 from projected_control.resources import share_file
 from projected_control.settings.nodes import ARM, FORCE
 

@@ -22,7 +22,7 @@ from rcl_interfaces.msg import ParameterEvent
 from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
 
-from projected_control.apps.playback import what_if
+from projected_control.apps.recordings.playback import what_if
 from projected_control.errors import InvalidValue
 from projected_control.runs.recording import Recording, read_recording
 from projected_control.settings.nodes import ARM, FORCE

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from projected_control.apps.animation.film import Film
-from projected_control.apps.experiments.style import BLACK, BLUE, GREEN, GREY, VERMILION
+from projected_control.apps.reports.style import BLACK, BLUE, GREEN, GREY, VERMILION
 
 Array = NDArray[np.float64]
 Image = NDArray[np.uint8]

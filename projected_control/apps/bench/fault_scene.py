@@ -11,8 +11,8 @@ from types import TracebackType
 from projected_control.apps.bench.faults import DRIVE_TIMEOUT, RESTFUL
 from projected_control.apps.bench.wire import Wire
 from projected_control.apps.demo.case import settings_for
-from projected_control.apps.demo.fleet import Fleet
-from projected_control.apps.demo.monitor import Monitor
+from projected_control.apps.fleet.monitor import Monitor
+from projected_control.apps.fleet.node_processes import Fleet
 from projected_control.errors import ProjectedControlError
 from projected_control.ros.transport import avoid_shared_memory
 from projected_control.settings.nodes import ARM, WATCHDOG

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from projected_control import validate
-from projected_control.apps import bench, extras
+from projected_control.apps import bench
+from projected_control.apps.console import extras
 
 if TYPE_CHECKING:
     from projected_control.apps.bench.fault_scene import FaultScene
@@ -114,8 +115,8 @@ def add_parser(subparsers: Subparsers) -> argparse.ArgumentParser:
 
 def run(args: argparse.Namespace) -> int:
     """Measure and report. The exit status is 1 where a bound is missed."""
-    from projected_control.apps.experiments.outcome import as_json
     from projected_control.apps.experiments.progress import terminal_progress
+    from projected_control.apps.reports.contents import as_json
     from projected_control.errors import InvalidValue
 
     bound = 1e-3 * validate.positive("bound", args.bound)

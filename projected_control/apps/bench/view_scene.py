@@ -12,8 +12,8 @@ from typing import Any
 
 from projected_control.apps.bench.view import by_minute
 from projected_control.apps.demo.case import settings_for
-from projected_control.apps.demo.fleet import Fleet
-from projected_control.apps.demo.monitor import Monitor
+from projected_control.apps.fleet.monitor import Monitor
+from projected_control.apps.fleet.node_processes import Fleet
 from projected_control.apps.view.page_process import PageProcess
 from projected_control.errors import ProjectedControlError
 from projected_control.ros.transport import avoid_shared_memory

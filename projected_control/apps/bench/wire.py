@@ -20,7 +20,7 @@ from projected_control.ros.realtime import real_time_priority
 from projected_control.ros.wait_set import Inbox
 
 if TYPE_CHECKING:
-    from projected_control.apps.demo.monitor import Monitor
+    from projected_control.apps.fleet.monitor import Monitor
 
 PATIENCE = 600.0
 """How long to wait for a controller to move its arm; the first time it compiles its kernels [s]."""

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from projected_control.apps import extras
+from projected_control.apps.console import extras
 
 if TYPE_CHECKING:
     from projected_control.apps.commands import Subparsers
@@ -62,8 +62,8 @@ def run(args: argparse.Namespace) -> int:
     from projected_control.apps.animation.drawing import pictures
     from projected_control.apps.animation.encoding import encode, require_kind
     from projected_control.apps.animation.sources import film
-    from projected_control.apps.experiments.output import output_folder, write_files
     from projected_control.apps.experiments.progress import terminal_progress
+    from projected_control.apps.reports.output import output_folder, write_files
     from projected_control.errors import InvalidValue
 
     if args.seconds is not None and not 0.0 < args.seconds <= 600.0:

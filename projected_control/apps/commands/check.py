@@ -86,7 +86,7 @@ def run(args: argparse.Namespace) -> int:
     """Build, evaluate, report; the exit status is 1 where something would keep the node down."""
     import numpy as np
 
-    from projected_control.apps.experiments.outcome import as_json
+    from projected_control.apps.reports.contents import as_json
     from projected_control.errors import ProjectedControlError
     from projected_control.planning.margins import Light
     from projected_control.settings import build
@@ -156,12 +156,12 @@ def require_picture(file: Path) -> None:
 
 
 def draw(file: Path, command: str, make: Callable[[ModuleType], Figure]) -> None:
-    """Write the picture that is made of `apps.planning_pictures`, for a command."""
-    from projected_control.apps import extras
+    """Write the picture that is made of `apps.assess.planning_pictures`, for a command."""
+    from projected_control.apps.console import extras
 
     extras.require("matplotlib", f"projected-control {command} --picture")
-    from projected_control.apps import planning_pictures
-    from projected_control.apps.experiments.style import render
+    from projected_control.apps.assess import planning_pictures
+    from projected_control.apps.reports.style import render
 
     require_picture(file)
     picture = render(lambda: make(planning_pictures))

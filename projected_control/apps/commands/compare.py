@@ -36,12 +36,12 @@ def add_parser(subparsers: Subparsers) -> argparse.ArgumentParser:
 
 def run(args: argparse.Namespace) -> int:
     """Read both, draw, write."""
-    from projected_control.apps import extras
+    from projected_control.apps.console import extras
 
     extras.require("matplotlib", "projected-control compare")
-    from projected_control.apps.experiments.outcome import as_json
-    from projected_control.apps.experiments.output import output_folder, publish
-    from projected_control.apps.recording_report import comparison
+    from projected_control.apps.recordings.recording_report import comparison
+    from projected_control.apps.reports.contents import as_json
+    from projected_control.apps.reports.output import output_folder, publish
     from projected_control.runs.recording import read_recording
 
     one, other = read_recording(args.one), read_recording(args.other)

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from projected_control.apps import extras
+from projected_control.apps.console import extras
 from projected_control.resources import PRESETS
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ def run(args: argparse.Namespace) -> int:
         extras.require("rclpy", "projected-control demo")
         extras.require("matplotlib", "projected-control demo")
     from projected_control.apps.demo.case import settings_for
-    from projected_control.apps.experiments.outcome import as_json
+    from projected_control.apps.reports.contents import as_json
 
     overrides: dict[str, Any] = {}
     if args.friction:
@@ -191,8 +191,8 @@ def run(args: argparse.Namespace) -> int:
     from projected_control.apps.demo.task_run import node_samples
     from projected_control.apps.demo.torque import motion_and_force
     from projected_control.apps.demo.verdict import judge
-    from projected_control.apps.experiments.output import output_folder, publish, write_files
-    from projected_control.apps.tracking import by_unit
+    from projected_control.apps.reports.output import output_folder, publish, write_files
+    from projected_control.apps.reports.tracking import by_unit
 
     say = (lambda text: None) if args.json else (lambda text: print(text, file=sys.stderr))
     with output_folder(args.out, REPORT_MEGABYTES) as folder:

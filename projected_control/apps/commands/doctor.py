@@ -1,9 +1,24 @@
-"""``projected-control doctor``: what this computer allows, and what to do."""
+"""``projected-control doctor``: what this computer allows a controller, and what to do.
+
+Nothing here imports ROS: packages are looked for by name.
+"""
 
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
+import os
+import platform
+import resource
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from enum import Enum
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from projected_control.resources import MissingResource, share_file
 
 if TYPE_CHECKING:
     from projected_control.apps.commands import Subparsers
@@ -31,8 +46,6 @@ def run(args: argparse.Namespace) -> int:
     """Look, and print what was found."""
     import json
 
-    from projected_control.apps.system_checks import Rating, examine
-
     findings = examine()
     if args.json:
         rows = [{**f._asdict(), "verdict": f.verdict.value} for f in findings]
@@ -44,3 +57,205 @@ def run(args: argparse.Namespace) -> int:
             if finding.advice:
                 print(f"{'':7}  {'':{width}}  → {finding.advice}")
     return 1 if any(f.verdict is Rating.MISSING for f in findings) else 0
+
+
+PLENTY = 64 << 20
+"""Memory that may be locked, from which a node fits [bytes]."""
+
+
+class Rating(Enum):
+    """How well something is."""
+
+    GOOD = "good"
+    FAIR = "fair"
+    MISSING = "missing"
+
+
+class Finding(NamedTuple):
+    """One thing that was looked at.
+
+    Attributes:
+        subject: What.
+        verdict: How it is; `MISSING` where nodes do not run without it.
+        found: What was found, in words.
+        advice: What to do; empty where nothing has to be done.
+    """
+
+    subject: str
+    verdict: Rating
+    found: str
+    advice: str = ""
+
+
+def examine() -> list[Finding]:
+    """Look at everything."""
+    return [finding for look in EXAMINATIONS for finding in look()]
+
+
+def _kernels() -> Iterator[Finding]:
+    if find_spec("numba") is None:
+        advice = "pip install numba; without it a tick takes about a hundred times as long"
+        yield Finding("compiled kernels", Rating.FAIR, "numba is not installed", advice)
+    elif os.environ.get("PROJECTED_CONTROL_COMPILE", "1") == "0":
+        advice = "unset PROJECTED_CONTROL_COMPILE"
+        yield Finding("compiled kernels", Rating.FAIR, "switched off", advice)
+    else:
+        yield Finding("compiled kernels", Rating.GOOD, "numba is installed")
+
+
+def _processors() -> Iterator[Finding]:
+    usable = len(os.sched_getaffinity(0))
+    advice = "" if usable >= 2 else "give the computer two or more: one is the loop's own"
+    verdict = Rating.GOOD if usable >= 2 else Rating.FAIR
+    yield Finding("processors", verdict, f"{usable} to use", advice)
+    load = os.getloadavg()[0]
+    busy = load > usable
+    yield Finding(
+        "load",
+        Rating.FAIR if busy else Rating.GOOD,
+        f"{load:.1f} processes run or wait for {usable} processors",
+        "stop what need not run, or allow real-time priority" if busy else "",
+    )
+    governor = Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
+    if governor.is_file():
+        name = governor.read_text(encoding="utf-8").strip()
+        slow = name != "performance"
+        yield Finding(
+            "clock of the processors",
+            Rating.FAIR if slow else Rating.GOOD,
+            name,
+            "sudo cpupower frequency-set -g performance" if slow else "",
+        )
+
+
+def _real_time() -> Iterator[Finding]:
+    permitted = _may_have_priority()
+    limit = resource.getrlimit(resource.RLIMIT_RTPRIO)[0]
+    advice = (
+        "add '@realtime - rtprio 99' and '@realtime - memlock unlimited' to "
+        "/etc/security/limits.d/realtime.conf, join the group realtime, log in again"
+    )
+    yield Finding(
+        "real-time priority",
+        Rating.GOOD if permitted else Rating.FAIR,
+        "permitted" if permitted else f"not permitted (rtprio {limit})",
+        "" if permitted else advice,
+    )
+    locked = resource.getrlimit(resource.RLIMIT_MEMLOCK)[0]
+    enough = locked == resource.RLIM_INFINITY or os.geteuid() == 0
+    amount = "any amount" if enough else f"{locked >> 10} KiB"
+    yield Finding(
+        "memory that may be locked",
+        Rating.GOOD if enough or locked >= PLENTY else Rating.FAIR,
+        amount,
+        "" if enough or locked >= PLENTY else advice,
+    )
+    real_time = "PREEMPT_RT" in platform.version() or Path("/sys/kernel/realtime").is_file()
+    yield Finding(
+        "kernel",
+        Rating.GOOD if real_time else Rating.FAIR,
+        f"{platform.release()}, {'PREEMPT_RT' if real_time else 'not a real-time kernel'}",
+        "" if real_time else "for an arm: a PREEMPT_RT kernel (Ubuntu: pro enable realtime-kernel)",
+    )
+
+
+def _may_have_priority() -> bool:
+    """Tried in a process of its own."""
+    attempt = "import os; os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(40))"
+    result = subprocess.run([sys.executable, "-c", attempt], capture_output=True, check=False)
+    return result.returncode == 0
+
+
+def _transport() -> Iterator[Finding]:
+    names = {
+        "RMW_IMPLEMENTATION": "the default, rmw_fastrtps_cpp",
+        "ROS_DOMAIN_ID": "0",
+        "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST for our nodes, SUBNET for others",
+    }
+    for name, otherwise in names.items():
+        yield Finding(name, Rating.GOOD, os.environ.get(name) or f"not set: {otherwise}")
+    if os.environ.get("ROS_LOCALHOST_ONLY"):
+        advice = "use ROS_AUTOMATIC_DISCOVERY_RANGE=LOCALHOST, which it overrides"
+        yield Finding("ROS_LOCALHOST_ONLY", Rating.FAIR, "set, though deprecated", advice)
+    profile = os.environ.get("FASTRTPS_DEFAULT_PROFILES_FILE") or os.environ.get(
+        "FASTDDS_DEFAULT_PROFILES_FILE"
+    )
+    if profile and not Path(profile).is_file():
+        advice = "name a file that is there, or unset the variable"
+        yield Finding("DDS profile", Rating.FAIR, f"{profile} is not there", advice)
+    shared = Path("/dev/shm")
+    if shared.is_dir():
+        free = shutil.disk_usage(shared).free >> 20
+        low = free < 64
+        yield Finding(
+            "shared memory",
+            Rating.FAIR if low else Rating.GOOD,
+            f"{free} MiB free in {shared}",
+            "remove what processes that were killed left there (fastrtps_*)" if low else "",
+        )
+
+
+PYTHON_PACKAGES = {
+    "pinocchio": ("the model", True, "pip install pin"),
+    "rclpy": ("the nodes", True, "source your ROS 2, or pip install 'projected_control[ros]'"),
+    "launch_ros": ("the launch files", False, "apt install ros-$ROS_DISTRO-launch-ros"),
+    "matplotlib": ("reports", False, "pip install 'projected_control[apps]'"),
+    "rich": ("the demo's display", False, "pip install 'projected_control[apps]'"),
+}
+
+ROS_PACKAGES = {
+    "robot_state_publisher": "robot-state-publisher",
+    "controller_manager": "ros2-control",
+    "joint_state_broadcaster": "ros2-controllers",
+    "force_torque_sensor_broadcaster": "ros2-controllers",
+    "effort_controllers": "ros2-controllers",
+    "joint_state_topic_hardware_interface": "joint-state-topic-hardware-interface",
+}
+"""What hardware.launch.py starts, and the system package that brings it."""
+
+
+def _packages() -> Iterator[Finding]:
+    for name, (use, needed, how) in PYTHON_PACKAGES.items():
+        there = find_spec(name) is not None
+        verdict = Rating.GOOD if there else Rating.MISSING if needed else Rating.FAIR
+        found = f"found, for {use}" if there else f"not found; {use} need it"
+        yield Finding(name, verdict, found, "" if there else how)
+    prefixes = [Path(p) for p in os.environ.get("AMENT_PREFIX_PATH", "").split(":") if p]
+    for name, package in ROS_PACKAGES.items():
+        index = Path("share", "ament_index", "resource_index", "packages", name)
+        there = any((prefix / index).is_file() for prefix in prefixes)
+        yield Finding(
+            name,
+            Rating.GOOD if there else Rating.FAIR,
+            "found" if there else "not found; arms behind ros2_control need it",
+            "" if there else f"apt install ros-$ROS_DISTRO-{package}, and source your ROS 2",
+        )
+    gazebo = shutil.which("gz")
+    advice = "" if gazebo else "apt install ros-$ROS_DISTRO-ros-gz"
+    verdict = Rating.GOOD if gazebo else Rating.FAIR
+    yield Finding("Gazebo", verdict, gazebo or "not found; gazebo.launch.py needs it", advice)
+
+
+def _installation() -> Iterator[Finding]:
+    try:
+        file = share_file("config", "presets", "paper.yaml")
+        yield Finding("shared files", Rating.GOOD, str(file.parents[2]))
+    except MissingResource as error:
+        yield Finding("shared files", Rating.MISSING, str(error), "install the package anew")
+    command = shutil.which("projected-control")
+    yield Finding(
+        "projected-control",
+        Rating.GOOD if command else Rating.FAIR,
+        command or "not on the PATH",
+        "" if command else "after colcon build: ros2 run projected_control projected-control …",
+    )
+
+
+EXAMINATIONS: tuple[Callable[[], Iterator[Finding]], ...] = (
+    _installation,
+    _kernels,
+    _processors,
+    _real_time,
+    _transport,
+    _packages,
+)

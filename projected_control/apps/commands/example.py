@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import re
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from projected_control.errors import ProjectedControlError
+from projected_control.resources import ARMS, share_file
 
 if TYPE_CHECKING:
     from projected_control.apps.commands import Subparsers
@@ -43,7 +48,6 @@ def run(args: argparse.Namespace) -> int:
     """List the examples, or copy one."""
     import shutil
 
-    from projected_control.apps.examples import example_files, examples
     from projected_control.errors import InvalidValue, UnknownName
 
     known = examples()
@@ -71,3 +75,40 @@ def run(args: argparse.Namespace) -> int:
         raise InvalidValue(f"cannot write into {folder}: {error.strerror or error}") from None
     print(f"copied to {folder.resolve()}: {', '.join(file.name for file in files)}")
     return 0
+
+
+NO_ARM = ("ros2_control",)
+"""Files of config/ that are no parameters of ours."""
+
+_INCLUDE = re.compile(r"<xacro:include\s+filename=\"([^\"]+)\"")
+_DESCRIPTION = re.compile(r"^\s*robot_description_file:\s*(\S+)", re.MULTILINE)
+
+
+def examples() -> dict[str, str]:
+    """Names of the files in config/ with the first sentence that each says of itself."""
+    folder = share_file("config", "seven_joints.yaml").parent
+    found = {}
+    for file in sorted(folder.glob("*.yaml")):
+        if file.stem not in NO_ARM:
+            lines = file.read_text(encoding="utf-8").splitlines()
+            comment = [line.lstrip("# ") for line in takewhile(lambda x: x.startswith("#"), lines)]
+            found[file.stem] = " ".join(comment).split(". ")[0].rstrip(".")
+    return found
+
+
+def example_files(name: str) -> list[Path]:
+    """The parameter file and, where it names a description of ours, that and what it includes."""
+    first = share_file("config", f"{name}.yaml")
+    named = _DESCRIPTION.findall(first.read_text(encoding="utf-8"))
+    waiting = [share_file("urdf", each) for each in named if not each.startswith(ARMS)]
+    files = [first]
+    while waiting:
+        file = waiting.pop()
+        if file in files:
+            continue
+        files.append(file)
+        for included in _INCLUDE.findall(file.read_text(encoding="utf-8")):
+            if "$" in included:
+                raise ProjectedControlError(f"{file.name} includes {included}, which moves")
+            waiting.append(file.parent / included)
+    return files

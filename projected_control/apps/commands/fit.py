@@ -65,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
     """Read, fit, print."""
     import yaml
 
-    from projected_control.apps.experiments.outcome import as_json
+    from projected_control.apps.reports.contents import as_json
     from projected_control.model.fitting import SHAPES
 
     fit = SHAPES[args.shape](points_of(args.motion, args.arm, args.frame), args.towards)

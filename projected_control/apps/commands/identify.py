@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from projected_control.apps import extras
+from projected_control.apps.console import extras
 
 if TYPE_CHECKING:
     from projected_control.apps.commands import Subparsers
@@ -97,10 +97,10 @@ def add_parser(subparsers: Subparsers) -> argparse.ArgumentParser:
 def run(args: argparse.Namespace) -> int:
     """Read or make the motion, fit, write; the exit status is 1 where something was not excited."""
     extras.require("matplotlib", "projected-control identify")
-    from projected_control.apps import identification
-    from projected_control.apps.experiments.outcome import as_json
-    from projected_control.apps.experiments.output import output_folder, write_files
+    from projected_control.apps.assess import exciting_motion
     from projected_control.apps.experiments.progress import terminal_progress
+    from projected_control.apps.reports.contents import as_json
+    from projected_control.apps.reports.output import output_folder, write_files
     from projected_control.model.constrained_arm import ConstrainedArm
     from projected_control.model.constraints import with_mimics
     from projected_control.model.identification import identify
@@ -115,9 +115,9 @@ def run(args: argparse.Namespace) -> int:
     arm = build.build_arm(settings.changed(bare))
     with terminal_progress(sys.stderr) as progress, output_folder(args.out) as folder:
         if args.record is not None:
-            record = identification.recorded_motion(args.record, arm)
+            record = exciting_motion.recorded_motion(args.record, arm)
         else:
-            record = identification.simulated_motion(
+            record = exciting_motion.simulated_motion(
                 settings,
                 args.simulate,
                 args.seed,
@@ -134,15 +134,15 @@ def run(args: argparse.Namespace) -> int:
             progress=lambda done: progress("regressor", done),
         )
         files = {
-            "identified.yaml": identification.parameter_file(found).encode(),
-            "identified.png": identification.picture(found),
+            "identified.yaml": exciting_motion.parameter_file(found).encode(),
+            "identified.png": exciting_motion.picture(found),
         }
         write_files(folder, files)
         if args.simulate is not None:
             record.save(folder / "motion.npz", arm.joint_names)
     if args.json:
-        print(as_json(identification.numbers(found)))
+        print(as_json(exciting_motion.numbers(found)))
     else:
-        print("\n".join(identification.table(found)))
+        print("\n".join(exciting_motion.table(found)))
         print(f"Written: {folder / 'identified.yaml'}; load it after your own file")
     return 0 if all(estimate.excited for estimate in found.estimates.values()) else 1

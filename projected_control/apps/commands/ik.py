@@ -118,7 +118,7 @@ def _pose(case: ArmKinematics, args: argparse.Namespace) -> int:
     import numpy as np
     import yaml
 
-    from projected_control.apps.experiments.outcome import as_json
+    from projected_control.apps.reports.contents import as_json
 
     given = [_values(items) for items in args.task]
     wanted = given or ([case.wanted] if case.wanted else [])
@@ -204,7 +204,7 @@ def _along(case: ArmKinematics, args: argparse.Namespace) -> int:
     import numpy as np
 
     from projected_control.apps.commands.check import draw
-    from projected_control.apps.experiments.outcome import as_json
+    from projected_control.apps.reports.contents import as_json
 
     course = case.course()
     if args.picture is not None:
@@ -247,7 +247,7 @@ def _place(course: Course, i: int) -> str:
 
 def _map(case: ArmKinematics, args: argparse.Namespace) -> int:
     from projected_control.apps.commands.check import draw
-    from projected_control.apps.experiments.outcome import as_json
+    from projected_control.apps.reports.contents import as_json
     from projected_control.errors import ProjectedControlError
 
     reach = case.reach(args.map, args.free, args.spacing)

@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from projected_control.apps import extras
+from projected_control.apps.console import extras
 
 if TYPE_CHECKING:
     from projected_control.apps.commands import Subparsers
@@ -62,8 +62,8 @@ def run(args: argparse.Namespace) -> int:
     extras.require("rclpy", "projected-control record")
     if args.seconds is not None and not 0.0 < args.seconds <= 86400.0:
         raise InvalidValue(f"--seconds must be between 0 and a day, got {args.seconds:g}")
-    from projected_control.apps.experiments.outcome import as_json
-    from projected_control.apps.node_parameters import remote_node
+    from projected_control.apps.fleet.remote_node import remote_node
+    from projected_control.apps.reports.contents import as_json
 
     name = args.node.strip("/").replace("/", "_")
     default = Path(f"{name}_{datetime.now():%Y%m%d_%H%M%S}.mcap")

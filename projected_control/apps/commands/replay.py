@@ -63,16 +63,16 @@ def add_parser(subparsers: Subparsers) -> argparse.ArgumentParser:
 
 def run(args: argparse.Namespace) -> int:
     """Replay, compare, say."""
-    from projected_control.apps import extras
-    from projected_control.apps.experiments.outcome import as_json
-    from projected_control.apps.experiments.output import output_folder, publish
+    from projected_control.apps.console import extras
     from projected_control.apps.experiments.progress import terminal_progress
-    from projected_control.apps.playback import simulated, what_if
+    from projected_control.apps.recordings.playback import simulated, what_if
+    from projected_control.apps.reports.contents import as_json
+    from projected_control.apps.reports.output import output_folder, publish
     from projected_control.runs.recording import read_recording
     from projected_control.settings.files import from_command_line
 
     extras.require("matplotlib", "projected-control replay")
-    from projected_control.apps.recording_report import comparison
+    from projected_control.apps.recordings.recording_report import comparison
 
     items = [item if ":=" in item else item.replace("=", ":=", 1) for item in args.set]
     values = {name: given.value for name, given in from_command_line(items, "--set").items()}

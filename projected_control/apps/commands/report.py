@@ -34,12 +34,12 @@ def add_parser(subparsers: Subparsers) -> argparse.ArgumentParser:
 
 def run(args: argparse.Namespace) -> int:
     """Read, draw, write."""
-    from projected_control.apps import extras
+    from projected_control.apps.console import extras
 
     extras.require("matplotlib", "projected-control report")
-    from projected_control.apps.experiments.outcome import as_json
-    from projected_control.apps.experiments.output import output_folder, publish
-    from projected_control.apps.recording_report import report
+    from projected_control.apps.recordings.recording_report import report
+    from projected_control.apps.reports.contents import as_json
+    from projected_control.apps.reports.output import output_folder, publish
     from projected_control.runs.recording import read_recording
 
     recording = read_recording(args.file)

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from projected_control.apps import extras
+from projected_control.apps.console import extras
 from projected_control.apps.experiments import (
     ALIASES,
     ALL,
@@ -19,7 +19,7 @@ from projected_control.apps.experiments import (
 
 if TYPE_CHECKING:
     from projected_control.apps.commands import Subparsers
-    from projected_control.apps.experiments.outcome import Outcome
+    from projected_control.apps.reports.contents import Outcome
 
 DEFAULT_FOLDER = Path("reproduction")
 
@@ -118,7 +118,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json and args.out is None:
         _print_json(args.case, _run(args.case, names, options, None))
         return 0
-    from projected_control.apps.experiments.output import output_folder
+    from projected_control.apps.reports.output import output_folder
 
     with output_folder(args.out or DEFAULT_FOLDER) as folder:
         outcomes = _run(args.case, names, options, folder)
@@ -132,8 +132,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _run(case: str, names: list[str], options: Options, folder: Path | None) -> list[Outcome]:
-    from projected_control.apps.experiments.output import publish
     from projected_control.apps.experiments.progress import terminal_progress
+    from projected_control.apps.reports.output import publish
 
     with terminal_progress(sys.stderr) as progress:
         outcomes = [run_experiment(name, options, progress) for name in names]
@@ -147,7 +147,7 @@ def _page_name(case: str, outcomes: list[Outcome]) -> str:
 
 
 def _print_json(case: str, outcomes: list[Outcome]) -> None:
-    from projected_control.apps.experiments.outcome import as_json
+    from projected_control.apps.reports.contents import as_json
 
     if case == ALL:
         print(as_json({o.name: o.numbers.get(o.name, o.numbers) for o in outcomes}))

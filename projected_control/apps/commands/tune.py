@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from projected_control.apps import extras
+from projected_control.apps.console import extras
 
 if TYPE_CHECKING:
     from projected_control.apps.commands import Subparsers
@@ -70,10 +70,10 @@ def run(args: argparse.Namespace) -> int:
     if args.apply:
         extras.require("rclpy", "projected-control tune --apply")
         look_for(args.apply)
-    from projected_control.apps.experiments.outcome import as_json
-    from projected_control.apps.experiments.output import output_folder, write_files
     from projected_control.apps.experiments.progress import terminal_progress
-    from projected_control.apps.experiments.style import render
+    from projected_control.apps.reports.contents import as_json
+    from projected_control.apps.reports.output import output_folder, write_files
+    from projected_control.apps.reports.style import render
     from projected_control.apps.tuning import summary
 
     with output_folder(args.out) as folder, terminal_progress(sys.stderr) as progress:
@@ -103,7 +103,7 @@ def run(args: argparse.Namespace) -> int:
 
 def look_for(name: str) -> None:
     """Refuse to begin where the node that shall get the gains is not there."""
-    from projected_control.apps.node_parameters import remote_node
+    from projected_control.apps.fleet.remote_node import remote_node
 
     with remote_node(name) as node:
         node.summary()
@@ -111,7 +111,7 @@ def look_for(name: str) -> None:
 
 def send(name: str, values: dict[str, Any]) -> None:
     """Set the gains of a running controller."""
-    from projected_control.apps.node_parameters import remote_node
+    from projected_control.apps.fleet.remote_node import remote_node
 
     with remote_node(name) as node:
         node.set(values)

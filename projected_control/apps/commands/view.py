@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from projected_control.apps import extras
+from projected_control.apps.console import extras
 
 if TYPE_CHECKING:
     from projected_control.apps.commands import Subparsers

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TextIO
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from projected_control.apps.demo.monitor import Monitor
+    from projected_control.apps.fleet.monitor import Monitor
 
 Show = Callable[["Monitor", float], None]
 """Called again and again with the monitor and the fraction that is done."""

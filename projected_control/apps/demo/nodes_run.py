@@ -14,13 +14,13 @@ from typing import Any, NamedTuple
 from projected_control.apps.demo.board import Board
 from projected_control.apps.demo.case import DemoSettings, in_process, judge_arm, warm_up
 from projected_control.apps.demo.display import live_display
-from projected_control.apps.demo.domain import join, refuse_others
-from projected_control.apps.demo.fleet import Fleet
 from projected_control.apps.demo.judging import Series
-from projected_control.apps.demo.monitor import Monitor
 from projected_control.apps.demo.task_run import TaskRun
-from projected_control.apps.experiments.output import write_files
 from projected_control.apps.experiments.progress import terminal_progress
+from projected_control.apps.fleet.domain import join, refuse_others
+from projected_control.apps.fleet.monitor import Monitor
+from projected_control.apps.fleet.node_processes import Fleet
+from projected_control.apps.reports.output import write_files
 from projected_control.apps.view.page_process import PageProcess, way_there
 from projected_control.errors import ProjectedControlError
 from projected_control.ros.neighbours import of_ours

@@ -9,12 +9,12 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from projected_control.apps import tracking
 from projected_control.apps.demo.case import DemoSettings
 from projected_control.apps.demo.torque import in_words, motion_and_force, motion_torque
 from projected_control.apps.demo.verdict import Comparison, Verdict
-from projected_control.apps.experiments.outcome import Outcome, Picture, Table
-from projected_control.apps.experiments.style import (
+from projected_control.apps.reports import tracking
+from projected_control.apps.reports.contents import Outcome, Picture, Table
+from projected_control.apps.reports.style import (
     BLUE,
     GREEN,
     GREY,

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from projected_control.apps import tracking
 from projected_control.apps.demo.case import DemoSettings
+from projected_control.apps.reports import tracking
 
 COMPARED = {
     "lambda_rms": "λ RMS (N)",

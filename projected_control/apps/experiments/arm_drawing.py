@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from projected_control.apps.experiments.case import ArmSpec
 from projected_control.apps.experiments.case_run import CaseRun
-from projected_control.apps.experiments.style import GREY, VERMILION
+from projected_control.apps.reports.style import GREY, VERMILION
 
 Array = NDArray[np.float64]
 

@@ -14,7 +14,7 @@ from projected_control.apps.experiments.progress import Progress, silent
 from projected_control.errors import InvalidValue, UnknownName
 
 if TYPE_CHECKING:
-    from projected_control.apps.experiments.outcome import Outcome
+    from projected_control.apps.reports.contents import Outcome
 
 MAX_SECONDS = 1000.0
 """Longest simulated time accepted [s]; at the usual step of 0.01 s a hundred thousand samples."""

@@ -16,9 +16,9 @@ from projected_control.apps.experiments.case import (
 )
 from projected_control.apps.experiments.case_run import CaseRun, simulate
 from projected_control.apps.experiments.catalogue import Options
-from projected_control.apps.experiments.outcome import Outcome, Picture, Table
 from projected_control.apps.experiments.progress import Progress
 from projected_control.apps.experiments.road_comparison import LABELS, RoadComparison, compare_roads
+from projected_control.apps.reports.contents import Outcome, Picture, Table
 from projected_control.model.constraints import PointOnLine
 
 ARM = ArmSpec(

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from projected_control.apps.experiments.arm_drawing import fit_beside, mark_instants, stroboscope
 from projected_control.apps.experiments.case_run import CaseRun
 from projected_control.apps.experiments.road_comparison import LABELS, RoadComparison
-from projected_control.apps.experiments.style import (
+from projected_control.apps.reports.style import (
     BLACK,
     BLUE,
     GREEN,

@@ -15,9 +15,18 @@ from numpy.typing import NDArray
 
 from projected_control.apps.demo.judging import EVERY
 from projected_control.apps.experiments.catalogue import Options
-from projected_control.apps.experiments.outcome import Outcome, Picture, Table
 from projected_control.apps.experiments.progress import Progress
-from projected_control.apps.experiments.style import (
+from projected_control.apps.experiments.wiping import (
+    ALL_SIX,
+    FIRST_SHOWN,
+    LAWS,
+    PRESS,
+    Wiped,
+    wipe,
+    wiped,
+)
+from projected_control.apps.reports.contents import Outcome, Picture, Table
+from projected_control.apps.reports.style import (
     BLACK,
     BLUE,
     GREEN,
@@ -27,15 +36,6 @@ from projected_control.apps.experiments.style import (
     SKY,
     VERMILION,
     canvas,
-)
-from projected_control.apps.experiments.wiping import (
-    ALL_SIX,
-    FIRST_SHOWN,
-    LAWS,
-    PRESS,
-    Wiped,
-    wipe,
-    wiped,
 )
 from projected_control.control.loop import ControlLoop
 from projected_control.control.references import Waypoints

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import TextIO
 
-from projected_control.apps import interrupt
+from projected_control.apps.console import interrupt
 
 Progress = Callable[[str, float], None]
 """Called with what is being done and which fraction of it, 0 to 1, is finished."""

@@ -13,9 +13,9 @@ from projected_control.apps.experiments import slider_crank_figures as figures
 from projected_control.apps.experiments.case import ArmSpec, Case, ConstantEffort, start_on
 from projected_control.apps.experiments.case_run import CaseRun, simulate
 from projected_control.apps.experiments.catalogue import Options
-from projected_control.apps.experiments.outcome import Outcome, Picture, Table
 from projected_control.apps.experiments.progress import Progress
 from projected_control.apps.experiments.random_starts import Study, study_random_starts
+from projected_control.apps.reports.contents import Outcome, Picture, Table
 from projected_control.errors import InvalidValue
 from projected_control.model.constraints import PointOnLine
 

@@ -16,7 +16,7 @@ from projected_control.apps.experiments.arm_drawing import (
 )
 from projected_control.apps.experiments.case_run import CaseRun
 from projected_control.apps.experiments.random_starts import Study
-from projected_control.apps.experiments.style import BLUE, GREEN, VERMILION, canvas, legend_above
+from projected_control.apps.reports.style import BLUE, GREEN, VERMILION, canvas, legend_above
 
 Array = NDArray[np.float64]
 

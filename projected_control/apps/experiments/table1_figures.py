@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from projected_control.apps.experiments.case_run import CaseRun
-from projected_control.apps.experiments.style import (
+from projected_control.apps.reports.style import (
     BLACK,
     BLUE,
     GREEN,

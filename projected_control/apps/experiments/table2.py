@@ -9,7 +9,6 @@ import numpy as np
 from projected_control.apps.experiments import table2_figures as figures
 from projected_control.apps.experiments.case_run import simulate
 from projected_control.apps.experiments.catalogue import Options
-from projected_control.apps.experiments.outcome import Outcome, Picture, Table
 from projected_control.apps.experiments.progress import Progress
 from projected_control.apps.experiments.table2_cases import (
     CONTROLLERS,
@@ -19,6 +18,7 @@ from projected_control.apps.experiments.table2_cases import (
     Run,
     describe,
 )
+from projected_control.apps.reports.contents import Outcome, Picture, Table
 
 Runs = Mapping[str, Mapping[str, Run]]
 """By setting, then by controller."""

@@ -16,7 +16,7 @@ from projected_control.apps.experiments.arm_drawing import (
     stroboscope,
 )
 from projected_control.apps.experiments.case_run import CaseRun
-from projected_control.apps.experiments.style import BLACK, BLUE, GREEN, VERMILION, canvas
+from projected_control.apps.reports.style import BLACK, BLUE, GREEN, VERMILION, canvas
 
 Array = NDArray[np.float64]
 

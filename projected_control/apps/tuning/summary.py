@@ -9,8 +9,8 @@ import numpy as np
 import yaml
 from matplotlib.figure import Figure
 
-from projected_control.apps.experiments.outcome import Table
-from projected_control.apps.experiments.style import (
+from projected_control.apps.reports.contents import Table
+from projected_control.apps.reports.style import (
     BLUE,
     GREEN,
     GREY,

@@ -4,7 +4,7 @@ An installed package has launch files, configurations and descriptions under ``s
 executables in ``lib/<package>/``, where ``ros2 launch`` and ``ros2 run`` look for them. An editable
 install has neither. `make` runs this after it; as a command it asks for nothing::
 
-    python -m projected_control.apps.ament_links
+    python -m projected_control.apps.launch.ament_links
 
 Each file is a link of its own: ``ros2 launch`` does not look into folders that are links.
 """
@@ -60,7 +60,7 @@ def _wanted(root: Path, prefix: Path) -> Iterator[tuple[Path, Path]]:
 
 def main() -> int:
     """For the environment that runs this."""
-    root = Path(__file__).resolve().parents[2]
+    root = Path(__file__).resolve().parents[3]
     if not (root / "package.xml").is_file():
         raise ProjectedControlError(
             f"{root} is not the source tree: this is for editable installs; others have all of it"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection
 
-from projected_control.apps.demo.monitor import Monitor
+from projected_control.apps.fleet.monitor import Monitor
 from projected_control.errors import ProjectedControlError
 from projected_control.ros.neighbours import DOMAINS, already_there, of_ours
 

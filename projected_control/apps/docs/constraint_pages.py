@@ -1,6 +1,6 @@
 """The pages of docs/constraints/: one per kind of constraint, with a drawing, from its record.
 
-python -m projected_control.apps.constraint_docs docs/constraints
+python -m projected_control.apps.docs.constraint_pages docs/constraints
 """
 
 from __future__ import annotations

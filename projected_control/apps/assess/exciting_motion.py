@@ -235,7 +235,7 @@ def picture(found: Identification) -> bytes:
     """Measured and predicted effort of every joint, as PNG."""
     from matplotlib.figure import Figure
 
-    from projected_control.apps.experiments.style import BLUE, DPI, VERMILION, WIDTH
+    from projected_control.apps.reports.style import BLUE, DPI, VERMILION, WIDTH
 
     n = len(found.joints)
     figure = Figure(figsize=(WIDTH, 1.0 + 1.1 * n), layout="constrained")

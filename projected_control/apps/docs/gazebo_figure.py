@@ -2,7 +2,7 @@
 
 ros2 launch projected_control gazebo.launch.py controller:=motion friction:=true seconds:=8 \
     summary:=numbers.json
-python -m projected_control.apps.gazebo_figure motion numbers.json docs/images/gazebo.png
+python -m projected_control.apps.docs.gazebo_figure motion numbers.json docs/images/gazebo.png
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from projected_control.apps.experiments.style import BLUE, VERMILION, canvas, legend_above, render
 from projected_control.apps.launch import choices
+from projected_control.apps.reports.style import BLUE, VERMILION, canvas, legend_above, render
 from projected_control.control.references import ReferencePoint
 from projected_control.runs.runner import Runner
 from projected_control.settings import build

@@ -7,6 +7,7 @@
   end in ``*`` for all pages of a folder. A page of docs/ that it does not name is a warning, and
   so an error.
 - Marks for the tests of blocks (``<!-- not run: … -->``) are left out.
+- In docstrings, ``q, v: …`` describes two names at once: each gets a line of its own.
 """
 
 from __future__ import annotations
@@ -17,13 +18,14 @@ import re
 from pathlib import Path
 from typing import Any
 
+from griffe import Extension, Object
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
-from projected_control.apps import api_docs, cli_docs
+from projected_control.apps.docs import command_pages, python_pages
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 GENERATED = {
     "CONTRIBUTING.md": "contributing.md",
     "CHANGELOG.md": "changelog.md",
@@ -49,7 +51,7 @@ test. They need neither ROS nor an arm.
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
     """Leave out of the navigation what is not there."""
     folder = Path(config.docs_dir)
-    made = {*GENERATED.values(), "cli.md", *(f"api/{name}" for name in api_docs.pages())}
+    made = {*GENERATED.values(), "cli.md", *(f"api/{name}" for name in python_pages.pages())}
     config.nav = _present(config.nav or [], folder, made)
     return config
 
@@ -75,11 +77,11 @@ def _present(items: list[Any], folder: Path, made: set[str]) -> list[Any]:
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pages that are made here."""
     pages = {
-        "cli.md": cli_docs.page(),
+        "cli.md": command_pages.page(),
         "examples.md": examples(),
         "contributing.md": (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"),
         "changelog.md": (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"),
-        **{f"api/{name}": text for name, text in api_docs.pages().items()},
+        **{f"api/{name}": text for name, text in python_pages.pages().items()},
     }
     for name, text in pages.items():
         files.append(File.generated(config, name, content=text))
@@ -126,3 +128,23 @@ def _shown(path: str) -> str:
         if path == source or path.startswith(f"{source}/"):
             return shown
     return ""
+
+
+SEVERAL = re.compile(r"^(?P<indent> +)(?P<names>\w+(?:, \w+)+): (?P<text>.*)$", re.MULTILINE)
+
+
+class SeveralNames(Extension):
+    """Gives each of several names that share a description a line of its own."""
+
+    def on_object(self, *, obj: Object, **_: Any) -> None:
+        """Rewrite the docstring of a class or function, before it is parsed."""
+        if obj.docstring is not None:
+            obj.docstring.value = SEVERAL.sub(separated, obj.docstring.value)
+
+
+def separated(match: re.Match[str]) -> str:
+    """One line for each name; the first has the description, the others refer to it."""
+    first, *others = match["names"].split(", ")
+    lines = [f"{match['indent']}{first}: {match['text']}"]
+    lines = [f"{match['indent']}{other}: See `{first}`." for other in others] + lines
+    return "\n".join(lines)

@@ -1,6 +1,6 @@
 """The page docs/parameters.md, made from the table of parameters.
 
-``python -m projected_control.apps.parameter_docs`` prints it, with a file name it writes it.
+``python -m projected_control.apps.docs.parameter_pages`` prints it, with a file name it writes it.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ rest counts from the next tick on. The others are refused then; deactivate the n
 that is refused leaves everything as it was, and the answer says why.
 
 This page is made from the classes that `projected_control/settings/nodes.py` names by
-`python -m projected_control.apps.parameter_docs docs/parameters.md`; a test compares the two. In
-Python, dots are attributes: `settings.limits.effort` is the parameter `limits.effort`.
+`python -m projected_control.apps.docs.parameter_pages docs/parameters.md`; a test compares the two.
+In Python, dots are attributes: `settings.limits.effort` is the parameter `limits.effort`.
 """
 
 NAMED = """\
@@ -109,7 +109,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Print the page, or write it to the file that is named."""
     names = list(sys.argv[1:] if arguments is None else arguments)
     if len(names) > 1 or any(name.startswith("-") for name in names):
-        print("usage: python -m projected_control.apps.parameter_docs [FILE]", file=sys.stderr)
+        print(
+            "usage: python -m projected_control.apps.docs.parameter_pages [FILE]", file=sys.stderr
+        )
         return 2
     if names:
         Path(names[0]).write_text(page(), encoding="utf-8")

@@ -8,12 +8,12 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from projected_control.apps import tracking
 from projected_control.apps.demo.report import effort_figure, motion_figure
 from projected_control.apps.demo.verdict import COMPARED
-from projected_control.apps.experiments.outcome import Outcome, Picture, Table
-from projected_control.apps.experiments.style import BLUE, VERMILION, canvas, legend_above
-from projected_control.apps.playback import differing_parameters
+from projected_control.apps.recordings.playback import differing_parameters
+from projected_control.apps.reports import tracking
+from projected_control.apps.reports.contents import Outcome, Picture, Table
+from projected_control.apps.reports.style import BLUE, VERMILION, canvas, legend_above
 from projected_control.control.events import Action, events_in
 from projected_control.errors import InvalidValue
 from projected_control.runs.recording import Recording

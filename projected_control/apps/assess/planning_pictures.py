@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from projected_control.apps.experiments.style import BLUE, COLOURS, GREEN, GREY, VERMILION, canvas
+from projected_control.apps.reports.style import BLUE, COLOURS, GREEN, GREY, VERMILION, canvas
 from projected_control.planning import Reach
 from projected_control.planning.course import Course
 from projected_control.planning.flight_check import FlightCheck

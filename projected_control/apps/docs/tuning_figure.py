@@ -1,6 +1,6 @@
 """The picture of docs/tuning.md: what delay and filter do to a push on the constraint, as measured.
 
-python -m projected_control.apps.tuning_docs docs/images/tuning_force.png
+python -m projected_control.apps.docs.tuning_figure docs/images/tuning_force.png
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from projected_control.apps.experiments.style import COLOURS, canvas, render
+from projected_control.apps.reports.style import COLOURS, canvas, render
 from projected_control.apps.tuning.choice import force_choices
 from projected_control.apps.tuning.trials import Response, Rig
 from projected_control.control.gains import MotionGains

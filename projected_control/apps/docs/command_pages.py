@@ -1,6 +1,6 @@
 """The page of the command line, made from its parsers; `make docs` puts it on the site.
 
-``python -m projected_control.apps.cli_docs`` prints it.
+``python -m projected_control.apps.docs.command_pages`` prints it.
 """
 
 from __future__ import annotations

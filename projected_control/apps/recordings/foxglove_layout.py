@@ -3,7 +3,7 @@
 It shows a controller's own topics, which a recording has under the same names, so that it serves a
 running controller and a file.
 
-python -m projected_control.apps.foxglove_layout config/foxglove.json [NODE COORDINATE… -- JOINT…]
+python -m projected_control.apps.recordings.foxglove_layout FILE.json [NODE COORDINATE… -- JOINT…]
 """
 
 from __future__ import annotations

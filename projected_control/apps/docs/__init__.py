@@ -1,0 +1,1 @@
+"""What writes documentation: pages made from code, the site, and pictures that a run makes."""

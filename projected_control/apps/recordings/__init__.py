@@ -1,0 +1,1 @@
+"""What is made of a recorded run: the same run again, reports, and a layout that shows it."""

@@ -1,0 +1,1 @@
+"""What commands report with: numbers, tables and figures, one style for all, pages and files."""
