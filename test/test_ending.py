@@ -24,12 +24,13 @@ def run(args):
     finally:
         print("tidied", flush=True)
 
-def add_parser(subparsers):
-    return subparsers.add_parser("held")
+class Arguments:
+    def add_to(subparsers):
+        return subparsers.add_parser("held")
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # whatever the tests were started with:
 signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup and a shell's & ignore these
-commands.available = lambda: [SimpleNamespace(add_parser=add_parser, run=run)]
+commands.available = lambda: [SimpleNamespace(Arguments=Arguments, run=run)]
 sys.exit(cli.main(["held"]))
 """
 

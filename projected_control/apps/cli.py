@@ -57,7 +57,7 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     subparsers = top.add_subparsers(dest="command", metavar="command", required=True)
     for command in commands.available():
-        command.add_parser(subparsers).set_defaults(run=command.run)
+        command.Arguments.add_to(subparsers).set_defaults(run=command.run)
     return top
 
 

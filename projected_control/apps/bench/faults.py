@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from projected_control import validate
 from projected_control.apps import bench
 from projected_control.apps.console import extras
+from projected_control.apps.console.command import Command, option
 
 if TYPE_CHECKING:
     from projected_control.apps.bench.fault_scene import FaultScene
-    from projected_control.apps.commands import Subparsers
 
 DRIVE_TIMEOUT = 0.04
 """Command timeout of the simulated arm: its drive then gives no torque [s]."""
@@ -89,32 +87,26 @@ follow follows. Exits with status 1 where a bound is missed: on a busy computer 
 """
 
 
-def add_parser(subparsers: Subparsers) -> argparse.ArgumentParser:
-    """Declare the subcommand."""
-    parser = subparsers.add_parser(
-        "faults", help="kill and hang processes and time the answers", description=DESCRIPTION
-    )
-    parser.add_argument(
-        "--repeats",
-        type=int,
-        default=5,
-        help="of the faults that must be answered at once; the others happen once "
+class Arguments(
+    Command, help="kill and hang processes and time the answers", description=DESCRIPTION
+):
+    """What it takes."""
+
+    repeats: int = option(
+        "of the faults that must be answered at once; the others happen once "
         "(default: %(default)s)",
+        5,
     )
-    bench.add_bound(parser, 1e3 * ZERO_WITHIN, "what must be answered at once, in ms,")
-    parser.add_argument(
-        "--only",
-        nargs="+",
-        choices=list(FAULTS),
-        metavar="FAULT",
-        help=f"of: {', '.join(FAULTS)}",
+    bound: float = bench.bound(1e3 * ZERO_WITHIN, "what must be answered at once, in ms,")
+    only: list[str] | None = option(
+        f"of: {', '.join(FAULTS)}", metavar="FAULT", choices=list(FAULTS)
     )
-    bench.add_json(parser)
-    return parser
+    json: bool = bench.JSON
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Arguments) -> int:
     """Measure and report. The exit status is 1 where a bound is missed."""
+    from projected_control import validate
     from projected_control.apps.experiments.progress import terminal_progress
     from projected_control.apps.reports.contents import as_json
     from projected_control.errors import InvalidValue

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import shlex
@@ -13,15 +12,12 @@ import sys
 import tempfile
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from projected_control import validate
 from projected_control.apps import bench
+from projected_control.apps.console.command import Command, option
 from projected_control.errors import InvalidValue, ProjectedControlError
 from projected_control.with_parent import tied
-
-if TYPE_CHECKING:
-    from projected_control.apps.commands import Subparsers
 
 BOUND, FORCE_BOUND = 5.0, 4.5
 """Times real time that Gazebo goes with motion control in it, and with force control."""
@@ -94,51 +90,36 @@ class GazeboCase:
         }
 
 
-def add_parser(subparsers: Subparsers) -> argparse.ArgumentParser:
-    """Declare the measurement."""
-    parser = subparsers.add_parser(
-        "gazebo", help="the controllers inside Gazebo's physics step", description=DESCRIPTION
+class Arguments(
+    Command, help="the controllers inside Gazebo's physics step", description=DESCRIPTION
+):
+    """What it takes."""
+
+    seconds: float = option(
+        "simulated time of every run, in s (default: %(default)g)", DEFAULT_SECONDS, "S"
     )
-    parser.add_argument(
-        "--seconds",
-        type=float,
-        default=DEFAULT_SECONDS,
-        metavar="S",
-        help="simulated time of every run, in s (default: %(default)g)",
+    repeats: int = option("runs of every kind (default: %(default)d)", REPEATS, "N")
+    arm: str = option(
+        "a file in config/ without its ending, or a path (default: %(default)s)",
+        "three_link_slider",
     )
-    parser.add_argument(
-        "--repeats",
-        type=int,
-        default=REPEATS,
-        metavar="N",
-        help="runs of every kind (default: %(default)d)",
-    )
-    parser.add_argument(
-        "--arm",
-        default="three_link_slider",
-        help="a file in config/ without its ending, or a path (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--access",
-        default="auto",
+    access: str = option(
+        "who reads the physics' numbers (default: %(default)s)",
+        "auto",
         choices=["auto", "compiled", "python"],
-        help="who reads the physics' numbers (default: %(default)s)",
     )
-    parser.add_argument("--gz", default=GZ, help="the command (default: %(default)s)")
-    bench.add_bound(parser, BOUND, "simulated time over time spent with motion control", "less")
-    parser.add_argument(
-        "--force-bound",
-        type=float,
-        default=FORCE_BOUND,
-        metavar="B",
-        help="the same with force control (default: %(default)g)",
+    gz: str = option("the command (default: %(default)s)", GZ)
+    bound: float = bench.bound(BOUND, "simulated time over time spent with motion control", "less")
+    force_bound: float = option(
+        "the same with force control (default: %(default)g)", FORCE_BOUND, "B"
     )
-    bench.add_json(parser)
-    return parser
+    json: bool = bench.JSON
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Arguments) -> int:
     """Measure and report."""
+    from projected_control import validate
+
     seconds = validate.positive("seconds", args.seconds)
     bounds = {
         "motion": validate.positive("bound", args.bound),
@@ -243,7 +224,7 @@ def _simulate(command: list[str], world: Path, seconds: float) -> dict[str, Any]
 
 
 def _report(
-    args: argparse.Namespace, cases: dict[str, GazeboCase], bounds: dict[str, float], reason: str
+    args: Arguments, cases: dict[str, GazeboCase], bounds: dict[str, float], reason: str
 ) -> None:
     plain = cases[PLAIN].median
     if args.json:

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from projected_control import validate
 from projected_control.apps import bench
 from projected_control.apps.console import extras
-
-if TYPE_CHECKING:
-    from projected_control.apps.commands import Subparsers
+from projected_control.apps.console.command import Command, option
 
 BOUND = 2.0
 """Processor time of a controller per state against that of an echo node with the same messages."""
@@ -27,21 +23,23 @@ The controller's may be {BOUND:g} times the echo's.
 """
 
 
-def add_parser(subparsers: Subparsers) -> argparse.ArgumentParser:
-    """Declare the measurement."""
-    parser = subparsers.add_parser(
-        "node", help="a controller's processor time beside an echo's", description=DESCRIPTION
-    )
-    bench.add_turns(parser, 8.0, 2)
-    bench.add_bound(parser, BOUND, "the controller's processor time against the echo's")
-    bench.add_json(parser)
-    return parser
+class Arguments(
+    Command, help="a controller's processor time beside an echo's", description=DESCRIPTION
+):
+    """What it takes."""
+
+    seconds: float = option("of a turn (default: %(default)g)", 8.0, "S")
+    rounds: int = option("of two turns (default: %(default)s)", 2, "N")
+    bound: float = bench.bound(BOUND, "the controller's processor time against the echo's")
+    json: bool = bench.JSON
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Arguments) -> int:
     """Measure and report. The exit status is 1 where the bound is missed."""
+    from projected_control import validate
+
     bound = validate.positive("bound", args.bound)
-    bench.check_turns(args, 1.0)
+    bench.check_turns(args.seconds, args.rounds, 1.0)
     extras.require("rclpy", "projected-control bench node")
     from projected_control.apps.bench.node_scene import measure
 

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from projected_control import validate
 from projected_control.apps import bench
-
-if TYPE_CHECKING:
-    from projected_control.apps.commands import Subparsers
+from projected_control.apps.console.command import Command, option
 
 BOUND = 0.6
 """A native tick against placo's, medians."""
@@ -27,25 +23,18 @@ than ours and run in environments of their own, which are made once. Our tick ta
 """
 
 
-def add_parser(subparsers: Subparsers) -> argparse.ArgumentParser:
-    """Declare the measurement."""
-    parser = subparsers.add_parser(
-        "peers", help="one tick beside those of other libraries", description=DESCRIPTION
-    )
-    parser.add_argument(
-        "--seconds",
-        type=float,
-        default=2.0,
-        metavar="S",
-        help="measure each for this long (default: %(default)g)",
-    )
-    bench.add_bound(parser, BOUND, "our native tick against placo's, medians,")
-    bench.add_json(parser)
-    return parser
+class Arguments(Command, help="one tick beside those of other libraries", description=DESCRIPTION):
+    """What it takes."""
+
+    seconds: float = option("measure each for this long (default: %(default)g)", 2.0, "S")
+    bound: float = bench.bound(BOUND, "our native tick against placo's, medians,")
+    json: bool = bench.JSON
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Arguments) -> int:
     """Measure and report. The exit status is 1 where the bound is missed."""
+    from projected_control import validate
+
     bound = validate.positive("bound", args.bound)
     seconds = validate.positive("seconds", args.seconds)
     from projected_control.apps.bench.peer_timing import measure

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from projected_control import validate
 from projected_control.apps import bench
+from projected_control.apps.console.command import Command, option
 from projected_control.errors import InvalidValue
 from projected_control.with_parent import tied
-
-if TYPE_CHECKING:
-    from projected_control.apps.commands import Subparsers
 
 BOUND = 1.2
 """Lateness of the native loop against a bare thread's with a busy interpreter thread, p99."""
@@ -33,32 +29,22 @@ Needs a compiler.
 """
 
 
-def add_parser(subparsers: Subparsers) -> argparse.ArgumentParser:
-    """Declare the measurement."""
-    parser = subparsers.add_parser(
-        "realtime", help="wake-ups and cycles at 1 kHz, native and Python", description=DESCRIPTION
+class Arguments(
+    Command, help="wake-ups and cycles at 1 kHz, native and Python", description=DESCRIPTION
+):
+    """What it takes."""
+
+    seconds: float = option("of each loop under each condition (default: %(default)g)", 4.0, "S")
+    priority: int = option(
+        "of SCHED_FIFO; 0 measures ordinary threads alone (default: %(default)s)", 80, "P"
     )
-    parser.add_argument(
-        "--seconds",
-        type=float,
-        default=4.0,
-        metavar="S",
-        help="of each loop under each condition (default: %(default)g)",
-    )
-    parser.add_argument(
-        "--priority",
-        type=int,
-        default=80,
-        metavar="P",
-        help="of SCHED_FIFO; 0 measures ordinary threads alone (default: %(default)s)",
-    )
-    bench.add_bound(parser, BOUND, "the native loop's lateness against a bare thread's")
-    bench.add_json(parser)
-    return parser
+    bound: float = bench.bound(BOUND, "the native loop's lateness against a bare thread's")
+    json: bool = bench.JSON
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Arguments) -> int:
     """Measure and report. The exit status is 1 where the bound is missed."""
+    from projected_control import validate
     from projected_control.native.build import COUNTER, loop_folder
 
     bound = validate.positive("bound", args.bound)

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from projected_control import validate
 from projected_control.apps import bench
+from projected_control.apps.console.command import Command, option
 from projected_control.errors import InvalidValue
-
-if TYPE_CHECKING:
-    from projected_control.apps.commands import Subparsers
 
 BOUND = 25.0
 """The planar arm with three joints, loop and plant at 1 kHz, runs this many times real time."""
@@ -68,32 +64,23 @@ class Speed:
         }
 
 
-def add_parser(subparsers: Subparsers) -> argparse.ArgumentParser:
-    """Declare the measurement."""
-    parser = subparsers.add_parser(
-        "simulation", help="a closed loop in process", description=DESCRIPTION
+class Arguments(Command, help="a closed loop in process", description=DESCRIPTION):
+    """What it takes."""
+
+    seconds: float = option(
+        "measure each case for this long, in s (default: %(default)g)", DEFAULT_SECONDS, "S"
     )
-    parser.add_argument(
-        "--seconds",
-        type=float,
-        default=DEFAULT_SECONDS,
-        metavar="S",
-        help="measure each case for this long, in s (default: %(default)g)",
+    bound: float = bench.bound(BOUND, "simulated time over time spent", "less")
+    native_bound: float = option(
+        "the same with plant and loop in C++ (default: %(default)g)", NATIVE_BOUND, "B"
     )
-    bench.add_bound(parser, BOUND, "simulated time over time spent", "less")
-    parser.add_argument(
-        "--native-bound",
-        type=float,
-        default=NATIVE_BOUND,
-        metavar="B",
-        help="the same with plant and loop in C++ (default: %(default)g)",
-    )
-    bench.add_json(parser)
-    return parser
+    json: bool = bench.JSON
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Arguments) -> int:
     """Measure and report."""
+    from projected_control import validate
+
     seconds = validate.positive("seconds", args.seconds)
     bound = validate.positive("bound", args.bound)
     native_bound = validate.positive("native bound", args.native_bound)

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from projected_control import validate
 from projected_control.apps import bench
+from projected_control.apps.console.command import Command, option
 from projected_control.errors import InvalidValue
 
 if TYPE_CHECKING:
     from projected_control.apps.bench.tick_timing import TickTiming
-    from projected_control.apps.commands import Subparsers
     from projected_control.apps.experiments.progress import Progress
 
 BOUND = 5.0
@@ -41,38 +39,30 @@ each within {BOUND:g} times in C++.
 """
 
 
-def add_parser(subparsers: Subparsers) -> argparse.ArgumentParser:
-    """Declare the measurement."""
-    parser = subparsers.add_parser(
-        "tick", help="one tick of the control loop", description=DESCRIPTION
+class Arguments(Command, help="one tick of the control loop", description=DESCRIPTION):
+    """What it takes."""
+
+    seconds: float = option(
+        "measure each case for this long, in s (default: %(default)g)", DEFAULT_SECONDS, "S"
     )
-    parser.add_argument(
-        "--seconds",
-        type=float,
-        default=DEFAULT_SECONDS,
-        metavar="S",
-        help="measure each case for this long, in s (default: %(default)g)",
-    )
-    bench.add_bound(parser, BOUND, "a tick from Python against Pinocchio alone, medians,")
-    parser.add_argument(
-        "--native-bound",
-        type=float,
-        metavar="B",
-        help="the same for a tick in C++ (default: 2.3 for 3 joints, 2.6 for 7; 5 for mechanisms "
+    bound: float = bench.bound(BOUND, "a tick from Python against Pinocchio alone, medians,")
+    native_bound: float | None = option(
+        "the same for a tick in C++ (default: 2.3 for 3 joints, 2.6 for 7; 5 for mechanisms "
         "and for laws in task and joint space)",
+        metavar="B",
     )
-    parser.add_argument(
-        "--engine",
+    engine: str = option(
+        "measure ticks from Python, in C++, or both where it can be built (default: both)",
+        "auto",
         choices=("auto", "numba", "native"),
-        default="auto",
-        help="measure ticks from Python, in C++, or both where it can be built (default: both)",
     )
-    bench.add_json(parser)
-    return parser
+    json: bool = bench.JSON
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Arguments) -> int:
     """Measure all cases; print a table or JSON. The exit status is 1 where the bound is missed."""
+    from projected_control import validate
+
     bound = validate.positive("bound", args.bound)
     if validate.positive("seconds", args.seconds) > MAX_SECONDS:
         raise InvalidValue(f"seconds must be at most {MAX_SECONDS:g}, got {args.seconds:g}")

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from projected_control import validate
 from projected_control.apps import bench
 from projected_control.apps.console import extras
-
-if TYPE_CHECKING:
-    from projected_control.apps.commands import Subparsers
+from projected_control.apps.console.command import Command, option
 
 BOUND = 1.1
 """Latency (p50) of a loop that is looked at against that of the same loop alone."""
@@ -37,21 +33,21 @@ For a client that stays for ten minutes: --seconds 600 --rounds 1, which takes t
 """
 
 
-def add_parser(subparsers: Subparsers) -> argparse.ArgumentParser:
-    """Declare the measurement."""
-    parser = subparsers.add_parser(
-        "view", help="a loop with and without the live page", description=DESCRIPTION
-    )
-    bench.add_turns(parser, 10.0, 3)
-    bench.add_bound(parser, BOUND, "the latency with the page against that without")
-    bench.add_json(parser)
-    return parser
+class Arguments(Command, help="a loop with and without the live page", description=DESCRIPTION):
+    """What it takes."""
+
+    seconds: float = option("of a turn (default: %(default)g)", 10.0, "S")
+    rounds: int = option("of two turns (default: %(default)s)", 3, "N")
+    bound: float = bench.bound(BOUND, "the latency with the page against that without")
+    json: bool = bench.JSON
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Arguments) -> int:
     """Measure and report. The exit status is 1 where a bound is missed."""
+    from projected_control import validate
+
     bound = validate.positive("bound", args.bound)
-    bench.check_turns(args, 5.0)
+    bench.check_turns(args.seconds, args.rounds, 5.0)
     extras.require("rclpy", "projected-control bench view")
     extras.require("aiohttp", "projected-control bench view")
     from projected_control.apps.bench.view_scene import ViewScene

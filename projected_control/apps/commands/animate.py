@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from projected_control.apps.console import extras
-
-if TYPE_CHECKING:
-    from projected_control.apps.commands import Subparsers
+from projected_control.apps.console.command import Command, option, positional
 
 DESCRIPTION = """\
 Draws an arm that moves, with what holds it, the trace of its tip and the force below, as GIF or MP4
@@ -33,30 +29,24 @@ examples:
 """
 
 
-def add_parser(subparsers: Subparsers) -> argparse.ArgumentParser:
-    """Declare the subcommand."""
-    parser = subparsers.add_parser(
-        "animate",
-        help="a moving picture of a task, an experiment, a constraint or a recording",
-        description=DESCRIPTION,
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("what", nargs="+", metavar="WHAT", help="names or files, see above")
-    parser.add_argument(
-        "--out",
-        type=Path,
+class Arguments(
+    Command,
+    help="a moving picture of a task, an experiment, a constraint or a recording",
+    description=DESCRIPTION,
+    epilog=EPILOG,
+):
+    """What it takes."""
+
+    what: list[str] = positional("names or files, see above", "WHAT")
+    out: Path | None = option(
+        "where to: *.gif, *.mp4, or a folder for several (default: its name, as GIF)",
         metavar="FILE",
-        help="where to: *.gif, *.mp4, or a folder for several (default: its name, as GIF)",
     )
-    parser.add_argument("--seconds", type=float, help="how long (default: what it usually takes)")
-    parser.add_argument(
-        "--rate", type=int, default=8, metavar="N", help="pictures per second (default: 8)"
-    )
-    return parser
+    seconds: float | None = option("how long (default: what it usually takes)")
+    rate: int = option("pictures per second (default: 8)", 8, "N")
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Arguments) -> int:
     """Compute, draw, write."""
     extras.require("matplotlib", "projected-control animate")
     from projected_control.apps.animation.drawing import pictures

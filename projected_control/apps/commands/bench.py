@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 from projected_control.apps import bench
+from projected_control.apps.console.command import Command
 
 if TYPE_CHECKING:
-    from projected_control.apps.commands import Subparsers
+    from projected_control.apps.console.command import Subparsers
 
 EPILOG = """\
 examples:
@@ -32,22 +34,27 @@ exit status: 1 where a documented bound was missed; --bound sets another one
 """
 
 
-def add_parser(subparsers: Subparsers) -> argparse.ArgumentParser:
-    """Declare the subcommand and the measurements below it."""
-    parser = subparsers.add_parser(
-        "bench",
-        help="measure the control loop on this computer",
-        description="Measures the control loop on this computer.",
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    below = parser.add_subparsers(dest="measurement", metavar="measurement", required=True)
-    for name in bench.MEASUREMENTS:
-        measurement = import_module(f"{bench.__name__}.{name}")
-        measurement.add_parser(below).set_defaults(measure=measurement.run)
-    return parser
+class Arguments(
+    Command,
+    help="measure the control loop on this computer",
+    description="Measures the control loop on this computer.",
+    epilog=EPILOG,
+):
+    """What it takes: a measurement, with arguments of its own."""
+
+    measure: Callable[[Command], int]
+
+    @classmethod
+    def add_to(cls, subparsers: Subparsers) -> argparse.ArgumentParser:
+        """Declare it, and the measurements below it."""
+        parser = super().add_to(subparsers)
+        below = parser.add_subparsers(dest="measurement", metavar="measurement", required=True)
+        for name in bench.MEASUREMENTS:
+            measurement = import_module(f"{bench.__name__}.{name}")
+            measurement.Arguments.add_to(below).set_defaults(measure=measurement.run)
+        return parser
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Arguments) -> int:
     """Run the measurement asked for."""
     return int(args.measure(args))

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from projected_control.apps.console.command import Command, flag, option, positional
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from projected_control.apps.commands import Subparsers
     from projected_control.planning.flight_check import FlightCheck
     from projected_control.settings.layers import Layers
 
@@ -40,49 +40,32 @@ examples:
 """
 
 
-def add_parser(subparsers: Subparsers) -> argparse.ArgumentParser:
-    """Declare the subcommand."""
-    parser = subparsers.add_parser(
-        "check",
-        help="check parameter files without moving anything",
-        description=DESCRIPTION,
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="later ones win")
-    parser.add_argument(
-        "--node",
-        metavar="NODE",
-        help="which controller node, with its namespace where files have sections for several "
+class Arguments(
+    Command,
+    help="check parameter files without moving anything",
+    description=DESCRIPTION,
+    epilog=EPILOG,
+):
+    """What it takes."""
+
+    files: list[Path] = positional("later ones win", "FILE")
+    node: str | None = option(
+        "which controller node, with its namespace where files have sections for several "
         "(default: the one that a file has a section for, else force_controller)",
+        metavar="NODE",
     )
-    parser.add_argument(
-        "--preset", default="", metavar="NAME", help="gains and limits: a name or a path"
+    preset: str = option("gains and limits: a name or a path", "", "NAME")
+    set: list[str] = option(
+        "a value that counts before all files; may be repeated", [], "NAME:=VALUE"
     )
-    parser.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        metavar="NAME:=VALUE",
-        help="a value that counts before all files; may be repeated",
-    )
-    parser.add_argument(
-        "--q", nargs="+", type=float, help="joint positions to check at [rad or m]; else a guess"
-    )
-    parser.add_argument(
-        "--show", action="store_true", help="print every value and where it came from"
-    )
-    parser.add_argument(
-        "--start-only", action="store_true", help="look where the arm starts, not along the way"
-    )
-    parser.add_argument(
-        "--picture", type=Path, metavar="FILE", help="draw the margins: a .png or .svg file"
-    )
-    parser.add_argument("--json", action="store_true", help="print the numbers as one JSON object")
-    return parser
+    q: list[float] | None = option("joint positions to check at [rad or m]; else a guess")
+    show: bool = flag("print every value and where it came from")
+    start_only: bool = flag("look where the arm starts, not along the way")
+    picture: Path | None = option("draw the margins: a .png or .svg file", metavar="FILE")
+    json: bool = flag("print the numbers as one JSON object")
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Arguments) -> int:
     """Build, evaluate, report; the exit status is 1 where something would keep the node down."""
     import numpy as np
 

@@ -2,39 +2,29 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from projected_control.apps.commands import Subparsers
+from projected_control.apps.console.command import Command, flag, option, positional
 
 DEFAULT_FOLDER = Path("compare_output")
 
 
-def add_parser(subparsers: Subparsers) -> argparse.ArgumentParser:
-    """Declare the subcommand."""
-    parser = subparsers.add_parser(
-        "compare",
-        help="two recorded runs side by side",
-        description="Sets two recorded runs of the same arm side by side: their numbers, the "
-        "parameters in which they differ, and one figure with both.",
-    )
-    parser.add_argument("one", type=Path, metavar="A", help="a recording, *.mcap")
-    parser.add_argument("other", type=Path, metavar="B", help="another one")
-    parser.add_argument(
-        "--out",
-        type=Path,
-        default=DEFAULT_FOLDER,
-        metavar="DIR",
-        help="folder for page and figure (default: %(default)s)",
-    )
-    parser.add_argument("--json", action="store_true", help="print the numbers as one JSON object")
-    return parser
+class Arguments(
+    Command,
+    help="two recorded runs side by side",
+    description="Sets two recorded runs of the same arm side by side: their numbers, the "
+    "parameters in which they differ, and one figure with both.",
+):
+    """What it takes."""
+
+    one: Path = positional("a recording, *.mcap", "A")
+    other: Path = positional("another one", "B")
+    out: Path = option("folder for page and figure (default: %(default)s)", DEFAULT_FOLDER, "DIR")
+    json: bool = flag("print the numbers as one JSON object")
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Arguments) -> int:
     """Read both, draw, write."""
     from projected_control.apps.console import extras
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from projected_control.apps.console import extras
+from projected_control.apps.console.command import Alternatives, Command, flag, option
 from projected_control.resources import PRESETS
 
 if TYPE_CHECKING:
-    from projected_control.apps.commands import Subparsers
     from projected_control.apps.demo.case import DemoSettings
 
 DEFAULT_FOLDER = Path("demo_output")
@@ -52,84 +51,56 @@ and torque_peak_ratio, of the simulated arm itself, after the first second.
 """
 
 
-def add_parser(subparsers: Subparsers) -> argparse.ArgumentParser:
-    """Declare the subcommand."""
-    parser = subparsers.add_parser(
-        "demo",
-        help="run the ROS 2 nodes on the simulated arm, live, with a report",
-        description=DESCRIPTION,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+PACE = Alternatives()
+
+
+class Arguments(
+    Command,
+    help="run the ROS 2 nodes on the simulated arm, live, with a report",
+    description=DESCRIPTION,
+):
+    """What it takes."""
+
+    controller: str = option(
+        "one of the above, on its arm of the papers (default: the task slider)", "", "NAME"
     )
-    parser.add_argument(
-        "--controller",
-        metavar="NAME",
-        default="",
-        help="one of the above, on its arm of the papers (default: the task slider)",
-    )
-    parser.add_argument(
-        "--task",
-        metavar="NAME",
-        default="",
-        help="a mechanism or a task, with the controller that fits it: slider, seven_joints, "
+    task: str = option(
+        "a mechanism or a task, with the controller that fits it: slider, seven_joints, "
         "crank, five_bar, four_bar_3d, hitch, two_arms; wipe, wipe_sphere, drawer, valve",
+        "",
+        "NAME",
     )
-    parser.add_argument(
-        "--arm", type=Path, metavar="FILE", help="your own arm's parameter file, with --controller"
+    arm: Path | None = option("your own arm's parameter file, with --controller", metavar="FILE")
+    in_process: bool = flag("without ROS: only the run in process, and its numbers")
+    files: list[Path] = option(
+        "a parameter file that counts before the arm's own; may be repeated",
+        [],
+        "FILE",
+        flags=("--with",),
     )
-    parser.add_argument(
-        "--in-process",
-        action="store_true",
-        help="without ROS: only the run in process, and its numbers",
-    )
-    parser.add_argument(
-        "--with",
-        dest="files",
-        action="append",
-        default=[],
-        type=Path,
-        metavar="FILE",
-        help="a parameter file that counts before the arm's own; may be repeated",
-    )
-    parser.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        metavar="NAME:=VALUE",
-        help="a value that counts before all files, for controller and arm (realtime.* for the "
+    set: list[str] = option(
+        "a value that counts before all files, for controller and arm (realtime.* for the "
         "watchdog, too); may be repeated",
+        [],
+        "NAME:=VALUE",
     )
-    parser.add_argument(
-        "--seconds", type=float, default=10.0, help="of simulated time (default: %(default)g)"
-    )
-    parser.add_argument("--preset", choices=PRESETS, default="paper", help="default: %(default)s")
-    pace = parser.add_mutually_exclusive_group()
-    pace.add_argument(
-        "--lockstep", action="store_true", help="as fast as it goes, the same numbers every time"
-    )
-    pace.add_argument(
-        "--real-time",
-        action="store_true",
-        help="by the clock, as a real arm: on a busy computer states are lost and the watchdog "
+    seconds: float = option("of simulated time (default: %(default)g)", 10.0)
+    preset: str = option("default: %(default)s", "paper", choices=PRESETS)
+    lockstep: bool = flag("as fast as it goes, the same numbers every time", alternatives=PACE)
+    real_time: bool = flag(
+        "by the clock, as a real arm: on a busy computer states are lost and the watchdog "
         "acts; without it, time then passes more slowly",
+        alternatives=PACE,
     )
-    parser.add_argument(
-        "--friction", action="store_true", help="give the joints Coulomb and viscous friction"
+    friction: bool = flag("give the joints Coulomb and viscous friction")
+    out: Path = option(
+        "folder for report, logs and parameters (default: %(default)s)", DEFAULT_FOLDER, "DIR"
     )
-    parser.add_argument(
-        "--out",
-        type=Path,
-        default=DEFAULT_FOLDER,
-        metavar="DIR",
-        help="folder for report, logs and parameters (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--headless", action="store_true", help="without the live page: end when the time is over"
-    )
-    parser.add_argument("--json", action="store_true", help="print the numbers as one JSON object")
-    return parser
+    headless: bool = flag("without the live page: end when the time is over")
+    json: bool = flag("print the numbers as one JSON object")
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Arguments) -> int:
     """Run the nodes, watch them, report."""
     from projected_control.errors import InvalidValue
 
@@ -240,7 +211,7 @@ def _red(text: str) -> str:
     return f"\x1b[31m{text}\x1b[0m" if sys.stderr.isatty() else text
 
 
-def _offered(args: argparse.Namespace, choice: str) -> dict[str, str]:
+def _offered(args: Arguments, choice: str) -> dict[str, str]:
     """The tasks that the page offers, by name: all of an own arm's is its own."""
     from projected_control.settings.nodes import TASKS, demo_cases
 
@@ -250,7 +221,7 @@ def _offered(args: argparse.Namespace, choice: str) -> dict[str, str]:
     return own | {name: TASKS[name].title for name in OFFERED}
 
 
-def _wants_page(args: argparse.Namespace) -> bool:
+def _wants_page(args: Arguments) -> bool:
     """Whether there is a terminal, and so a person who looks at the page; not in a script."""
     if args.headless or args.json:
         return False

@@ -5,7 +5,6 @@ Nothing here imports ROS: packages are looked for by name.
 
 from __future__ import annotations
 
-import argparse
 import os
 import platform
 import resource
@@ -16,12 +15,10 @@ from collections.abc import Callable, Iterator
 from enum import Enum
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from projected_control.apps.console.command import Command, flag
 from projected_control.resources import MissingResource, share_file
-
-if TYPE_CHECKING:
-    from projected_control.apps.commands import Subparsers
 
 DESCRIPTION = """\
 Looks at what a controller needs of this computer: compiled kernels, processors, real-time priority,
@@ -30,19 +27,13 @@ Says what was found and what to do about it. The exit status is 1 where nodes ca
 """
 
 
-def add_parser(subparsers: Subparsers) -> argparse.ArgumentParser:
-    """Declare the subcommand."""
-    parser = subparsers.add_parser(
-        "doctor",
-        help="what this computer allows, and what to do",
-        description=DESCRIPTION,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("--json", action="store_true", help="print the findings as JSON")
-    return parser
+class Arguments(Command, help="what this computer allows, and what to do", description=DESCRIPTION):
+    """What it takes."""
+
+    json: bool = flag("print the findings as JSON")
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Arguments) -> int:
     """Look, and print what was found."""
     import json
 

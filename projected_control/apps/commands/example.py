@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
 import re
 from itertools import takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from projected_control.apps.console.command import Command, option, positional
 from projected_control.errors import ProjectedControlError
 from projected_control.resources import ARMS, share_file
-
-if TYPE_CHECKING:
-    from projected_control.apps.commands import Subparsers
 
 DESCRIPTION = """\
 Copies a parameter file of this package, and the description of the arm that it names with all that
@@ -28,23 +24,19 @@ examples:
 """
 
 
-def add_parser(subparsers: Subparsers) -> argparse.ArgumentParser:
-    """Declare the subcommand."""
-    parser = subparsers.add_parser(
-        "example",
-        help="copy a parameter file of ours and its arm, to begin from",
-        description=DESCRIPTION,
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("name", nargs="?", metavar="NAME", help="without it: what there is")
-    parser.add_argument(
-        "--out", type=Path, default=Path(), metavar="DIR", help="into which folder (default: here)"
-    )
-    return parser
+class Arguments(
+    Command,
+    help="copy a parameter file of ours and its arm, to begin from",
+    description=DESCRIPTION,
+    epilog=EPILOG,
+):
+    """What it takes."""
+
+    name: str | None = positional("without it: what there is", "NAME")
+    out: Path = option("into which folder (default: here)", Path(), "DIR")
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Arguments) -> int:
     """List the examples, or copy one."""
     import shutil
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from projected_control.apps.commands import Subparsers
+from projected_control.apps.console.command import Command, flag, option
 
 DESCRIPTION = """\
 Writes the kernels of a tick and of the plant's step as a shared library without Python in it, and
@@ -24,25 +21,14 @@ examples:
 """
 
 
-def add_parser(subparsers: Subparsers) -> argparse.ArgumentParser:
-    """Declare the subcommand."""
-    parser = subparsers.add_parser(
-        "export",
-        help="the kernels as a C library",
-        description=DESCRIPTION,
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument(
-        "--out", type=Path, metavar="FOLDER", help="write here rather than into the cache"
-    )
-    parser.add_argument(
-        "--loop", action="store_true", help="build the native loop too (needs Eigen's headers)"
-    )
-    return parser
+class Arguments(Command, help="the kernels as a C library", description=DESCRIPTION, epilog=EPILOG):
+    """What it takes."""
+
+    out: Path | None = option("write here rather than into the cache", metavar="FOLDER")
+    loop: bool = flag("build the native loop too (needs Eigen's headers)")
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Arguments) -> int:
     """Export, load what was written, and say where it is."""
     import shutil
 

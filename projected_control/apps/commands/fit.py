@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from projected_control.apps.console.command import Command, flag, option, positional
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from projected_control.apps.commands import Subparsers
 
 DESCRIPTION = """\
 Finds the place and the direction of what holds an arm from a motion in which it was guided by hand:
@@ -31,37 +31,28 @@ examples:
 """
 
 
-def add_parser(subparsers: Subparsers) -> argparse.ArgumentParser:
-    """Declare the subcommand."""
-    parser = subparsers.add_parser(
-        "fit",
-        help="find a line, plane or circle from a guided motion",
-        description=DESCRIPTION,
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("shape", choices=("line", "plane", "circle"))
-    parser.add_argument("motion", type=Path, metavar="FILE", help="points or joint positions")
-    parser.add_argument(
-        "--arm", type=Path, metavar="FILE", help="parameter file of the arm, for joint positions"
-    )
-    parser.add_argument(
-        "--frame", default="tool", help="link that was guided (default: %(default)s)"
-    )
-    parser.add_argument(
-        "--towards",
-        nargs=3,
-        type=float,
-        metavar=("X", "Y", "Z"),
-        help="to which side the direction points (default: its largest number is positive; a "
+class Arguments(
+    Command,
+    help="find a line, plane or circle from a guided motion",
+    description=DESCRIPTION,
+    epilog=EPILOG,
+):
+    """What it takes."""
+
+    shape: str = positional(choices=("line", "plane", "circle"))
+    motion: Path = positional("points or joint positions", "FILE")
+    arm: Path | None = option("parameter file of the arm, for joint positions", metavar="FILE")
+    frame: str = option("link that was guided (default: %(default)s)", "tool")
+    towards: tuple[float, float, float] | None = option(
+        "to which side the direction points (default: its largest number is positive; a "
         "line's, as it was gone)",
+        metavar=("X", "Y", "Z"),
     )
-    parser.add_argument("--out", type=Path, metavar="FILE", help="write the block to this file")
-    parser.add_argument("--json", action="store_true", help="print the numbers as one JSON object")
-    return parser
+    out: Path | None = option("write the block to this file", metavar="FILE")
+    json: bool = flag("print the numbers as one JSON object")
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Arguments) -> int:
     """Read, fit, print."""
     import yaml
 

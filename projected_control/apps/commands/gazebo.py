@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import argparse
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from projected_control.apps.commands import Subparsers
+from projected_control.apps.console.command import Command, flag, positional
 
 DESCRIPTION = """\
 Starts Gazebo with an arm on its constraint, and with the controller inside the physics step. It
@@ -28,25 +24,22 @@ that; 2 refused before anything was started; 130 interrupted
 """
 
 
-def add_parser(subparsers: Subparsers) -> argparse.ArgumentParser:
-    """Declare the subcommand."""
-    parser = subparsers.add_parser(
-        "gazebo",
-        help="a controller on an arm in Gazebo",
-        description=DESCRIPTION,
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+class Arguments(
+    Command, help="a controller on an arm in Gazebo", description=DESCRIPTION, epilog=EPILOG
+):
+    """What it takes."""
+
+    arguments: list[str] = positional("as for gazebo.launch.py", "name:=value", default=[])
+    show_args: bool = flag(
+        "list the arguments, and end",
+        flags=(
+            "-s",
+            "--show-args",
+        ),
     )
-    parser.add_argument(
-        "arguments", nargs="*", metavar="name:=value", help="as for gazebo.launch.py"
-    )
-    parser.add_argument(
-        "-s", "--show-args", action="store_true", help="list the arguments, and end"
-    )
-    return parser
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Arguments) -> int:
     """Start Gazebo, and wait until it has ended."""
     from projected_control.apps.gazebo.arguments import ARGUMENTS
     from projected_control.apps.launch import declared

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from projected_control.apps.console import extras
-
-if TYPE_CHECKING:
-    from projected_control.apps.commands import Subparsers
+from projected_control.apps.console.command import Alternatives, Command, flag, option, positional
 
 DEFAULT_FOLDER = Path("identify_output")
 
@@ -41,60 +37,36 @@ examples:
 """
 
 
-def add_parser(subparsers: Subparsers) -> argparse.ArgumentParser:
-    """Declare the subcommand."""
-    parser = subparsers.add_parser(
-        "identify",
-        help="friction, payload and armature from a recorded motion",
-        description=DESCRIPTION,
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="later ones win")
-    source = parser.add_mutually_exclusive_group(required=True)
-    source.add_argument("--record", type=Path, metavar="FILE", help="a recorded motion")
-    source.add_argument(
-        "--simulate", type=float, metavar="S", help="move the simulated arm freely for so long [s]"
-    )
-    parser.add_argument(
-        "--slow",
-        action="store_true",
-        help="with --simulate: move ten times as slowly, which shows static friction",
-    )
-    parser.add_argument(
-        "--payload-link", default="", metavar="LINK", help="link whose payload is sought"
-    )
-    parser.add_argument(
-        "--no-armature", action="store_true", help="take the rotors' inertia as the file has it"
-    )
-    parser.add_argument(
-        "--held",
-        action="store_true",
-        help="during the recorded motion the constraint of the file held the arm",
-    )
-    parser.add_argument(
-        "--cutoff", type=float, default=20.0, metavar="HZ", help="of the low-pass (default: 20)"
-    )
-    parser.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        metavar="NAME:=VALUE",
-        help="a value that counts before all files; may be repeated",
-    )
-    parser.add_argument("--seed", type=int, default=0, help="of the simulated motion (default: 0)")
-    parser.add_argument(
-        "--out",
-        type=Path,
-        default=DEFAULT_FOLDER,
-        metavar="DIR",
-        help="folder for file and picture (default: %(default)s)",
-    )
-    parser.add_argument("--json", action="store_true", help="print the numbers as one JSON object")
-    return parser
+SOURCE = Alternatives(required=True)
 
 
-def run(args: argparse.Namespace) -> int:
+class Arguments(
+    Command,
+    help="friction, payload and armature from a recorded motion",
+    description=DESCRIPTION,
+    epilog=EPILOG,
+):
+    """What it takes."""
+
+    files: list[Path] = positional("later ones win", "FILE")
+    record: Path | None = option("a recorded motion", metavar="FILE", alternatives=SOURCE)
+    simulate: float | None = option(
+        "move the simulated arm freely for so long [s]", metavar="S", alternatives=SOURCE
+    )
+    slow: bool = flag("with --simulate: move ten times as slowly, which shows static friction")
+    payload_link: str = option("link whose payload is sought", "", "LINK")
+    no_armature: bool = flag("take the rotors' inertia as the file has it")
+    held: bool = flag("during the recorded motion the constraint of the file held the arm")
+    cutoff: float = option("of the low-pass (default: 20)", 20.0, "HZ")
+    set: list[str] = option(
+        "a value that counts before all files; may be repeated", [], "NAME:=VALUE"
+    )
+    seed: int = option("of the simulated motion (default: 0)", 0)
+    out: Path = option("folder for file and picture (default: %(default)s)", DEFAULT_FOLDER, "DIR")
+    json: bool = flag("print the numbers as one JSON object")
+
+
+def run(args: Arguments) -> int:
     """Read or make the motion, fit, write; the exit status is 1 where something was not excited."""
     extras.require("matplotlib", "projected-control identify")
     from projected_control.apps.assess import exciting_motion
@@ -116,7 +88,7 @@ def run(args: argparse.Namespace) -> int:
     with terminal_progress(sys.stderr) as progress, output_folder(args.out) as folder:
         if args.record is not None:
             record = exciting_motion.recorded_motion(args.record, arm)
-        else:
+        elif args.simulate is not None:  # one of the two is given
             record = exciting_motion.simulated_motion(
                 settings,
                 args.simulate,

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from projected_control.apps.console.command import Alternatives, Command, flag, option, positional
+
 if TYPE_CHECKING:
-    from projected_control.apps.commands import Subparsers
     from projected_control.planning import KinematicSolution, Reach
     from projected_control.planning.course import Course
     from projected_control.settings.build.kinematics import ArmKinematics
@@ -32,67 +32,50 @@ examples:
 """
 
 
-def add_parser(subparsers: Subparsers) -> argparse.ArgumentParser:
-    """Declare the subcommand."""
-    parser = subparsers.add_parser(
-        "ik",
-        help="inverse kinematics: a pose, the reference's reach, a map of the workspace",
-        description=DESCRIPTION,
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="later ones win")
-    parser.add_argument(
-        "--node",
-        metavar="NODE",
-        help="whose settings count (default: the controller that a file has a section for, else "
+WHAT = Alternatives()
+
+
+class Arguments(
+    Command,
+    help="inverse kinematics: a pose, the reference's reach, a map of the workspace",
+    description=DESCRIPTION,
+    epilog=EPILOG,
+):
+    """What it takes."""
+
+    files: list[Path] = positional("later ones win", "FILE")
+    node: str | None = option(
+        "whose settings count (default: the controller that a file has a section for, else "
         "force_controller)",
+        metavar="NODE",
     )
-    parser.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        metavar="NAME:=VALUE",
-        help="a parameter that counts before all files; may be repeated",
+    set: list[str] = option(
+        "a parameter that counts before all files; may be repeated", [], "NAME:=VALUE"
     )
-    parser.add_argument(
-        "--task",
-        nargs="+",
-        action="append",
-        default=[],
-        metavar="COORDINATE:=VALUE",
-        help="coordinates and their values [m or rad], all of one priority; may be repeated, the "
+    task: list[list[str]] = option(
+        "coordinates and their values [m or rad], all of one priority; may be repeated, the "
         "highest first (default: simulation.coordinates and .values of the files)",
+        [],
+        "COORDINATE:=VALUE",
     )
-    parser.add_argument("--q", nargs="+", type=float, help="guess: joint positions [rad or m]")
-    parser.add_argument(
-        "--posture",
-        nargs="+",
-        type=float,
-        help="joint positions that what is left free is drawn to (default: the guess)",
+    q: list[float] | None = option("guess: joint positions [rad or m]")
+    posture: list[float] | None = option(
+        "joint positions that what is left free is drawn to (default: the guess)"
     )
-    what = parser.add_mutually_exclusive_group()
-    what.add_argument("--along", action="store_true", help="look along the whole reference")
-    what.add_argument(
-        "--map", nargs=2, metavar=("A", "B"), help="map what is reached of two coordinates"
+    along: bool = flag("look along the whole reference", alternatives=WHAT)
+    map: tuple[str, str] | None = option(
+        "map what is reached of two coordinates", metavar=("A", "B"), alternatives=WHAT
     )
-    parser.add_argument(
-        "--free",
-        nargs="+",
-        default=[],
-        metavar="NAME",
-        help="coordinates that a map leaves free (default: all others are held)",
+    free: list[str] | None = option(
+        "coordinates that a map leaves free (default: all others are held)", [], "NAME"
     )
-    parser.add_argument("--spacing", type=float, metavar="S", help="size of a map's cells")
-    parser.add_argument(
-        "--picture", type=Path, metavar="FILE", help="draw --along or --map: a .png or .svg file"
-    )
-    parser.add_argument("--out", type=Path, metavar="FILE", help="write the pose as YAML")
-    parser.add_argument("--json", action="store_true", help="print the numbers as one JSON object")
-    return parser
+    spacing: float | None = option("size of a map's cells", metavar="S")
+    picture: Path | None = option("draw --along or --map: a .png or .svg file", metavar="FILE")
+    out: Path | None = option("write the pose as YAML", metavar="FILE")
+    json: bool = flag("print the numbers as one JSON object")
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Arguments) -> int:
     """Solve, print, draw."""
     from projected_control.apps.commands.check import controller_named_in, require_picture
     from projected_control.errors import InvalidValue
@@ -110,11 +93,11 @@ def run(args: argparse.Namespace) -> int:
     if args.along:
         return _along(case, args)
     if args.map:
-        return _map(case, args)
+        return _map(case, args.map, args)
     return _pose(case, args)
 
 
-def _pose(case: ArmKinematics, args: argparse.Namespace) -> int:
+def _pose(case: ArmKinematics, args: Arguments) -> int:
     import numpy as np
     import yaml
 
@@ -200,7 +183,7 @@ def _values(items: list[str]) -> dict[str, float]:
     return values
 
 
-def _along(case: ArmKinematics, args: argparse.Namespace) -> int:
+def _along(case: ArmKinematics, args: Arguments) -> int:
     import numpy as np
 
     from projected_control.apps.commands.check import draw
@@ -245,12 +228,12 @@ def _place(course: Course, i: int) -> str:
     return f"{course.places[i]:.3g} {course.unit} ({in_words(course.names, course.wanted[i])})"
 
 
-def _map(case: ArmKinematics, args: argparse.Namespace) -> int:
+def _map(case: ArmKinematics, pair: tuple[str, str], args: Arguments) -> int:
     from projected_control.apps.commands.check import draw
     from projected_control.apps.reports.contents import as_json
     from projected_control.errors import ProjectedControlError
 
-    reach = case.reach(args.map, args.free, args.spacing)
+    reach = case.reach(pair, args.free or (), args.spacing)
     if args.picture is not None:
         try:
             course: Course | None = case.course()

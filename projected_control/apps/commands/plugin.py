@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from projected_control.apps.commands import Subparsers
+from projected_control.apps.console.command import Command, option
 
 DESCRIPTION = """\
 Builds the plugins projected_control/ProjectedController and projected_control/SimulatedSystem for
@@ -23,22 +20,15 @@ examples:
 """
 
 
-def add_parser(subparsers: Subparsers) -> argparse.ArgumentParser:
-    """Declare the subcommand."""
-    parser = subparsers.add_parser(
-        "plugin",
-        help="the plugins for ros2_control",
-        description=DESCRIPTION,
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument(
-        "--prefix", type=Path, metavar="FOLDER", help="build, and install under this folder"
-    )
-    return parser
+class Arguments(
+    Command, help="the plugins for ros2_control", description=DESCRIPTION, epilog=EPILOG
+):
+    """What it takes."""
+
+    prefix: Path | None = option("build, and install under this folder", metavar="FOLDER")
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Arguments) -> int:
     """Build where a prefix is given, else say how things are."""
     import tempfile
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from projected_control.apps.console import extras
-
-if TYPE_CHECKING:
-    from projected_control.apps.commands import Subparsers
+from projected_control.apps.console.command import Command, flag, option, positional
 
 DESCRIPTION = """\
 Has a running controller node record every tick, until Ctrl-C or for so many seconds. The node
@@ -31,31 +28,22 @@ examples:
 """
 
 
-def add_parser(subparsers: Subparsers) -> argparse.ArgumentParser:
-    """Declare the subcommand."""
-    parser = subparsers.add_parser(
-        "record",
-        help="record a running controller tick by tick",
-        description=DESCRIPTION,
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("node", metavar="NODE", help="the controller, as in ros2 node list")
-    parser.add_argument(
-        "--out",
-        type=Path,
-        metavar="FILE",
-        help="where to, *.mcap (default: the node's name and the time); a name that exists gets a "
+class Arguments(
+    Command, help="record a running controller tick by tick", description=DESCRIPTION, epilog=EPILOG
+):
+    """What it takes."""
+
+    node: str = positional("the controller, as in ros2 node list", "NODE")
+    out: Path | None = option(
+        "where to, *.mcap (default: the node's name and the time); a name that exists gets a "
         "number",
+        metavar="FILE",
     )
-    parser.add_argument(
-        "--seconds", type=float, metavar="S", help="how long (default: until Ctrl-C)"
-    )
-    parser.add_argument("--json", action="store_true", help="print the outcome as one JSON object")
-    return parser
+    seconds: float | None = option("how long (default: until Ctrl-C)", metavar="S")
+    json: bool = flag("print the outcome as one JSON object")
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Arguments) -> int:
     """Start the recording, wait, end it."""
     from projected_control.errors import InvalidValue
 

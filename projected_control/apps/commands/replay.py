@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from projected_control.apps.commands import Subparsers
+from projected_control.apps.console.command import Command, flag, option, positional
 
 SAME = 1e-9
 """Difference up to which two efforts are the same [N·m or N]."""
@@ -31,37 +28,25 @@ examples:
 """
 
 
-def add_parser(subparsers: Subparsers) -> argparse.ArgumentParser:
-    """Declare the subcommand."""
-    parser = subparsers.add_parser(
-        "replay",
-        help="let a controller answer a recorded run once more",
-        description=DESCRIPTION,
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+class Arguments(
+    Command,
+    help="let a controller answer a recorded run once more",
+    description=DESCRIPTION,
+    epilog=EPILOG,
+):
+    """What it takes."""
+
+    file: Path = positional("a recording, *.mcap", "FILE")
+    set: list[str] = option(
+        "another value of a parameter (NAME:=VALUE is the same); may be repeated", [], "NAME=VALUE"
     )
-    parser.add_argument("file", type=Path, metavar="FILE", help="a recording, *.mcap")
-    parser.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="another value of a parameter (NAME:=VALUE is the same); may be repeated",
-    )
-    parser.add_argument(
-        "--simulate", action="store_true", help="on the simulated arm, from the first state on"
-    )
-    parser.add_argument(
-        "--engine", choices=("numba", "native", "auto"), help="what makes the ticks"
-    )
-    parser.add_argument(
-        "--report", type=Path, metavar="DIR", help="write a page with both runs side by side"
-    )
-    parser.add_argument("--json", action="store_true", help="print the numbers as one JSON object")
-    return parser
+    simulate: bool = flag("on the simulated arm, from the first state on")
+    engine: str | None = option("what makes the ticks", choices=("numba", "native", "auto"))
+    report: Path | None = option("write a page with both runs side by side", metavar="DIR")
+    json: bool = flag("print the numbers as one JSON object")
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Arguments) -> int:
     """Replay, compare, say."""
     from projected_control.apps.console import extras
     from projected_control.apps.experiments.progress import terminal_progress

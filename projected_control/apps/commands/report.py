@@ -2,37 +2,27 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from projected_control.apps.commands import Subparsers
+from projected_control.apps.console.command import Command, flag, option, positional
 
 DEFAULT_FOLDER = Path("report_output")
 
 
-def add_parser(subparsers: Subparsers) -> argparse.ArgumentParser:
-    """Declare the subcommand."""
-    parser = subparsers.add_parser(
-        "report",
-        help="figures and a page of a recorded run",
-        description="Writes the demo's report of a recorded run: numbers, steadiness, figures.",
-    )
-    parser.add_argument("file", type=Path, metavar="FILE", help="a recording, *.mcap")
-    parser.add_argument(
-        "--out",
-        type=Path,
-        default=DEFAULT_FOLDER,
-        metavar="DIR",
-        help="folder for page and figures (default: %(default)s)",
-    )
-    parser.add_argument("--json", action="store_true", help="print the numbers as one JSON object")
-    return parser
+class Arguments(
+    Command,
+    help="figures and a page of a recorded run",
+    description="Writes the demo's report of a recorded run: numbers, steadiness, figures.",
+):
+    """What it takes."""
+
+    file: Path = positional("a recording, *.mcap", "FILE")
+    out: Path = option("folder for page and figures (default: %(default)s)", DEFAULT_FOLDER, "DIR")
+    json: bool = flag("print the numbers as one JSON object")
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Arguments) -> int:
     """Read, draw, write."""
     from projected_control.apps.console import extras
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from projected_control.apps.console import extras
+from projected_control.apps.console.command import Command, flag, option, positional
 from projected_control.apps.experiments import (
     ALIASES,
     ALL,
@@ -18,7 +19,6 @@ from projected_control.apps.experiments import (
 )
 
 if TYPE_CHECKING:
-    from projected_control.apps.commands import Subparsers
     from projected_control.apps.reports.contents import Outcome
 
 DEFAULT_FOLDER = Path("reproduction")
@@ -50,54 +50,6 @@ examples:
 """
 
 
-def add_parser(subparsers: Subparsers) -> argparse.ArgumentParser:
-    """Declare the subcommand."""
-    entries = [(name, entry.summary) for name, entry in EXPERIMENTS.items()]
-    entries += [(name, f"the same as {target}") for name, target in ALIASES.items()]
-    entries.append((ALL, "every case, and one page index.html"))
-    cases = "\n".join(f"  {name:<14}{summary}" for name, summary in entries)
-    parser = subparsers.add_parser(
-        "reproduce",
-        help="the papers' cases: numbers, figures and a report page",
-        description=DESCRIPTION,
-        epilog=EPILOG.format(cases=cases),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument(
-        "case", choices=[name for name, _ in entries], metavar="case", help="see the list below"
-    )
-    parser.add_argument(
-        "--out",
-        type=Path,
-        metavar="DIR",
-        help=f"folder for figures and page, made if missing (default: {DEFAULT_FOLDER})",
-    )
-    parser.add_argument(
-        "--q0",
-        type=_numbers,
-        nargs="+",
-        metavar="ANGLE",
-        help="initial joint angles in rad, base joint first, apart by spaces or commas "
-        "(default: the paper's)",
-    )
-    parser.add_argument(
-        "--seconds", type=float, metavar="S", help="simulated time in s (default: the paper's)"
-    )
-    parser.add_argument(
-        "--gravity", type=float, metavar="G", help="in m/s², downwards (default: the paper's)"
-    )
-    parser.add_argument(
-        "--seed",
-        type=int,
-        metavar="N",
-        help="of everything random, 0 or more; the same seed gives the same numbers (default: 0)",
-    )
-    parser.add_argument(
-        "--json", action="store_true", help="print one JSON object of the numbers, nothing else"
-    )
-    return parser
-
-
 def _numbers(text: str) -> list[float]:
     try:
         return [float(part) for part in text.split(",")]
@@ -105,7 +57,39 @@ def _numbers(text: str) -> list[float]:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
 
 
-def run(args: argparse.Namespace) -> int:
+CASES = [(name, entry.summary) for name, entry in EXPERIMENTS.items()]
+CASES += [(name, f"the same as {target}") for name, target in ALIASES.items()]
+CASES.append((ALL, "every case, and one page index.html"))
+
+
+class Arguments(
+    Command,
+    help="the papers' cases: numbers, figures and a report page",
+    description=DESCRIPTION,
+    epilog=EPILOG.format(cases="\n".join(f"  {name:<14}{summary}" for name, summary in CASES)),
+):
+    """What it takes."""
+
+    case: str = positional("see the list below", "case", choices=[name for name, _ in CASES])
+    out: Path | None = option(
+        f"folder for figures and page, made if missing (default: {DEFAULT_FOLDER})", metavar="DIR"
+    )
+    q0: list[list[float]] | None = option(
+        "initial joint angles in rad, base joint first, apart by spaces or commas "
+        "(default: the paper's)",
+        metavar="ANGLE",
+        read=_numbers,
+    )
+    seconds: float | None = option("simulated time in s (default: the paper's)", metavar="S")
+    gravity: float | None = option("in m/s², downwards (default: the paper's)", metavar="G")
+    seed: int | None = option(
+        "of everything random, 0 or more; the same seed gives the same numbers (default: 0)",
+        metavar="N",
+    )
+    json: bool = flag("print one JSON object of the numbers, nothing else")
+
+
+def run(args: Arguments) -> int:
     """Run the case or cases, write what was asked for, print the numbers or a summary."""
     options = Options(
         q0=None if args.q0 is None else tuple(x for part in args.q0 for x in part),

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from projected_control.apps.console import extras
-
-if TYPE_CHECKING:
-    from projected_control.apps.commands import Subparsers
+from projected_control.apps.console.command import Command, flag, option, positional
 
 DEFAULT_FOLDER = Path("tune_output")
 MEASURE_SECONDS = 6.0
@@ -34,37 +31,27 @@ examples:
 """
 
 
-def add_parser(subparsers: Subparsers) -> argparse.ArgumentParser:
-    """Declare the subcommand."""
-    parser = subparsers.add_parser(
-        "tune",
-        help="measure an arm, and propose gains with their margins",
-        description=DESCRIPTION,
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+class Arguments(
+    Command,
+    help="measure an arm, and propose gains with their margins",
+    description=DESCRIPTION,
+    epilog=EPILOG,
+):
+    """What it takes."""
+
+    files: list[Path] = positional("later ones win", "FILE")
+    node: str | None = option("which kind of controller node", metavar="NODE")
+    preset: str = option("a name or a path", "", "NAME")
+    set: list[str] = option("counts before all files", [], "NAME:=VALUE")
+    record: Path | None = option("a recorded run (*.mcap) to measure from", metavar="FILE")
+    out: Path = option(
+        "folder for tuned.yaml and tuned.png (default: %(default)s)", DEFAULT_FOLDER, "DIR"
     )
-    parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="later ones win")
-    parser.add_argument("--node", metavar="NODE", help="which kind of controller node")
-    parser.add_argument("--preset", default="", metavar="NAME", help="a name or a path")
-    parser.add_argument(
-        "--set", action="append", default=[], metavar="NAME:=VALUE", help="counts before all files"
-    )
-    parser.add_argument(
-        "--record", type=Path, metavar="FILE", help="a recorded run (*.mcap) to measure from"
-    )
-    parser.add_argument(
-        "--out",
-        type=Path,
-        default=DEFAULT_FOLDER,
-        metavar="DIR",
-        help="folder for tuned.yaml and tuned.png (default: %(default)s)",
-    )
-    parser.add_argument("--apply", metavar="NODE", help="send the gains to this running controller")
-    parser.add_argument("--json", action="store_true", help="print the numbers as one JSON object")
-    return parser
+    apply: str | None = option("send the gains to this running controller", metavar="NODE")
+    json: bool = flag("print the numbers as one JSON object")
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Arguments) -> int:
     """Measure, try, choose, write; send only what --apply asks for."""
     extras.require("matplotlib", "projected-control tune")
     if args.apply:
@@ -117,7 +104,7 @@ def send(name: str, values: dict[str, Any]) -> None:
         node.set(values)
 
 
-def find(args: argparse.Namespace, progress: Any) -> Any:
+def find(args: Arguments, progress: Any) -> Any:
     """All that is printed."""
     from projected_control.apps.commands.check import controller_named_in
     from projected_control.apps.tuning.choice import (

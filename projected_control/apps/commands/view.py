@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from projected_control.apps.console import extras
-
-if TYPE_CHECKING:
-    from projected_control.apps.commands import Subparsers
+from projected_control.apps.console.command import HIDDEN, Command, flag, option
 
 DESCRIPTION = """\
 Serves a page that shows every running controller: the arm with its constraint, reference and
@@ -30,51 +26,37 @@ examples:
 """
 
 
-def add_parser(subparsers: Subparsers) -> argparse.ArgumentParser:
-    """Declare the subcommand."""
-    parser = subparsers.add_parser(
-        "view",
-        help="running controllers in a browser: arm, charts, parameters, faults",
-        description=DESCRIPTION,
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+class Arguments(
+    Command,
+    help="running controllers in a browser: arm, charts, parameters, faults",
+    description=DESCRIPTION,
+    epilog=EPILOG,
+):
+    """What it takes."""
+
+    control: bool = flag("may send; without it the page only shows")
+    port: int | None = option("default: the first free one from 8765 on", metavar="N")
+    host: str = option(
+        "to listen on; default: %(default)s, which other computers do not reach",
+        "localhost",
+        "ADDRESS",
     )
-    parser.add_argument(
-        "--control", action="store_true", help="may send; without it the page only shows"
+    names: list[str] = option(
+        "another name under which browsers reach it, behind a proxy say; may be repeated",
+        [],
+        "NAME",
+        flags=("--name",),
     )
-    parser.add_argument(
-        "--port", type=int, metavar="N", help="default: the first free one from 8765 on"
+    certificate: Path | None = option("for https, with --key", metavar="FILE")
+    key: Path | None = option("of the certificate", metavar="FILE")
+    no_browser: bool = flag("open no browser, only print the address")
+    address_file: Path | None = option(
+        "write the address there, readable by you alone", metavar="FILE"
     )
-    parser.add_argument(
-        "--host",
-        default="localhost",
-        metavar="ADDRESS",
-        help="to listen on; default: %(default)s, which other computers do not reach",
-    )
-    parser.add_argument(
-        "--name",
-        dest="names",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="another name under which browsers reach it, behind a proxy say; may be repeated",
-    )
-    parser.add_argument("--certificate", type=Path, metavar="FILE", help="for https, with --key")
-    parser.add_argument("--key", type=Path, metavar="FILE", help="of the certificate")
-    parser.add_argument(
-        "--no-browser", action="store_true", help="open no browser, only print the address"
-    )
-    parser.add_argument(
-        "--address-file",
-        type=Path,
-        metavar="FILE",
-        help="write the address there, readable by you alone",
-    )
-    parser.add_argument("--demo", type=int, help=argparse.SUPPRESS)  # a socket of the demonstration
-    return parser
+    demo: int | None = option(HIDDEN)
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Arguments) -> int:
     """Serve the page until Ctrl-C."""
     from projected_control.errors import InvalidValue
 

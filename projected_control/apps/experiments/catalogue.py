@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, cast
 
-from projected_control import validate
 from projected_control.apps.experiments.progress import Progress, silent
 from projected_control.errors import InvalidValue, UnknownName
 
@@ -37,6 +36,8 @@ class Options:
     seed: int | None = None
 
     def __post_init__(self) -> None:
+        from projected_control import validate  # NumPy, which no help needs
+
         if self.q0 is not None:
             validate.finite_array("q0", self.q0, (None,))
         if self.seconds is not None and validate.positive("seconds", self.seconds) > MAX_SECONDS:
