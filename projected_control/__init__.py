@@ -4,223 +4,118 @@ The names of daily use can be imported from here: ``from projected_control impor
 loaded when it is first asked for, so that importing the package itself costs nothing.
 """
 
+import re
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from projected_control.control import (
-        ComputedTorqueController,
-        Controller,
-        ForceController,
-        ForceGains,
-        Impedance,
-        ImpedanceController,
-        Law,
-        MotionController,
-        MotionGains,
-        OperationalSpaceController,
-        PassiveJointController,
-        Posture,
-        SelectionController,
-    )
-    from projected_control.control.force_source import ForceSource
-    from projected_control.control.guard import Guard
-    from projected_control.control.limits import Limits
-    from projected_control.control.loop import ControlLoop, Tick
-    from projected_control.control.references import (
-        Constant,
-        MotionLimits,
-        Reference,
-        SetPoint,
-        Sine,
-        Sines,
-        Waypoints,
-    )
-    from projected_control.control.state import RawState
-    from projected_control.errors import ProjectedControlError
-    from projected_control.model.arm import Arm, OffsetFrame
-    from projected_control.model.constrained_arm import ConstrainedArm
-    from projected_control.model.constraints import (
-        Angle,
-        Constraint,
-        Distance,
-        FrameFixed,
-        Hinge,
-        JointCoupling,
-        JointLocked,
-        LoopClosure,
-        Moving,
-        Parallel,
-        PointAtPoint,
-        PointOnCircle,
-        PointOnCylinder,
-        PointOnHeightMap,
-        PointOnLine,
-        PointOnPlane,
-        PointOnSphere,
-        Stack,
-        with_mimics,
-    )
-    from projected_control.model.coordinates import Coordinate, Coordinates
-    from projected_control.model.inverse_dynamics import InverseDynamics, inverse_dynamics
-    from projected_control.model.mjcf import Loops, loops_from_mjcf
-    from projected_control.model.projection import Metric
-    from projected_control.planning import (
-        InverseKinematics,
-        KinematicSolution,
-        Manipulability,
-        Reach,
-        Task,
-        assemble,
-        manipulability,
-        map_reach,
-        start_of,
-    )
-    from projected_control.resources import share_file
-    from projected_control.runs.port import Port
-    from projected_control.runs.recorder import Recorder
-    from projected_control.runs.recording import Recording, read_recording
-    from projected_control.runs.replay import RecordedArm, replay
-    from projected_control.runs.runner import Runner, run
-    from projected_control.runs.simulated import SimulatedArm, Simulation, simulate
-    from projected_control.runs.stepped import SteppedArm
-    from projected_control.simulation import ForceSensor, JointFriction, Plant
-
 __version__ = "0.1.0"
 
-__all__ = [
-    "Angle",
-    "Arm",
-    "ComputedTorqueController",
-    "Constant",
-    "ConstrainedArm",
-    "Constraint",
-    "ControlLoop",
-    "Controller",
-    "Coordinate",
-    "Coordinates",
-    "Distance",
-    "ForceController",
-    "ForceGains",
-    "ForceSensor",
-    "ForceSource",
-    "FrameFixed",
-    "Guard",
-    "Hinge",
-    "Impedance",
-    "ImpedanceController",
-    "InverseDynamics",
-    "InverseKinematics",
-    "JointCoupling",
-    "JointFriction",
-    "JointLocked",
-    "KinematicSolution",
-    "Law",
-    "Limits",
-    "LoopClosure",
-    "Loops",
-    "Manipulability",
-    "Metric",
-    "MotionController",
-    "MotionGains",
-    "MotionLimits",
-    "Moving",
-    "OffsetFrame",
-    "OperationalSpaceController",
-    "Parallel",
-    "PassiveJointController",
-    "Plant",
-    "PointAtPoint",
-    "PointOnCircle",
-    "PointOnCylinder",
-    "PointOnHeightMap",
-    "PointOnLine",
-    "PointOnPlane",
-    "PointOnSphere",
-    "Port",
-    "Posture",
-    "ProjectedControlError",
-    "RawState",
-    "Reach",
-    "RecordedArm",
-    "Recorder",
-    "Recording",
-    "Reference",
-    "Runner",
-    "SelectionController",
-    "SetPoint",
-    "SimulatedArm",
-    "Simulation",
-    "Sine",
-    "Sines",
-    "Stack",
-    "SteppedArm",
-    "Task",
-    "Tick",
-    "Waypoints",
-    "__version__",
-    "assemble",
-    "inverse_dynamics",
-    "loops_from_mjcf",
-    "manipulability",
-    "map_reach",
-    "read_recording",
-    "replay",
-    "run",
-    "share_file",
-    "simulate",
-    "start_of",
-    "with_mimics",
-]
-
-_HOMES = {
-    "model.arm": "Arm OffsetFrame",
-    "model.constraints": (
-        "Angle Constraint Distance FrameFixed Hinge JointCoupling JointLocked LoopClosure Moving "
-        "Parallel PointAtPoint PointOnCircle PointOnCylinder PointOnHeightMap PointOnLine "
-        "PointOnPlane PointOnSphere Stack with_mimics"
-    ),
-    "control": (
-        "ComputedTorqueController Controller ForceController ForceGains Impedance "
-        "ImpedanceController Law MotionController MotionGains OperationalSpaceController "
-        "PassiveJointController Posture SelectionController"
-    ),
-    "model.coordinates": "Coordinate Coordinates",
-    "errors": "ProjectedControlError",
-    "control.guard": "Guard",
-    "control.limits": "Limits",
-    "control.force_source": "ForceSource",
-    "control.state": "RawState",
-    "runs.port": "Port",
-    "runs.runner": "Runner run",
-    "runs.simulated": "SimulatedArm Simulation simulate",
-    "runs.stepped": "SteppedArm",
-    "runs.recorder": "Recorder",
-    "runs.recording": "Recording read_recording",
-    "runs.replay": "RecordedArm replay",
-    "control.loop": "ControlLoop Tick",
-    "model.constrained_arm": "ConstrainedArm",
-    "model.inverse_dynamics": "InverseDynamics inverse_dynamics",
-    "model.mjcf": "Loops loops_from_mjcf",
-    "model.projection": "Metric",
-    "control.references": "Constant MotionLimits Reference SetPoint Sine Sines Waypoints",
-    "planning": (
-        "InverseKinematics KinematicSolution Manipulability Reach Task assemble manipulability "
-        "map_reach start_of"
-    ),
-    "resources": "share_file",
-    "simulation": "ForceSensor JointFriction Plant",
-}
-_HOME = {name: module for module, names in _HOMES.items() for name in names.split()}
+# The one list of what can be imported from here: type checkers read it as it stands, and at run
+# time it is read as text. (``as`` says to them that a name is meant for others.)
+if TYPE_CHECKING:
+    from projected_control.control import ComputedTorqueController as ComputedTorqueController
+    from projected_control.control import Controller as Controller
+    from projected_control.control import ForceController as ForceController
+    from projected_control.control import ForceGains as ForceGains
+    from projected_control.control import Impedance as Impedance
+    from projected_control.control import ImpedanceController as ImpedanceController
+    from projected_control.control import Law as Law
+    from projected_control.control import MotionController as MotionController
+    from projected_control.control import MotionGains as MotionGains
+    from projected_control.control import OperationalSpaceController as OperationalSpaceController
+    from projected_control.control import PassiveJointController as PassiveJointController
+    from projected_control.control import Posture as Posture
+    from projected_control.control import SelectionController as SelectionController
+    from projected_control.control.force_source import ForceSource as ForceSource
+    from projected_control.control.guard import Guard as Guard
+    from projected_control.control.limits import Limits as Limits
+    from projected_control.control.loop import ControlLoop as ControlLoop
+    from projected_control.control.loop import Tick as Tick
+    from projected_control.control.references import Constant as Constant
+    from projected_control.control.references import MotionLimits as MotionLimits
+    from projected_control.control.references import Reference as Reference
+    from projected_control.control.references import SetPoint as SetPoint
+    from projected_control.control.references import Sine as Sine
+    from projected_control.control.references import Sines as Sines
+    from projected_control.control.references import Waypoints as Waypoints
+    from projected_control.control.state import RawState as RawState
+    from projected_control.errors import ProjectedControlError as ProjectedControlError
+    from projected_control.model.arm import Arm as Arm
+    from projected_control.model.arm import OffsetFrame as OffsetFrame
+    from projected_control.model.constrained_arm import ConstrainedArm as ConstrainedArm
+    from projected_control.model.constraints import Angle as Angle
+    from projected_control.model.constraints import Constraint as Constraint
+    from projected_control.model.constraints import Distance as Distance
+    from projected_control.model.constraints import FrameFixed as FrameFixed
+    from projected_control.model.constraints import Hinge as Hinge
+    from projected_control.model.constraints import JointCoupling as JointCoupling
+    from projected_control.model.constraints import JointLocked as JointLocked
+    from projected_control.model.constraints import LoopClosure as LoopClosure
+    from projected_control.model.constraints import Moving as Moving
+    from projected_control.model.constraints import Parallel as Parallel
+    from projected_control.model.constraints import PointAtPoint as PointAtPoint
+    from projected_control.model.constraints import PointOnCircle as PointOnCircle
+    from projected_control.model.constraints import PointOnCylinder as PointOnCylinder
+    from projected_control.model.constraints import PointOnHeightMap as PointOnHeightMap
+    from projected_control.model.constraints import PointOnLine as PointOnLine
+    from projected_control.model.constraints import PointOnPlane as PointOnPlane
+    from projected_control.model.constraints import PointOnSphere as PointOnSphere
+    from projected_control.model.constraints import Stack as Stack
+    from projected_control.model.constraints import with_mimics as with_mimics
+    from projected_control.model.coordinates import Coordinate as Coordinate
+    from projected_control.model.coordinates import Coordinates as Coordinates
+    from projected_control.model.inverse_dynamics import InverseDynamics as InverseDynamics
+    from projected_control.model.inverse_dynamics import inverse_dynamics as inverse_dynamics
+    from projected_control.model.mjcf import Loops as Loops
+    from projected_control.model.mjcf import loops_from_mjcf as loops_from_mjcf
+    from projected_control.model.projection import Metric as Metric
+    from projected_control.planning import InverseKinematics as InverseKinematics
+    from projected_control.planning import KinematicSolution as KinematicSolution
+    from projected_control.planning import Manipulability as Manipulability
+    from projected_control.planning import Reach as Reach
+    from projected_control.planning import Task as Task
+    from projected_control.planning import assemble as assemble
+    from projected_control.planning import manipulability as manipulability
+    from projected_control.planning import map_reach as map_reach
+    from projected_control.planning import start_of as start_of
+    from projected_control.resources import share_file as share_file
+    from projected_control.runs.port import Port as Port
+    from projected_control.runs.recorder import Recorder as Recorder
+    from projected_control.runs.recording import Recording as Recording
+    from projected_control.runs.recording import read_recording as read_recording
+    from projected_control.runs.replay import RecordedArm as RecordedArm
+    from projected_control.runs.replay import replay as replay
+    from projected_control.runs.runner import Runner as Runner
+    from projected_control.runs.runner import run as run
+    from projected_control.runs.simulated import SimulatedArm as SimulatedArm
+    from projected_control.runs.simulated import Simulation as Simulation
+    from projected_control.runs.simulated import simulate as simulate
+    from projected_control.runs.stepped import SteppedArm as SteppedArm
+    from projected_control.simulation import ForceSensor as ForceSensor
+    from projected_control.simulation import JointFriction as JointFriction
+    from projected_control.simulation import Plant as Plant
 
 
-def __getattr__(name: str) -> Any:
-    """Load a name from its module the first time it is asked for."""
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
-    globals()[name] = value
-    return value
+def _listed() -> dict[str, str]:
+    """The module of each name, from the list above."""
+    with open(__file__, encoding="utf-8") as source:
+        found = re.findall(r"^    from (\S+) import \S+ as (\S+)$", source.read(), re.MULTILINE)
+    return {name: module for module, name in found}
+
+
+_HOME = _listed()
+__all__ = ["__version__", *_HOME]
+
+
+if not TYPE_CHECKING:  # to which a name that is not listed is an error
+
+    def __getattr__(name: str) -> Any:
+        """Load a name from its module the first time it is asked for."""
+        if name not in _HOME:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        value = getattr(import_module(_HOME[name]), name)
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:

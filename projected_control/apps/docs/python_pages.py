@@ -66,13 +66,13 @@ DIRECTIVE = """\
 
 def page_of(name: str) -> str:
     """The page on which a name stands."""
-    page = projected_control._HOME[name].partition(".")[0]
+    page = projected_control._HOME[name].split(".")[1]
     return page if page in TITLES else REST[0]
 
 
 def names() -> list[str]:
     """What can be imported from the package, in alphabetical order."""
-    return sorted(name for name in projected_control.__all__ if name in projected_control._HOME)
+    return sorted(projected_control._HOME)
 
 
 def pages() -> dict[str, str]:
