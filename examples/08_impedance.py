@@ -26,15 +26,6 @@ pose = pc.Coordinates(
 )
 
 
-class PushedArm(pc.SimulatedArm):
-    """A simulated arm that somebody pushes."""
-
-    push = np.zeros(7)  # N·m
-
-    def write(self, effort):
-        super().write(effort + self.push)
-
-
 def pushed(constraint, seconds=2.0):
     """Where the tool comes to rest under the push, and what the table then feels [m, N]."""
     model = pc.ConstrainedArm(arm.twin(), constraint, pose)
@@ -42,7 +33,7 @@ def pushed(constraint, seconds=2.0):
     force = pc.ForceGains(integral=20.0) if constraint else None
     controller = pc.ImpedanceController(model, impedance, force)
     plant = pc.Plant(pc.ConstrainedArm(arm.twin(), constraint))
-    port = PushedArm(plant, q)
+    port = pc.SimulatedArm(plant, q)
     port.carry([10.0] if constraint else None)  # its weight from the start on, and the force
     stay = pc.Constant(np.append(place, np.zeros(3)))
     wanted = pc.Constant([10.0]) if constraint else None

@@ -12,18 +12,7 @@ arm = pc.Arm.from_urdf(pc.share_file("urdf", "seven_joints.urdf"))
 q = np.array([0.0, 0.35, 0.0, -1.7, 0.0, 1.1, 0.0])
 joints = pc.Coordinates.of_joints(arm.joint_names)
 model = pc.ConstrainedArm(arm, None, joints)  # no constraint: the arm moves freely
-
-
-class PushedArm(pc.SimulatedArm):
-    """A simulated arm that somebody pushes."""
-
-    push = np.zeros(7)  # N·m
-
-    def write(self, effort):
-        super().write(effort + self.push)
-
-
-port = PushedArm(pc.Plant(pc.ConstrainedArm(arm.twin(), None)), q)
+port = pc.SimulatedArm(pc.Plant(pc.ConstrainedArm(arm.twin(), None)), q)
 
 # Led by hand: the arm carries itself, gives way to a push and comes to rest where it was led.
 lead = pc.ComputedTorqueController(model, pc.MotionGains(1.0, 1.0, null_damping=3.0), gravity=True)

@@ -654,3 +654,60 @@ def test_without_stops_nothing_changes_within_the_range():
         for plant in states:
             plant.step([0.1, 0.0, 0.0])
     assert (states[0].q == states[1].q).all()
+
+
+def test_a_push_an_effort_that_is_held_and_brakes():
+    """What is held stays in force from period to period; a push is added; brakes stop time."""
+    arms = [limp_arm(True) for _ in range(2)]
+    push = np.array([0.1, -0.2, 0.3])
+    arms[0].push = push
+    arms[0].hold([1.0, 0.5, 0.0])
+    for _ in range(20):
+        arms[0].move()
+        arms[1].write(np.array([1.0, 0.5, 0.0]) + push)
+    assert (arms[0].plant.q == arms[1].plant.q).all()
+    assert (arms[0].effort_peaks == [1.1, 0.3, 0.3]).all()
+    arms[0].braked, before = True, arms[0].plant.q
+    arms[0].write(np.array([5.0, 5.0, 5.0]))
+    assert (arms[0].plant.q == before).all()
+    assert arms[0].plant.time == pytest.approx(20 * arms[0].period)
+
+
+def test_faults_are_in_what_an_arm_tells():
+    """In process as on topics: each fault changes its part, and the arm goes on as it does."""
+    arm = limp_arm(True)
+    arm.hold([1.0, 0.5, 0.0])
+
+    def told(fault):
+        arm.fault = fault
+        arm.move()
+        return arm.read(), arm.truth
+
+    first, _ = told("none")
+    frozen, truth = told("frozen")
+    assert (frozen.q == first.q).all()
+    assert (truth.q != first.q).any()
+    assert frozen.stamp == truth.time
+    state, truth = told("nan")
+    assert np.isnan(state.q).all()
+    assert (state.v == truth.v).all()
+    told("none")
+    state, truth = told("back")
+    assert state.stamp == 0.0
+    assert truth.time == pytest.approx(5 * arm.period)
+    state, truth = told("back")
+    assert state.stamp == truth.time
+    assert told("no_wrench")[0].wrench is None
+    assert told("silent")[0] is None
+    assert told("none")[0].wrench is not None
+
+
+def test_a_late_sensor_begins_anew_with_each_start():
+    """After a reset no reading is of the run before."""
+    arm = limp_arm(True, **{"sensor.delay": 3})
+    first = arm.read().wrench
+    for _ in range(10):
+        arm.write(np.ones(3))
+        arm.read()
+    arm.reset()
+    assert (arm.read().wrench == first).all()

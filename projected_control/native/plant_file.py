@@ -21,7 +21,6 @@ def plant_sections(hardware: SimulatedArm) -> dict[Section, Content]:
     """
     refuse_hardware(hardware)
     plant, sensor = hardware.plant, hardware.sensor
-    plant.make_room(delay=sensor.delay if sensor is not None else 0)
     hardware.reset()
     hardware.tell_sensor()
     model, numbers = plant.model, arm_numbers(plant.model.arm)

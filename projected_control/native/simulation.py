@@ -21,6 +21,7 @@ from projected_control.runs.ring import DONE
 from projected_control.runs.rows import TICK, Rows
 from projected_control.runs.simulated import SimulatedArm
 from projected_control.simulation.plant_terms import PLANT, TRUTH
+from projected_control.simulation.sensors import FAULTS
 
 Array = NDArray[np.float64]
 
@@ -132,7 +133,6 @@ class NativeSimulation:
         self.loop, self.hardware, self.plant = NativeLoop(loop), hardware, plant
         self.arm = NativeArm(plant.model.arm)
         self._measures = hardware.measures
-        plant.make_room(delay=hardware.sensor.delay if hardware.sensor is not None else 0)
         hardware.tell_sensor()
         self.struct = _Simulation()
         self.address = ctypes.addressof(self.struct)
@@ -243,6 +243,8 @@ def refuse_hardware(hardware: SimulatedArm) -> None:
         found.append("its constraint's motion is a function: give a reference, such as Sines")
     if hardware.measures and hardware.computed_in_python:
         found.append("its wrench is computed in Python: make its constraint of scalar functions")
+    if hardware.push.any() or hardware.braked or hardware.fault != FAULTS[0]:
+        found.append("it is pushed, held by brakes or faulty, which are Python's")
     if found:
         raise InvalidValue(
             f"this arm cannot be simulated without Python: {'; '.join(found)}; or use the engine "

@@ -1,4 +1,7 @@
-"""The thread in which simulated time passes: by the clock, or in lockstep with a controller."""
+"""The thread in which simulated time passes: by the clock, or in lockstep with a controller.
+
+What moves is the one simulated arm (`runs.simulated`); here are topics and time.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +12,13 @@ from typing import Any
 
 import numpy as np
 from geometry_msgs.msg import WrenchStamped
+from numpy.typing import NDArray
 from rclpy.node import Node
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
+from projected_control.control.state import RawState
 from projected_control.errors import ProjectedControlError
 from projected_control.ros.listening_port import QUEUE
 from projected_control.ros.messages import (
@@ -32,6 +37,8 @@ from projected_control.ros.wait_set import Worker, unused
 from projected_control.runs.simulated import SimulatedArm
 from projected_control.settings.nodes import SimulatedArmSettings
 
+Array = NDArray[np.float64]
+
 REPEAT_SECONDS = 0.1
 """Time after which a state without an answer is published again, or one while paused [s]."""
 
@@ -49,10 +56,8 @@ class Physics(Worker):
 
     Attributes:
         settings: As given; those that may change live are looked up at every step.
-        push: Added to the efforts [N·m or N].
         ticks: Periods that have passed.
         refused: Commands that were not taken.
-        braked: Whether the brakes hold the arm still.
         pace: How fast time passes.
         waits: Since when an answer is awaited in lockstep, by `time.monotonic` [s]; 0 for none.
         failure: Why there is no simulation any more; empty while there is one.
@@ -85,13 +90,12 @@ class Physics(Worker):
         self._writer = StateWriter(arm.joint_names)
         self._backwards = StateWriter(arm.joint_names[::-1])
         self._wrench_layout, self._clock_layout = wrench_layout(arm.root_link), clock_layout()
-        self._effort, self._commanded = np.zeros(arm.n), np.zeros(arm.n)
-        self.push = np.zeros(arm.n)
+        self._commanded = np.zeros(arm.n)
         self._numbers = np.zeros((3, arm.n))
         self._outgoing: list[tuple[Any, bytes]] = []
-        self._reading = hardware.read()
+        self._reading = hardware.sense()
         self.ticks = self.refused = 0
-        self.paused, self._steps, self.braked = False, 0, False
+        self.paused, self._steps = False, 0
         self.failure = ""
         self.pace = Pace(self.period_ns * 1e-9)
         self.waits = 0.0
@@ -117,8 +121,7 @@ class Physics(Worker):
     def reset(self) -> None:
         """Back to the start; in the thread."""
         self.hardware.reset()
-        self._effort[:] = 0.0
-        self._reading = self.hardware.read()
+        self._reading = self.hardware.sense()
         self.failure = ""
 
     def step_once(self) -> None:
@@ -207,7 +210,8 @@ class Physics(Worker):
 
     def _run_by_the_clock(self) -> None:
         held = HANDOVER if self.settings.simulation.wait_for_command else 0
-        self.braked = self.settings.simulation.brake
+        arm = self.hardware
+        arm.braked = self.settings.simulation.brake
         patience = self.settings.simulation.command_timeout or float("inf")
         heard = monotonic()
         while not self._inbox.closed:
@@ -220,9 +224,9 @@ class Physics(Worker):
             while (message := self._inbox.take(0)) is not None:
                 if self._accept(message) is not None:
                     held, heard = max(held - 1, 0), monotonic()
-                    self.braked = self.braked and not self._effort.any()
+                    arm.braked = arm.braked and not arm.effort.any()
             if monotonic() - heard > patience:
-                self._effort[:] = 0.0
+                arm.effort[:] = 0.0
             if held:
                 self._hold()
             elif self._may_step():
@@ -249,14 +253,14 @@ class Physics(Worker):
         if tag is None:
             self.refused += 1
         else:
-            np.multiply(self._commanded, self._arm.actuated, out=self._effort)
+            np.multiply(self._commanded, self._arm.actuated, out=self.hardware.effort)
         return tag
 
     def _step(self) -> None:
-        if not (self.failure or self.braked):
+        if not (self.failure or self.hardware.braked):
             try:
-                self.hardware.write(self._effort + self.push)
-                self._reading = self.hardware.read()
+                self.hardware.move()
+                self._reading = self.hardware.sense()
             except ProjectedControlError as error:
                 self.failure = str(error)
         self.ticks += 1
@@ -264,45 +268,41 @@ class Physics(Worker):
 
     def _hold(self) -> None:
         """The arm is held until its controller has it: forces answer, time stands still."""
-        self.hardware.hold(self._effort)
-        self._reading = self.hardware.read()
+        self.hardware.hold(self.hardware.effort)
+        self._reading = self.hardware.sense()
 
     def _publish(self) -> None:
-        fault = self.settings.fault
-        now = self.ticks * self.period_ns
-        if fault == "back":
-            now = max(now - 5 * self.period_ns * (self.ticks % 2), 0)
+        read = self._reading
+        told = self.hardware.tell(read) or read  # what is silent may be heard before the next state
+        now = self.ticks * self.period_ns + round(1e9 * (told.stamp - read.stamp))
         self._said_ns = now
         self._outgoing.clear()
         if self.settings.simulation.clock:
             clock = self._clock_layout.write(*divmod(now, NANOSECONDS))
             self._outgoing.append((self._clock, clock))
-        if self._reading.wrench is not None:
-            self._outgoing.append((self._wrenches, self._wrench(now)))
-        self._outgoing.append((self._states, self._state(now, fault)))
+        if read.wrench is not None:
+            self._outgoing.append((self._wrenches, self._wrench(now, read.wrench)))
+        self._outgoing.append((self._states, self._state(now, told)))
         self._truth.tell(self.ticks, self.ticks * self.period_ns)
         self._send()
 
     def _send(self) -> None:
-        fault = self.settings.fault
+        fault = self.hardware.fault
         if fault == "silent" or self.failure:
             return
         for publisher, message in self._outgoing:
             if publisher is not self._wrenches or fault != "no_wrench":
                 publisher.publish(message)
 
-    def _state(self, now: int, fault: str) -> bytes:
-        numbers = self._numbers
+    def _state(self, now: int, told: RawState) -> bytes:
+        numbers, fault = self._numbers, self.hardware.fault
+        numbers[0], numbers[1] = told.q, told.v
         if fault != "frozen":
-            numbers[0], numbers[1], numbers[2] = self._reading.q, self._reading.v, self._effort
-        if fault == "nan":
-            numbers[0] = np.nan
+            numbers[2] = self.hardware.effort
         if fault == "reordered":
             return self._backwards.fill(now, *numbers[:, ::-1])
         return self._writer.fill(now, *numbers)
 
-    def _wrench(self, now: int) -> bytes:
+    def _wrench(self, now: int, wrench: Array) -> bytes:
         """The wrench that the constraint takes, in world axes."""
-        wrench = self._reading.wrench
-        numbers = [0.0] * 6 if wrench is None else wrench.tolist()
-        return self._wrench_layout.write(*divmod(now, NANOSECONDS), *numbers)
+        return self._wrench_layout.write(*divmod(now, NANOSECONDS), *wrench.tolist())

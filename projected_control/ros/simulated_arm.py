@@ -58,7 +58,7 @@ class SimulatedArmNode(ManagedNode[SimulatedArmSettings]):
             raise ProjectedControlError("the simulated arm is not configured")
         arm, settings = self._arm, self.settings
         arm.sensor, arm.encoders = replace(settings.sensor), settings.encoder
-        arm.motors = replace(settings.motor)
+        arm.motors, arm.braked = replace(settings.motor), False
         arm.reset()  # noise begins with the first reading, as it does in process
         self._physics = Physics(self._physics_node, arm, settings)
         self.accept(settings, ["push.effort"])
@@ -97,15 +97,16 @@ class SimulatedArmNode(ManagedNode[SimulatedArmSettings]):
 
         def change() -> None:
             build.set_payload(running.hardware.plant.model.arm, settings.payload)
-            running.settings, running.push = settings, push
-            running.hardware.plant.friction = settings.friction
-            running.hardware.plant.contact_friction = settings.friction.contact
+            running.settings, arm = settings, running.hardware
+            arm.push, arm.fault = push, settings.fault
+            arm.plant.friction = settings.friction
+            arm.plant.contact_friction = settings.friction.contact
             if "sensor" in groups:
-                running.hardware.sensor = replace(settings.sensor)
+                arm.sensor = replace(settings.sensor)
             if "encoder" in groups:
-                running.hardware.encoders = settings.encoder
+                arm.encoders = settings.encoder
             if "motor" in groups:
-                running.hardware.motors = replace(settings.motor)
+                arm.motors = replace(settings.motor)
 
         physics.hand_over(change)
 

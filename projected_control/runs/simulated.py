@@ -1,6 +1,10 @@
 """The simulated arm as a port, and a run on it in one call.
 
-Time passes when an effort is written.
+There is one simulated arm: experiments, tests, benches and films run on it in process, where time
+passes when an effort is written; the node `simulated_arm` lets it pass by the clock or in lockstep;
+C++ steps the same plant in the same memory (`NativeSimulation`), or a copy of it for ros2_control
+(`native/cpp/plant.h`, with the same few verbs). Gazebo and other engines have an arm of their own,
+and call us: see `SteppedArm`.
 """
 
 from __future__ import annotations
@@ -26,10 +30,13 @@ from projected_control.runs.statistics import Statistics
 from projected_control.simulation.friction import FRICTIONLESS, JointFriction
 from projected_control.simulation.joint_stops import stops_within
 from projected_control.simulation.plant import Plant, PlantState
-from projected_control.simulation.plant_sensing import drive_motors, sense_joints, sense_wrench
-from projected_control.simulation.sensors import Encoders, ForceSensor, Motors
+from projected_control.simulation.plant_sensing import drive_motors, sense_force, sense_joints
+from projected_control.simulation.sensors import FAULTS, Encoders, ForceSensor, Motors
 
 Array = NDArray[np.float64]
+
+BACK_PERIODS = 5
+"""How far stamps go back, in every other state [periods]."""
 
 
 class SimulatedArm(Port):
@@ -47,6 +54,10 @@ class SimulatedArm(Port):
         motors: What gives the efforts; ideal ones unless given.
 
     Attributes:
+        effort: The effort that is held, n [N·m or N]: commanded last, in force while time passes.
+        push: Joint efforts on top of that, of which no controller knows, n [N·m or N].
+        braked: Whether brakes hold it: no time passes for it.
+        fault: What is wrong with what it tells, one of `FAULTS`.
         computed_in_python: Whether Python finds the wrench from λ, in every reading.
         truth: The plant's state at the last reading, with what no sensor shows.
         residual_max: Largest ‖Φ‖ of all readings since the start [m or rad].
@@ -67,6 +78,9 @@ class SimulatedArm(Port):
         motors: Motors | None = None,
     ) -> None:
         self.plant = plant
+        self.effort, self.push = np.zeros(plant.model.n), np.zeros(plant.model.n)
+        self._told: RawState | None
+        self.braked, self.fault, self._told = False, FAULTS[0], None
         self.sensor = (sensor or ForceSensor()) if measures_force else None
         constraint = plant.model.constraint
         self.frame = frame or (None if constraint is None else constraint.frame)
@@ -86,6 +100,11 @@ class SimulatedArm(Port):
         self.encoders = encoders or Encoders()
         self.truth: PlantState = plant.reset(*self._start)
         self.residual_max, self.effort_peaks = 0.0, np.zeros(plant.model.n)
+        self.reset()
+
+    def start_at(self, q: ArrayLike, v: ArrayLike | None = None) -> None:
+        """Start here, now and after every reset, at rest unless a velocity is given."""
+        self._start = (q, v)
         self.reset()
 
     def carry(self, force: ArrayLike | None = None) -> None:
@@ -120,6 +139,18 @@ class SimulatedArm(Port):
         terms.varies[0], self.computed_in_python = float(known), not known
 
     @property
+    def sensor(self) -> ForceSensor | None:
+        """What measures the constraint force, if anything; may be changed between two ticks."""
+        return self._sensor
+
+    @sensor.setter
+    def sensor(self, sensor: ForceSensor | None) -> None:
+        self.plant.make_room(delay=0 if sensor is None else sensor.delay)
+        self.plant.terms.readings[0] = 0.0
+        self.plant.terms.noise[:] = 0.0
+        self._sensor = sensor
+
+    @property
     def encoders(self) -> Encoders:
         """What measures positions and velocities; may be changed between two ticks."""
         return self._encoders
@@ -146,7 +177,7 @@ class SimulatedArm(Port):
 
     def open(self) -> RawState:
         self.reset()
-        state = self.read()
+        state = self.sense()
         self.reset()
         return state
 
@@ -163,16 +194,36 @@ class SimulatedArm(Port):
         if self.sensor is not None:
             self.sensor.reset()
         self.motors.reset()
+        self.effort[:] = 0.0
         terms = self.plant.terms
-        terms.read_before[0] = terms.commanded[0] = 0.0
+        terms.read_before[0] = terms.commanded[0] = terms.readings[0] = 0.0
 
-    def read(self) -> RawState:
+    def sense(self) -> RawState:
+        """What encoders and force sensor show of the arm now."""
         self.truth = state = self.plant.state
         self.residual_max = max(self.residual_max, state.residual)
         plant, model = self.plant, self.plant.model.arguments
         sense_joints(plant.sizes, plant.work, model.state, model.sizes)
         q, v = plant.terms.measured_q.copy(), plant.terms.measured_v.copy()
-        return RawState(q, v, state.time, self._measure(state))
+        return RawState(q, v, state.time, self._measure())
+
+    def tell(self, state: RawState) -> RawState | None:
+        """What comes of a reading where something is wrong (see `fault`); None for nothing."""
+        if self.fault == "silent":
+            return None
+        if self.fault == "nan":
+            state = state._replace(q=np.full_like(state.q, np.nan))
+        elif self.fault == "back" and round(state.stamp / self.period) % 2:
+            state = state._replace(stamp=max(state.stamp - BACK_PERIODS * self.period, 0.0))
+        elif self.fault == "no_wrench":
+            state = state._replace(wrench=None)
+        elif self.fault == "frozen" and self._told is not None:
+            state = state._replace(q=self._told.q, v=self._told.v)
+        self._told = state
+        return state
+
+    def read(self) -> RawState | None:
+        return self.tell(self.sense())
 
     @property
     def measures(self) -> bool:
@@ -180,35 +231,39 @@ class SimulatedArm(Port):
         constraint = self.plant.model.constraint
         return self.sensor is not None and self.frame is not None and constraint is not None
 
-    def _measure(self, state: PlantState) -> Array | None:
-        model = self.plant.model
+    def _measure(self) -> Array | None:
+        plant, model = self.plant, self.plant.model
         if self.sensor is None or self.frame is None or model.constraint is None:
             return None
-        multipliers = self.sensor.read(state.multipliers)
-        plant, known = self.plant, model.arguments
+        if self.sensor.noise > 0.0:
+            plant.terms.noise[:] = self.sensor.draw(1, model.m)[0]
         if self.computed_in_python:
-            basis = model.constraint.wrench_basis(model.arm, self.frame)
-            plant.terms.basis[:] = np.asarray(basis)
-        sense_wrench(
-            multipliers,
-            plant.sizes,
-            plant.work,
-            known.placements,
-            known.state,
-            known.sizes,
-            known.functions,
+            plant.terms.basis[:] = np.asarray(model.constraint.wrench_basis(model.arm, self.frame))
+        known = model.arguments
+        sense_force(
+            plant.sizes, plant.work, known.placements, known.state, known.sizes, known.functions
         )
         return plant.terms.wrench.copy()
 
     def write(self, effort: Array) -> None:
+        self.hold(effort)
+        self.move()
+
+    def hold(self, effort: ArrayLike) -> None:
+        """Take an effort, without letting time pass: forces answer."""
+        self.plant.apply(effort)  # refuses what is not finite
+        self.effort[:] = self.plant.terms.effort
+
+    def move(self) -> None:
+        """Let one period pass under the effort that is held, and the push; none while braked."""
+        if self.braked:
+            return
         plant, motors = self.plant, self.motors
         if motors.noisy:
             plant.terms.motor_noise[:] = motors.draw(1, plant.model.n)[0]
-        plant.apply(effort)  # refuses what is not finite
-        np.maximum(self.effort_peaks, np.abs(plant.terms.effort), out=self.effort_peaks)
-        drive_motors(
-            plant.sizes, plant.work, plant.terms.effort.copy(), plant.model.arguments.sizes
-        )
+        given = self.effort + self.push if self.push.any() else self.effort
+        np.maximum(self.effort_peaks, np.abs(given), out=self.effort_peaks)
+        drive_motors(plant.sizes, plant.work, given, plant.model.arguments.sizes)
         for _ in range(self.substeps):
             plant.step()
 
@@ -217,10 +272,6 @@ class SimulatedArm(Port):
         names = self.plant.model.arm.joint_names
         peaks = dict(zip(names, self.effort_peaks.tolist(), strict=True))
         return {"residual_max": self.residual_max, "effort_peaks": peaks}
-
-    def hold(self, effort: Array) -> None:
-        """Apply an effort while brakes hold the arm: forces answer, but time stands still."""
-        self.plant.apply(effort)
 
     def close(self) -> None:
         """Nothing holds the simulated arm."""

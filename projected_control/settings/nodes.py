@@ -29,6 +29,7 @@ from projected_control.settings.declaration import (
     parameter,
 )
 from projected_control.simulation import Encoders, ForceSensor, Motors
+from projected_control.simulation.sensors import FAULTS
 
 MOTION = "motion_controller"
 FORCE = "force_controller"
@@ -172,7 +173,7 @@ class SimulatedArmSettings(NodeSettings, TimedSettings, PassiveJointsSettings, C
     sensor: ForceSensor = group(ForceSensor)
     push: groups.Push = group(groups.Push)
     disturbance: groups.FormerPush = group(groups.FormerPush)
-    fault: str = parameter("none", "A fault to provoke: nothing published, nothing but old contents with new stamps, NaN positions, stamps that go back, joints in another order, or no wrench", choices=("none", "silent", "frozen", "nan", "back", "reordered", "no_wrench"), live=True)
+    fault: str = parameter(FAULTS[0], "A fault to provoke: nothing published, nothing but old contents with new stamps, NaN positions, stamps that go back, joints in another order, or no wrench", choices=FAULTS, live=True)
 
     @classmethod
     def title(cls) -> str:

@@ -14,13 +14,19 @@ from projected_control.errors import InvalidValue
 
 Array = NDArray[np.float64]
 
+FAULTS = ("none", "silent", "frozen", "nan", "back", "reordered", "no_wrench")
+"""What may be wrong with what a simulated arm tells: nothing; nothing comes; old contents with new
+stamps; positions that are NaN; stamps that go back; joints in another order, which needs a topic
+that names them; no wrench."""
+
 
 @dataclass(frozen=True)
 class ForceSensor(Group):
     """Reports λ late and with white noise, whose seed may be chosen.
 
-    The delay is on top of the one that sampling itself brings. A sensor keeps what is on its way:
-    of the one in settings, a simulated arm gets a copy (`dataclasses.replace`).
+    The delay is on top of the one that sampling itself brings. The noise goes on from draw to draw:
+    of the sensor in settings, a simulated arm gets a copy (`dataclasses.replace`). There the kernel
+    `sense_force` delays and adds; where there is no plant of ours, as in Gazebo, `read` does.
     """
 
     noise: float = parameter(
@@ -47,7 +53,7 @@ class ForceSensor(Group):
         object.__setattr__(self, "_random", np.random.default_rng(self.seed))
 
     def read(self, multipliers: Array) -> Array:
-        """What the sensor measures where the true multipliers are these."""
+        """What the sensor measures where these numbers are true: λ, or a wrench."""
         if self.delay == 0 and self.noise == 0.0:
             return multipliers.copy()
         self._late.append(multipliers.copy())
@@ -59,7 +65,7 @@ class ForceSensor(Group):
         return reading
 
     def draw(self, readings: int, size: int) -> Array:
-        """The noise of the next readings, one line each, for the C++ plant."""
+        """The noise of the next readings, one line each."""
         return self._random.normal(0.0, self.noise, (readings, size))
 
 

@@ -156,7 +156,7 @@ def test_messages(ros: Fleet) -> None:
     q, v, measured = np.zeros(3), np.zeros(3), np.zeros(6)
     taken = dict.fromkeys(("state", "wrench", "trajectory", "command"), 0)
     for _ in range(MESSAGES // 4):
-        before = [x.copy() for x in (q, v, measured, physics._effort)]
+        before = [x.copy() for x in (q, v, measured, physics.hardware.effort)]
         good = states.read(serialize_message(random_state(random)), q, v) is not None
         taken["state"] += good
         if not good:
@@ -172,8 +172,8 @@ def test_messages(ros: Fleet) -> None:
             command.data = [float(x) for x in random.normal(size=3)]
         good = physics._accept(serialize_message(command)) is not None
         taken["command"] += good
-        assert np.isfinite(physics._effort).all()
-        assert good or np.array_equal(physics._effort, before[3])
+        assert np.isfinite(physics.hardware.effort).all()
+        assert good or np.array_equal(physics.hardware.effort, before[3])
         with contextlib.suppress(ProjectedControlError):
             plan = reference_from_trajectory(random_message(JointTrajectory, random), COORDINATES)
             reference = plan(here, limits, 3.0)

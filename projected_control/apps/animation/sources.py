@@ -215,7 +215,7 @@ def swing(kind: str, seconds: float) -> Film:
     every, times, q = 20, [], []
     push = np.array([1.0, 0.6, 1.0, 0.6, 0.6, 0.4, 0.4])
     for tick in range(round(1000.0 * seconds)):
-        state = port.read()
+        state = port.sense()
         if tick % every == 0:
             times.append(state.stamp)
             q.append(state.q.copy())

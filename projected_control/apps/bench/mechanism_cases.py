@@ -34,7 +34,7 @@ class MechanismCase:
         settings = settings_for(self.robot, 1.0, "paper", True, {})
         arm = build.build_plant(settings.arm)
         loop = build.build_loop(settings.case.node, settings.controller)
-        state, controller = arm.read(), loop.controller
+        state, controller = arm.sense(), loop.controller
         controller.hold(state.q, state.v)
         here = ReferencePoint(controller.model.theta.copy(), *np.zeros((2, controller.model.k)))
         loop.set_reference(build.build_reference(settings.controller, here, 0.0))

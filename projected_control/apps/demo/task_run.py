@@ -115,7 +115,7 @@ def run_task(
     loop.warm_up()
     if prepare is not None:
         prepare(loop, plant)
-    state = plant.read()
+    state = plant.sense()
     loop.controller.hold(state.q, state.v)
     model = loop.controller.model
     here = build.starting_point(controller, model)

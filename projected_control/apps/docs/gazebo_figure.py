@@ -36,7 +36,7 @@ def own_course(choice: str, ticks: int) -> tuple[Array, Array, Array]:
     hardware = build.build_plant(layers.arm())
     loop = build.build_loop(case.node, controller)
     loop.warm_up()
-    state, model = hardware.read(), loop.controller.model
+    state, model = hardware.sense(), loop.controller.model
     loop.controller.hold(state.q, state.v)
     here = ReferencePoint(model.theta.copy(), *np.zeros((2, model.k)))
     loop.set_reference(build.build_reference(controller, here, 0.0))

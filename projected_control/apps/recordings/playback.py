@@ -147,7 +147,7 @@ class _FollowingArm(Port):
         self._replayer.before(row)
         if not self._answers[row]:
             return None
-        state, self.truth = self._arm.read(), self._arm.truth
+        state, self.truth = self._arm.sense(), self._arm.truth
         return self._shifted(state)
 
     def _shifted(self, state: RawState) -> RawState:
@@ -215,15 +215,8 @@ def _plant_of(
     model = arm.plant.model
     q0 = assemble(model.arm, model.constraint, q[first], None, None)
     model.evaluate(q0, v[first])
-    return SimulatedArm(
-        arm.plant,
-        q0,
-        model.P @ v[first],
-        period=arm.period,
-        sensor=arm.sensor,
-        encoders=arm.encoders,
-        motors=arm.motors,
-    )
+    arm.start_at(q0, model.P @ v[first])
+    return arm
 
 
 def differing_parameters(one: Recording, other: Recording) -> list[tuple[str, Any, Any]]:

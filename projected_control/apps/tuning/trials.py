@@ -12,14 +12,11 @@ from numpy.typing import NDArray
 from projected_control.control.force import ForceGains
 from projected_control.control.gains import MotionGains
 from projected_control.control.references import Constant, ReferencePoint
-from projected_control.control.state import RawState
 from projected_control.errors import InvalidValue, SimulationFailed
-from projected_control.runs.port import Port
 from projected_control.runs.recording import Recording
 from projected_control.runs.recording_head import About, metadata_of
 from projected_control.runs.rows import Rows
 from projected_control.runs.runner import Runner
-from projected_control.runs.simulated import SimulatedArm
 from projected_control.settings import build
 from projected_control.settings.nodes import ControllerSettings, SimulatedArmSettings
 
@@ -99,31 +96,6 @@ class Response:
         return float(self.times[away[-1] + 1]) if away[-1] + 1 < len(smooth) else float("nan")
 
 
-class _PushedArm(Port):
-    """A simulated arm that somebody pushes.
-
-    Attributes:
-        push: Joint efforts on top of what is commanded, n [N·m or N].
-    """
-
-    def __init__(self, arm: SimulatedArm) -> None:
-        self._arm, self.push = arm, np.zeros(arm.plant.model.n)
-        self.truth = arm.truth
-
-    def open(self) -> RawState:
-        return self._arm.open()
-
-    def read(self) -> RawState:
-        state, self.truth = self._arm.read(), self._arm.truth
-        return state
-
-    def write(self, effort: Array) -> None:
-        self._arm.write(effort + self.push)
-
-    def close(self) -> None:
-        self._arm.close()
-
-
 class Rig:
     """A test rig: a controller on a simulated arm, for one trial after the other.
 
@@ -136,10 +108,10 @@ class Rig:
         self, node: str, controller: ControllerSettings, arm: SimulatedArmSettings
     ) -> None:
         self.settings = controller.changed({"limits.reference_jump": 10.0})
-        self.arm = _PushedArm(build.build_plant(arm))
+        self.arm = build.build_plant(arm)
         self.loop = build.build_loop(node, self.settings)
         self.loop.warm_up()
-        self.node, state = node, self.arm.read()
+        self.node, state = node, self.arm.sense()
         self.loop.controller.hold(state.q, state.v)
         self._start, self._q = self.loop.controller.model.theta.copy(), state.q.copy()
         self._arm_settings = arm
