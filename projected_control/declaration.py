@@ -152,6 +152,12 @@ def parameter(
     return dataclasses.field(default=default, metadata={_PARAMETER: told, "name": name})
 
 
+def parameter_of(kind: type[Group], name: str) -> Any:
+    """The same field as another group has: default, range and help are said once."""
+    field = next(each for each in dataclasses.fields(kind) if each.name == name)
+    return dataclasses.field(default=field.default, metadata=field.metadata)
+
+
 def is_parameter(field: dataclasses.Field[Any]) -> bool:
     """Whether a field is a parameter; else it is the library's alone."""
     return _PARAMETER in field.metadata

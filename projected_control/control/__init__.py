@@ -15,6 +15,7 @@ from projected_control.control.force import AntiWindup, ForceGains
 from projected_control.control.gains import BLEND_SECONDS, MotionGains, Posture
 from projected_control.control.impedance import Impedance
 from projected_control.control.law import Law
+from projected_control.control.limits import Limits
 from projected_control.control.stability import ForceLoop
 from projected_control.control.task_controllers import (
     ComputedTorqueController,
@@ -36,6 +37,7 @@ __all__ = [
     "Impedance",
     "ImpedanceController",
     "Law",
+    "Limits",
     "MotionController",
     "MotionGains",
     "OperationalSpaceController",

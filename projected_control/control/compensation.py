@@ -17,7 +17,7 @@ and the torque changes by no more than F_c/(d + 1) from tick to tick.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,9 +25,9 @@ from numpy.typing import NDArray
 from projected_control import validate
 from projected_control.compiled import compiled
 from projected_control.control.terms import ControlTerms
-from projected_control.declaration import Group, OneOrMore, is_given, parameter, spread
-from projected_control.errors import InvalidValue
+from projected_control.declaration import OneOrMore, is_given, parameter, spread
 from projected_control.model.constrained_arm import ConstrainedArm, Terms
+from projected_control.model.friction import FrictionNumbers
 from projected_control.model.kinematics import frame_motion
 from projected_control.model.linalg import axpy, copy, dot, fill, matvec, matvec_add
 
@@ -37,47 +37,13 @@ _COULOMB, _STATIC, _STRIBECK, _VISCOUS, _WIDTH = 0, 1, 2, 3, 4
 
 
 @dataclass(frozen=True)
-class FrictionCompensation(Group):
+class FrictionCompensation(FrictionNumbers):
     """Friction that a controller knows and compensates, following the desired joint velocity.
 
-    In the equations above F_c is coulomb, F_v viscous, F_s static (None as well as empty for that
-    of coulomb), v_s stribeck, w width, µ contact and w_c contact_width.
+    In the equations above w is width, µ contact and w_c contact_width; the rest is of the joints.
     """
 
-    coulomb: OneOrMore = parameter(
-        (0.0,),
-        "Coulomb friction that is compensated, one number or one per joint",
-        "N·m or N",
-        minimum=0.0,
-        maximum=1e6,
-        live=True,
-    )
-    viscous: OneOrMore = parameter(
-        (0.0,),
-        "Viscous friction, one number or one per joint",
-        "N·m·s/rad or N·s/m",
-        minimum=0.0,
-        maximum=1e6,
-        live=True,
-    )
-    static: OneOrMore | None = parameter(
-        (),
-        "Friction at the beginning of a motion, one number or one per joint; empty for that of "
-        "coulomb",
-        "N·m or N",
-        minimum=0.0,
-        maximum=1e6,
-        live=True,
-    )
-    stribeck: OneOrMore = parameter(
-        (0.05,),
-        "Velocity over which static goes over into Coulomb friction, one number or one per joint",
-        "rad/s or m/s",
-        minimum=1e-6,
-        maximum=1e3,
-        live=True,
-        name="stribeck_velocity",
-    )
+    _: KW_ONLY
     width: OneOrMore = parameter(
         (0.02,),
         "Desired velocity at which three quarters of the dry friction are compensated, one "
@@ -106,18 +72,8 @@ class FrictionCompensation(Group):
     )
 
     def __post_init__(self) -> None:
-        for name in ("coulomb", "viscous", "static", "stribeck", "width"):
-            if getattr(self, name) is None:
-                continue
-            values = np.atleast_1d(np.asarray(getattr(self, name), dtype=np.float64))
-            if not (np.isfinite(values).all() and (values >= 0.0).all()):
-                raise InvalidValue(
-                    f"{name} of the friction compensation must be finite and not negative, got "
-                    f"{values.tolist()}"
-                )
-        for name in ("stribeck", "width"):
-            if not np.all(np.asarray(getattr(self, name)) > 0.0):
-                raise InvalidValue(f"{name} of the friction compensation must be positive")
+        super().__post_init__()
+        self._require_positive("width")
         validate.not_negative("friction at the contact", self.contact)
         validate.positive("contact width", self.contact_width)
 

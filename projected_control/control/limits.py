@@ -2,130 +2,243 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Annotated, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from projected_control import validate
+from projected_control.declaration import (
+    LARGE,
+    SMALL,
+    Group,
+    called,
+    is_given,
+    key_of,
+    parameter,
+    refused,
+    spread,
+)
 from projected_control.errors import InvalidValue
 from projected_control.model.arm import Arm
 
 Array = NDArray[np.float64]
+
+PerJoint = Annotated[Any, float]
+"""In a file a list of numbers, for the library a number, a list or an array; an array of n numbers
+once the limits are those of an arm."""
 
 FORCE_STOP = 50.0
 """Difference between the measured λ and the model's that stops an arm unless told otherwise [N]."""
 
 
 @dataclass(frozen=True)
-class Limits:
-    """Limits of a loop; per joint where they belong to joints, in their units.
+class Limits(Group):
+    """What the guard allows. A loop needs those of its arm: see `of_arm`, or `of` in one call.
 
-    Attributes:
-        effort: Largest magnitude [N·m or N].
-        effort_rate: Largest change [N·m/s or N/s].
-        velocity: Largest magnitude [rad/s or m/s].
-        lower, upper: Positions [rad or m].
-        reference_jump: Largest step of the reference from tick to tick, in multiples of what its
-            own rate explains, plus this [m or rad].
-        hold_time: Time for which the last effort is held on bad states [s].
-        frozen_time: Time after which a state that does not change while it should (see
-            `FROZEN_DISTANCE`) is frozen [s].
-        stale_time: Time after which a state that is read again and again is stale [s].
-        residual: ‖Φ‖ beyond which the arm has left its constraint [m or rad].
-        force_time: Time after which a measured wrench is stale [s].
-        force_difference: By how much the measured λ may differ from the model's before the
-            guard reports it [N or N·m].
-        force_stop: By how much before it stops the arm; more than the above [N or N·m].
-        latch_time: Time after which what the guard has stopped, held or set to zero starts again
-            only when it is told to [s].
-        return_margin: How far out of its range a joint may be at the start, to be led back in
-            [rad or m]; zero for not at all.
+    Frozen is a state that does not change while it should (see `FROZEN_DISTANCE`). A reference may
+    step from tick to tick by twice what its own rate explains, plus reference_jump.
     """
 
-    effort: Array
-    effort_rate: Array
-    velocity: Array
-    lower: Array
-    upper: Array
-    reference_jump: float = 0.05
-    hold_time: float = 0.01
-    frozen_time: float = 0.05
-    stale_time: float = 0.02
-    residual: float = 0.02
-    force_time: float = 0.05
-    force_difference: float = 10.0
-    force_stop: float = FORCE_STOP
-    latch_time: float = 1.0
-    return_margin: float = 0.0
+    effort: PerJoint = parameter(
+        (),
+        "Largest effort, one number or one per joint; empty for the description's",
+        "N·m or N",
+        minimum=SMALL,
+        maximum=1e6,
+        live=True,
+    )
+    effort_rate: PerJoint = parameter(
+        (1000.0,),
+        "Largest change of effort, one number or one per joint",
+        "N·m/s or N/s",
+        minimum=SMALL,
+        maximum=1e9,
+        live=True,
+    )
+    velocity: PerJoint = parameter(
+        (),
+        "Largest joint velocity, one number or one per joint; empty for the description's",
+        "rad/s or m/s",
+        minimum=SMALL,
+        maximum=1e6,
+        live=True,
+    )
+    lower: PerJoint = parameter(
+        (),
+        "Smallest joint position, one number or one per joint; empty for the description's",
+        "rad or m",
+        minimum=-LARGE,
+        maximum=LARGE,
+        live=True,
+    )
+    upper: PerJoint = parameter(
+        (),
+        "Largest joint position, one number or one per joint; empty for the description's",
+        "rad or m",
+        minimum=-LARGE,
+        maximum=LARGE,
+        live=True,
+    )
+    reference_jump: float = parameter(
+        0.05,
+        "Step of a reference that is refused",
+        "m or rad",
+        minimum=SMALL,
+        maximum=1e3,
+        live=True,
+    )
+    hold_time: float = parameter(
+        0.01,
+        "Time for which the last effort is held on bad states",
+        "s",
+        minimum=0.0,
+        maximum=1.0,
+        live=True,
+    )
+    frozen_time: float = parameter(
+        0.05,
+        "Time after which a state that does not change though it should counts as frozen",
+        "s",
+        minimum=1e-3,
+        maximum=10.0,
+        live=True,
+    )
+    stale_time: float = parameter(
+        0.02,
+        "Time without a new state after which the effort is zero",
+        "s",
+        minimum=1e-3,
+        maximum=10.0,
+        live=True,
+    )
+    residual: float = parameter(
+        0.02,
+        "‖Φ‖ of an active controller beyond which it stops: the constraint is gone",
+        "m",
+        minimum=SMALL,
+        maximum=10.0,
+        live=True,
+    )
+    force_time: float = parameter(
+        0.05,
+        "Time without a new wrench after which the arm is braked",
+        "s",
+        minimum=1e-3,
+        maximum=10.0,
+        live=True,
+    )
+    force_difference: float = parameter(
+        10.0,
+        "Largest difference between the measured λ and the model's, under an effort, that "
+        "/diagnostics does not report",
+        "N",
+        minimum=SMALL,
+        maximum=1e9,
+        live=True,
+    )
+    force_stop: float = parameter(
+        0.0,
+        "The same difference, at which the arm is stopped, until it is told to go on; above "
+        f"limits.force_difference. 0 for {FORCE_STOP:g} N, or twice limits.force_difference where "
+        "that is more",
+        "N",
+        minimum=0.0,
+        maximum=1e9,
+        live=True,
+    )
+    latch_time: float = parameter(
+        1.0,
+        "Time for which the guard may stop the arm, hold its effort or send zero, and go on by "
+        "itself. What has lasted longer starts again only when it is told to: a damped stop with "
+        "a reference that begins at the arm (~/reference), anything else by activating the "
+        "controller, from inside the limits",
+        "s",
+        minimum=0.02,
+        maximum=60.0,
+        live=True,
+    )
+    return_margin: float = parameter(
+        0.0,
+        "How far out of its range a joint may rest where the controller is activated, to be led "
+        "back in: it may then not go further out than it has been, and has to stay inside once it "
+        "is there. 0 to refuse",
+        "rad or m",
+        minimum=0.0,
+        maximum=0.5,
+    )
+
+    def __post_init__(self) -> None:
+        for name in _POSITIVE:
+            self._check(validate.positive, name)
+        for name in ("hold_time", "return_margin", "force_stop"):
+            self._check(validate.not_negative, name)
+        if self.force_stop and not self.force_stop > self.force_difference:
+            raise InvalidValue(
+                f"the difference of the force that stops the arm (force_stop, {self.force_stop:g} "
+                "N) must be above the one that is reported (force_difference, "
+                f"{self.force_difference:g} N)",
+                key=key_of(self, "force_stop"),
+            )
+
+    def _check(self, check: Any, name: str) -> None:
+        check(called(self, name, _WORDS.get(name, name.replace("_", " "))), getattr(self, name))
 
     @classmethod
-    def of(
-        cls,
-        arm: Arm,
-        *,
-        effort: ArrayLike | None = None,
-        effort_rate: ArrayLike = 1000.0,
-        velocity: ArrayLike | None = None,
-        lower: ArrayLike | None = None,
-        upper: ArrayLike | None = None,
-        reference_jump: float = 0.05,
-        hold_time: float = 0.01,
-        frozen_time: float = 0.05,
-        stale_time: float = 0.02,
-        residual: float = 0.02,
-        force_time: float = 0.05,
-        force_difference: float = 10.0,
-        force_stop: float | None = None,
-        latch_time: float = 1.0,
-        return_margin: float = 0.0,
-    ) -> Limits:
-        """The description's limits, each replaced by what is given here if anything is.
+    def of(cls, arm: Arm, **given: Any) -> Limits:
+        """The limits of an arm, each replaced by what is given here if anything is."""
+        said = {name: value for name, value in given.items() if value is not None}
+        return cls(**said).of_arm(arm)
+
+    def of_arm(self, arm: Arm) -> Limits:
+        """These limits, with one number per joint: the description's where nothing is said.
 
         ``force_stop`` is `FORCE_STOP` or twice ``force_difference`` unless given, what is more.
         """
-        described = arm.limits
-        if force_stop is None:
-            force_stop = max(FORCE_STOP, 2.0 * force_difference)
-
-        def each(name: str, value: ArrayLike | None, default: Array) -> Array:
-            chosen = default if value is None else np.asarray(value, dtype=np.float64)
-            if chosen.size not in (1, arm.n) or np.isnan(chosen).any():
-                raise InvalidValue(
-                    f"{name} must be one number or {arm.n}, one per joint, got {value!r}"
-                )
-            return np.array(np.broadcast_to(chosen, (arm.n,)))
-
-        limits = cls(
-            each("effort limit", effort, described.effort),
-            each("effort rate limit", effort_rate, described.effort),
-            each("velocity limit", velocity, described.velocity),
-            each("lower position limit", lower, described.lower),
-            each("upper position limit", upper, described.upper),
-            validate.positive("reference jump", reference_jump),
-            validate.not_negative("hold time", hold_time),
-            validate.positive("frozen time", frozen_time),
-            validate.positive("stale time", stale_time),
-            validate.positive("residual limit", residual),
-            validate.positive("force time", force_time),
-            validate.positive("force difference", force_difference),
-            validate.positive("force stop", force_stop),
-            validate.positive("latch time", latch_time),
-            validate.not_negative("return margin", return_margin),
-        )
-        if not force_stop > force_difference:
-            raise InvalidValue(
-                f"the difference of the force that stops the arm (force_stop, {force_stop:g} N) "
-                f"must be above the one that is reported (force_difference, {force_difference:g} N)"
-            )
+        found: dict[str, Any] = {name: self._each(name, arm) for name in _OF_JOINTS}
         for name in ("effort", "effort_rate", "velocity"):
-            values = getattr(limits, name)
+            values = found[name]
             without_motor = (arm.actuated == 0.0) & (values == 0.0) & (name == "effort")
             if not ((values > 0.0) | without_motor).all():
-                raise InvalidValue(f"{name} limits must be positive, got {values.tolist()}")
-        if not (limits.lower < limits.upper).all():
+                raise InvalidValue(
+                    f"{name} limits must be positive, got {values.tolist()}", key=key_of(self, name)
+                )
+        if not (found["lower"] < found["upper"]).all():
             raise InvalidValue(
-                f"position limits are inconsistent: lower {limits.lower.tolist()} is not below "
-                f"upper {limits.upper.tolist()}"
+                f"position limits are inconsistent: lower {found['lower'].tolist()} is not below "
+                f"upper {found['upper'].tolist()}",
+                key=key_of(self, "lower"),
             )
-        return limits
+        stop = self.force_stop or max(FORCE_STOP, 2.0 * self.force_difference)
+        return replace(self, **found, force_stop=stop)
+
+    def _each(self, name: str, arm: Arm) -> Array:
+        described: Array | None = getattr(arm.limits, name, None)
+        if described is not None and not is_given(getattr(self, name)):
+            return described.copy()
+        values = spread(self, name, arm.n, "joint", _WORDS[name])
+        if np.isnan(values).any():
+            each = f"must be one number or {arm.n}, one per joint, got {values.tolist()}"
+            raise refused(self, name, each, _WORDS[name])
+        return values
+
+
+_OF_JOINTS = ("effort", "effort_rate", "velocity", "lower", "upper")
+_POSITIVE = (
+    "reference_jump",
+    "frozen_time",
+    "stale_time",
+    "residual",
+    "force_time",
+    "force_difference",
+    "latch_time",
+)
+_WORDS = {
+    "residual": "residual limit",
+    "effort": "effort limit",
+    "effort_rate": "effort rate limit",
+    "velocity": "velocity limit",
+    "lower": "lower position limit",
+    "upper": "upper position limit",
+}

@@ -158,7 +158,7 @@ class ConstrainedArm:
         self.n = n = arm.n
         self.m = m = 0 if constraint is None else constraint.rows
         self.k = k = 0 if coordinates is None else coordinates.size
-        self.metric = metric or Metric.identity(n)
+        self.metric = (metric or Metric()).of_arm(arm)
         if self.metric.sqrt_metric.shape != (n,):
             size = self.metric.sqrt_metric.size
             raise InvalidValue(f"metric must have {n} entries, one per joint, got {size}")

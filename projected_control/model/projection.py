@@ -19,17 +19,22 @@ and A q̈ = b holds as exactly as ever; below, where it is given up anyway, w/σ
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from projected_control import validate
 from projected_control.compiled import compiled
+from projected_control.declaration import SMALL, Group, is_given, parameter
 from projected_control.errors import InvalidValue
 from projected_control.model.linalg import axpy, copy, fill, svd
 from projected_control.workspace import Layout, Part
+
+if TYPE_CHECKING:
+    from projected_control.model.arm import Arm
 
 Array = NDArray[np.float64]
 
@@ -171,8 +176,11 @@ def relative_pseudo_inverse(A: Array, share: float, A_pinv: Array, scratch: Arra
     _assemble(share * largest, share * largest, 0.0, A_pinv, s)
 
 
+_NOT_GIVEN: Any = ()
+
+
 @dataclass(frozen=True)
-class Metric:
+class Metric(Group):
     """A diagonal metric W of joint space: joints differ in unit or strength (Aghili VII-B).
 
     In the new coordinates ``q̇_W = W^½ q̇`` and ``f_W = W^-½ f``, and therefore
@@ -183,19 +191,32 @@ class Metric:
     that W = c I is no metric at all, and singular values of A_W and J_W, which are compared with
     absolute numbers everywhere, keep their size.
 
-    Attributes:
-        sqrt_metric: Diagonal of W^½, one positive number per joint; any common factor is taken out.
+    sqrt_metric is the diagonal of W^½, one positive number per joint; any common factor is taken
+    out. Where it is not given, it follows from kind and length, and from the arm: see `of_arm`.
     """
 
-    sqrt_metric: Array
+    sqrt_metric: Array = _NOT_GIVEN
+    kind: str = parameter(
+        "none",
+        "How joint efforts are compared when the least is sought",
+        choices=("none", "length", "limits"),
+    )
+    length: float = parameter(
+        1.0,
+        "Length that turns forces of sliding joints into torques",
+        "m",
+        minimum=SMALL,
+        maximum=1e3,
+    )
 
     def __post_init__(self) -> None:
+        if not is_given(self.sqrt_metric):
+            return
         diagonal = validate.finite_array("metric", self.sqrt_metric, (None,))
         if not (diagonal > 0.0).all():
             raise InvalidValue(f"metric must be positive for every joint, got {diagonal.tolist()}")
-        if diagonal.size:
-            diagonal = diagonal / diagonal[0]  # equal ones become exactly one
-            diagonal = diagonal / np.exp(np.log(diagonal).mean())
+        diagonal = diagonal / diagonal[0]  # equal ones become exactly one
+        diagonal = diagonal / np.exp(np.log(diagonal).mean())
         object.__setattr__(self, "sqrt_metric", diagonal)
 
     def tolerance(self, tolerance: float) -> float:
@@ -205,6 +226,16 @@ class Metric:
         the tolerance in joint units.
         """
         return tolerance / float(self.sqrt_metric.max(initial=1.0))
+
+    def of_arm(self, arm: Arm, effort: Callable[[], ArrayLike] | None = None) -> Metric:
+        """This metric with its diagonal; the effort limits are the description's unless given."""
+        if is_given(self.sqrt_metric):
+            return self
+        if self.kind == "length":
+            return Metric.from_length(self.length, arm.prismatic)
+        if self.kind == "limits":
+            return Metric.from_limits(arm.limits.effort if effort is None else effort())
+        return Metric.identity(arm.n)
 
     @classmethod
     def identity(cls, n: int) -> Metric:

@@ -1,7 +1,7 @@
 """The groups of parameters, from which the settings of nodes are composed (see `nodes`).
 
-What the library takes as it is declares its parameters itself (`EstimatedSurface`, `Disturbance`,
-`FrictionCompensation`, `Encoders`, `Motors`, `ForceSensor`, `OffsetFrame`). Where a node needs to know
+What the library takes as it is declares its parameters itself (`Metric`, `EstimatedSurface`,
+`Disturbance`, `FrictionCompensation`, `Encoders`, `Motors`, `ForceSensor`, `OffsetFrame`). Where a node needs to know
 more, a group here derives from the library's class: its object can be given to the library.
 """
 
@@ -14,7 +14,7 @@ from projected_control.control.force import ForceGains
 from projected_control.control.force_kernels import SOURCES
 from projected_control.control.gains import HOLD_STIFFNESS, MotionGains
 from projected_control.control.references import MotionLimits
-from projected_control.declaration import LARGE, SMALL
+from projected_control.declaration import LARGE, SMALL, parameter_of
 from projected_control.model.constraints import CONSTRAINTS
 from projected_control.model.constraints.point_on_surface import SURFACES
 from projected_control.model.constraints.poses import DIRECTIONS
@@ -135,14 +135,6 @@ class Posture(control.Posture):
 
 
 @dataclass(frozen=True)
-class Metric(Group):
-    """How joint efforts are compared."""
-
-    kind: str = parameter("none", "How joint efforts are compared when the least is sought", choices=("none", "length", "limits"))
-    length: float = parameter(1.0, "Length that turns forces of sliding joints into torques", "m", minimum=SMALL, maximum=1e3)
-
-
-@dataclass(frozen=True)
 class Force(ForceGains):
     """The constraint force: where it comes from, and the feedback on it."""
 
@@ -167,23 +159,14 @@ class OptionalForce(Force):
 
 
 @dataclass(frozen=True)
-class Limits(Group):
-    """What the guard allows."""
+class Limits(control.Limits):
+    """What the guard allows, and when a node gives up; where no force counts, nothing is said of it."""
 
-    effort: Numbers = parameter((), "Largest effort, one number or one per joint; empty for the description's", "N·m or N", minimum=SMALL, maximum=1e6, live=True)
+    force_time: float = control.Limits.force_time
+    force_difference: float = control.Limits.force_difference
+    force_stop: float = control.Limits.force_stop
     above_description: bool = parameter(False, "Whether limits.effort, velocity, lower and upper may be wider than the description's; else such a number is refused, in a file and while the arm moves", live=True)
-    effort_rate: Numbers = parameter((1000.0,), "Largest change of effort, one number or one per joint", "N·m/s or N/s", minimum=SMALL, maximum=1e9, live=True)
-    velocity: Numbers = parameter((), "Largest joint velocity, one number or one per joint; empty for the description's", "rad/s or m/s", minimum=SMALL, maximum=1e6, live=True)
-    lower: Numbers = parameter((), "Smallest joint position, one number or one per joint; empty for the description's", "rad or m", minimum=-LARGE, maximum=LARGE, live=True)
-    upper: Numbers = parameter((), "Largest joint position, one number or one per joint; empty for the description's", "rad or m", minimum=-LARGE, maximum=LARGE, live=True)
-    reference_jump: float = parameter(0.05, "Step of a reference that is refused", "m or rad", minimum=SMALL, maximum=1e3, live=True)
-    residual: float = parameter(0.02, "‖Φ‖ of an active controller beyond which it stops: the constraint is gone", "m", minimum=SMALL, maximum=10.0, live=True)
-    hold_time: float = parameter(0.01, "Time for which the last effort is held on bad states", "s", minimum=0.0, maximum=1.0, live=True)
-    frozen_time: float = parameter(0.05, "Time after which a state that does not change though it should counts as frozen", "s", minimum=1e-3, maximum=10.0, live=True)
-    stale_time: float = parameter(0.02, "Time without a new state after which the effort is zero", "s", minimum=1e-3, maximum=10.0, live=True)
     lost_time: float = parameter(0.5, "Time without a new state after which the controller goes inactive", "s", minimum=0.01, maximum=60.0, live=True)
-    latch_time: float = parameter(1.0, "Time for which the guard may stop the arm, hold its effort or send zero, and go on by itself. What has lasted longer starts again only when it is told to: a damped stop with a reference that begins at the arm (~/reference), anything else by activating the controller, from inside the limits", "s", minimum=0.02, maximum=60.0, live=True)
-    return_margin: float = parameter(0.0, "How far out of its range a joint may rest where the controller is activated, to be led back in: it may then not go further out than it has been, and has to stay inside once it is there. 0 to refuse", "rad or m", minimum=0.0, maximum=0.5)
     watchdog_time: float = parameter(0.5, "Silence of the watchdog after which the controller goes inactive", "s", minimum=0.1, maximum=10.0, live=True)
 
 
@@ -191,9 +174,9 @@ class Limits(Group):
 class ForceLimits(Limits):
     """What the guard allows where the force counts."""
 
-    force_time: float = parameter(0.05, "Time without a new wrench after which the arm is braked", "s", minimum=1e-3, maximum=10.0, live=True)
-    force_stop: float = parameter(0.0, "The same difference, at which the arm is stopped, until it is told to go on; above limits.force_difference. 0 for 50 N, or twice limits.force_difference where that is more", "N", minimum=0.0, maximum=1e9, live=True)
-    force_difference: float = parameter(10.0, "Largest difference between the measured λ and the model's, under an effort, that /diagnostics does not report", "N", minimum=SMALL, maximum=1e9, live=True)
+    force_time: float = parameter_of(control.Limits, "force_time")
+    force_difference: float = parameter_of(control.Limits, "force_difference")
+    force_stop: float = parameter_of(control.Limits, "force_stop")
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from projected_control.control.surface import EstimatedSurface
 from projected_control.declaration import LARGE
 from projected_control.errors import InvalidValue, UnknownName
 from projected_control.model.arm import OffsetFrame
+from projected_control.model.projection import Metric
 from projected_control.registry import Registry
 from projected_control.runs.port import PORTS
 from projected_control.settings import groups
@@ -105,7 +106,7 @@ class MovedArmSettings(ConstrainedArmSettings):
     posture: groups.Posture = group(groups.Posture)
     compensation: FrictionCompensation = group(FrictionCompensation)
     disturbance: Disturbance = group(Disturbance)
-    metric: groups.Metric = group(groups.Metric)
+    metric: Metric = group(Metric)
     limits: groups.Limits = group(groups.Limits)
     reference: groups.Reference = group(groups.Reference)
 

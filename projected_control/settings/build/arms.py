@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +22,6 @@ from projected_control.model.coordinates import (
     own_group,
 )
 from projected_control.model.function_kinds import CentreOfMassAlong, ScalarFunction
-from projected_control.model.projection import Metric
 from projected_control.resources import ARMS, arm_description, share_file
 from projected_control.settings import groups
 from projected_control.settings.nodes import (
@@ -234,17 +232,12 @@ def build_model(settings: MovedArmSettings) -> ConstrainedArm:
             f"link.z, link.angle or a joint's name ({', '.join(arm.joint_names)})",
             key="coordinates",
         )
-    metric = None
-    if settings.metric.kind == "length":
-        metric = Metric.from_length(settings.metric.length, arm.prismatic)
-    elif settings.metric.kind == "limits":
-        metric = Metric.from_limits(build_limits(settings, arm).effort)
     return ConstrainedArm(
         arm,
         with_mimics(arm, build_constraint(settings)),
         build_coordinates(settings.coordinates, arm, settings),
         tolerance=settings.constraint.singular_value,
-        metric=metric,
+        metric=settings.metric.of_arm(arm, lambda: build_limits(settings, arm).effort),
         row_length=settings.constraint.row_length,
     )
 
@@ -252,35 +245,8 @@ def build_model(settings: MovedArmSettings) -> ConstrainedArm:
 @says_where
 def build_limits(settings: MovedArmSettings, arm: Arm) -> Limits:
     """The limits of the settings, and the description's where these say nothing."""
-    group = settings.limits
-
-    def given(name: str, numbers: Sequence[float]) -> Array | None:
-        return spread(f"limits.{name}", numbers, arm.n, "joint") if numbers else None
-
-    forces: dict[str, Any] = {}
-    if isinstance(group, groups.ForceLimits):
-        forces = {
-            "force_time": group.force_time,
-            "force_difference": group.force_difference,
-            "force_stop": group.force_stop or None,
-        }
-    limits = Limits.of(
-        arm,
-        effort=given("effort", group.effort),
-        effort_rate=spread("limits.effort_rate", group.effort_rate, arm.n, "joint"),
-        velocity=given("velocity", group.velocity),
-        lower=given("lower", group.lower),
-        upper=given("upper", group.upper),
-        reference_jump=group.reference_jump,
-        hold_time=group.hold_time,
-        frozen_time=group.frozen_time,
-        stale_time=group.stale_time,
-        residual=group.residual,
-        latch_time=group.latch_time,
-        return_margin=group.return_margin,
-        **forces,
-    )
-    if not group.above_description:
+    limits = settings.limits.of_arm(arm)
+    if not settings.limits.above_description:
         _require_described(limits, arm)
     return limits
 
