@@ -14,7 +14,7 @@ pytest.importorskip("PIL.Image", reason="Pillow is not installed")
 
 from PIL import Image
 
-from projected_control.apps.animation import encoding
+from projected_control.apps.animation import drawing
 from projected_control.apps.animation.drawing import pictures
 from projected_control.apps.animation.sources import _SWINGS, film, names, swing
 from projected_control.apps.cli import main
@@ -36,7 +36,7 @@ def test_a_planar_mechanism_is_drawn_and_its_tip_stays_on_its_slider(tmp_path):
     assert len(drawn) == 4
     assert drawn[0].shape == (324, 432, 3)
     assert not np.array_equal(drawn[0], drawn[-1])
-    content = encoding.encode(tmp_path / "crank.gif", iter(drawn), 8)
+    content = drawing.encode(tmp_path / "crank.gif", iter(drawn), 8)
     image = Image.open(BytesIO(content))
     assert image.n_frames == 4
     assert len(content) < 1_000_000
@@ -81,9 +81,9 @@ def test_refusals_say_what_there_is(tmp_path, monkeypatch):
     with pytest.raises(UnknownName, match="crank"):
         film("cranc")
     with pytest.raises(InvalidValue, match=r"\.gif or \.mp4"):
-        encoding.require_kind(tmp_path / "a.png")
+        drawing.require_kind(tmp_path / "a.png")
     assert main(["animate", "crank", "slider", "--out", str(tmp_path / "x.gif")]) == 2
     monkeypatch.setattr(shutil, "which", lambda name: None)
     monkeypatch.setitem(__import__("sys").modules, "imageio_ffmpeg", None)
     with pytest.raises(ProjectedControlError, match="apt install ffmpeg"):
-        encoding.require_kind(tmp_path / "a.mp4")
+        drawing.require_kind(tmp_path / "a.mp4")

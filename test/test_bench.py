@@ -14,8 +14,7 @@ from projected_control import run
 from projected_control.apps import bench, cli
 from projected_control.apps.bench import faults, peers, realtime, simulation, tick
 from projected_control.apps.bench.five_bar import five_bar_loop
-from projected_control.apps.bench.mechanism_cases import MECHANISMS
-from projected_control.apps.bench.tick_cases import CASES, LARGE, TASK_LAWS, spatial_arm
+from projected_control.apps.bench.tick_cases import CASES, LARGE, MECHANISMS, TASK_LAWS, spatial_arm
 from projected_control.apps.bench.tick_timing import TICKS, TickTiming, record
 from projected_control.compiled import COMPILED
 from projected_control.control.events import Action

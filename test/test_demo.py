@@ -16,9 +16,9 @@ import yaml
 from projected_control.apps import cli
 from projected_control.apps.bench import node
 from projected_control.apps.demo.case import PATIENT, settings_for
-from projected_control.apps.demo.torque import in_words, motion_and_force
 from projected_control.apps.demo.verdict import judge
 from projected_control.apps.reports.output import CannotWrite, output_folder
+from projected_control.apps.reports.run_numbers import motion_and_force, torque_in_words
 from projected_control.errors import ProjectedControlError
 from projected_control.settings.nodes import FORCE
 
@@ -174,11 +174,11 @@ def test_a_saving_is_claimed_for_the_motion_alone():
     held = motion_and_force(state(10.0))
     assert held.motion == pytest.approx(5.0)
     assert held.idc == pytest.approx(6.0)
-    words = in_words(held)
+    words = torque_in_words(held)
     assert "took 5.000 N·m RMS (f∥)" in words
     assert "sends 6.000, 17 % less" in words
     assert "held 9.99 N of 10 N wanted" in words
-    assert "held" not in in_words(motion_and_force(state(0.0)))
+    assert "held" not in torque_in_words(motion_and_force(state(0.0)))
 
 
 def test_the_report_has_a_banner_and_red_where_it_is_off():
@@ -293,16 +293,15 @@ class Listener:
 @pytest.fixture
 def domains(monkeypatch) -> dict[str, set[str]]:
     pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
-    from projected_control.apps.fleet import domain
 
-    monkeypatch.setattr(domain, "Monitor", Listener)
+    monkeypatch.setattr("projected_control.apps.fleet.monitor.Monitor", Listener)
     monkeypatch.setattr(Listener, "present", {})
     monkeypatch.setenv("ROS_DOMAIN_ID", "7")
     return Listener.present
 
 
 def test_a_second_demonstration_in_the_domain_asked_for_says_who_is_there(domains):
-    from projected_control.apps.fleet.domain import join
+    from projected_control.apps.fleet.monitor import join
 
     domains["7"] = {"simulated_arm", "force_controller", "rviz"}
     words = r"force_controller and simulated_arm run in ROS domain 7 .*\(ROS_DOMAIN_ID=8\)"
@@ -313,7 +312,7 @@ def test_a_second_demonstration_in_the_domain_asked_for_says_who_is_there(domain
 
 
 def test_without_a_domain_asked_for_a_free_one_is_taken(domains, monkeypatch):
-    from projected_control.apps.fleet.domain import join
+    from projected_control.apps.fleet.monitor import join
 
     monkeypatch.delenv("ROS_DOMAIN_ID")
     first = str(1 + os.getpid() % 100)
@@ -332,7 +331,7 @@ def test_without_a_domain_asked_for_a_free_one_is_taken(domains, monkeypatch):
 
 
 def test_nodes_started_from_here_are_no_others(domains):
-    from projected_control.apps.fleet.domain import refuse_others
+    from projected_control.apps.fleet.monitor import refuse_others
 
     domains["7"] = {"force_controller", "effort_watchdog"}
     refuse_others(Listener("force_controller"), ("force_controller", "effort_watchdog"))

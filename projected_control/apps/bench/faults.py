@@ -12,7 +12,7 @@ from projected_control.apps.console import extras
 from projected_control.apps.console.command import Command, option
 
 if TYPE_CHECKING:
-    from projected_control.apps.bench.fault_scene import FaultScene
+    from projected_control.apps.bench.scenes import FaultScene
 
 DRIVE_TIMEOUT = 0.04
 """Command timeout of the simulated arm: its drive then gives no torque [s]."""
@@ -127,7 +127,7 @@ def measure(
     names: list[str], repeats: int, folder: Path, progress: Any
 ) -> dict[str, list[tuple[float, str]]]:
     """How long each fault took, every time, until what should follow [s]; and the reasons given."""
-    from projected_control.apps.bench.fault_scene import FaultScene
+    from projected_control.apps.bench.scenes import FaultScene
 
     jobs = [name for name in names for _ in range(repeats if FAULTS[name].often else 1)]
     taken: dict[str, list[tuple[float, str]]] = {name: [] for name in names}

@@ -41,14 +41,15 @@ def run(args: Arguments) -> int:
     bound = validate.positive("bound", args.bound)
     bench.check_turns(args.seconds, args.rounds, 1.0)
     extras.require("rclpy", "projected-control bench node")
-    from projected_control.apps.bench.node_scene import measure
+    from projected_control.apps.bench.scenes import NodeScene
 
     turns: dict[str, list[dict[str, float]]] = {"controller": [], "echo": []}
     with tempfile.TemporaryDirectory() as folder:
         for number in range(args.rounds):
             for who, found in turns.items():
                 print(f"round {number + 1} of {args.rounds}: {who} …", file=sys.stderr, flush=True)
-                found.append(measure(who, Path(folder), args.seconds))
+                with NodeScene(Path(folder), who) as scene:
+                    found.append(scene.measure(args.seconds))
     numbers = summary(turns)
     late = missed(numbers, bound)
     if args.json:

@@ -92,8 +92,13 @@ def run(args: Arguments) -> int:
 
 def measure(engine: str, seconds: float, progress: Progress) -> tuple[list[TickTiming], str]:
     """Times of all cases, and why there are none in C++ (empty where there are)."""
-    from projected_control.apps.bench.mechanism_cases import MECHANISMS
-    from projected_control.apps.bench.tick_cases import CASES, LARGE, TASK_LAWS, TimedCase
+    from projected_control.apps.bench.tick_cases import (
+        CASES,
+        LARGE,
+        MECHANISMS,
+        TASK_LAWS,
+        TimedCase,
+    )
     from projected_control.apps.bench.tick_timing import time_native, time_ticks
     from projected_control.native.library import native_loop, reason_against
 
@@ -112,8 +117,7 @@ def measure(engine: str, seconds: float, progress: Progress) -> tuple[list[TickT
 
 def _bound(timing: TickTiming, bound: float, native: float | None) -> float | None:
     """What a case is held to; None for one that is only measured."""
-    from projected_control.apps.bench.mechanism_cases import MechanismCase
-    from projected_control.apps.bench.tick_cases import TASK_LAWS
+    from projected_control.apps.bench.tick_cases import TASK_LAWS, MechanismCase
 
     mechanism = isinstance(timing.case, MechanismCase)
     if timing.engine != "native":

@@ -50,7 +50,7 @@ def run(args: Arguments) -> int:
     bench.check_turns(args.seconds, args.rounds, 5.0)
     extras.require("rclpy", "projected-control bench view")
     extras.require("aiohttp", "projected-control bench view")
-    from projected_control.apps.bench.view_scene import ViewScene
+    from projected_control.apps.bench.scenes import ViewScene
 
     def say(text: str) -> None:
         print(text, file=sys.stderr, flush=True)

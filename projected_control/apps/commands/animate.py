@@ -49,8 +49,7 @@ class Arguments(
 def run(args: Arguments) -> int:
     """Compute, draw, write."""
     extras.require("matplotlib", "projected-control animate")
-    from projected_control.apps.animation.drawing import pictures
-    from projected_control.apps.animation.encoding import encode, require_kind
+    from projected_control.apps.animation.drawing import encode, pictures, require_kind
     from projected_control.apps.animation.sources import film
     from projected_control.apps.experiments.progress import terminal_progress
     from projected_control.apps.reports.output import output_folder, write_files

@@ -160,10 +160,9 @@ def run(args: Arguments) -> int:
     from projected_control.apps.demo.nodes_run import Stage
     from projected_control.apps.demo.report import make_report
     from projected_control.apps.demo.task_run import node_samples
-    from projected_control.apps.demo.torque import motion_and_force
     from projected_control.apps.demo.verdict import judge
     from projected_control.apps.reports.output import output_folder, publish, write_files
-    from projected_control.apps.reports.tracking import by_unit
+    from projected_control.apps.reports.run_numbers import by_unit, motion_and_force
 
     say = (lambda text: None) if args.json else (lambda text: print(text, file=sys.stderr))
     with output_folder(args.out, REPORT_MEGABYTES) as folder:

@@ -17,8 +17,7 @@ from projected_control.apps.demo.display import live_display
 from projected_control.apps.demo.judging import Series
 from projected_control.apps.demo.task_run import TaskRun
 from projected_control.apps.experiments.progress import terminal_progress
-from projected_control.apps.fleet.domain import join, refuse_others
-from projected_control.apps.fleet.monitor import Monitor
+from projected_control.apps.fleet.monitor import Monitor, join, refuse_others
 from projected_control.apps.fleet.node_processes import Fleet
 from projected_control.apps.reports.output import write_files
 from projected_control.apps.view.page_process import PageProcess, way_there

@@ -10,10 +10,14 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from projected_control.apps.demo.case import DemoSettings
-from projected_control.apps.demo.torque import in_words, motion_and_force, motion_torque
 from projected_control.apps.demo.verdict import Comparison, Verdict
-from projected_control.apps.reports import tracking
+from projected_control.apps.reports import run_numbers
 from projected_control.apps.reports.contents import Outcome, Picture, Table
+from projected_control.apps.reports.run_numbers import (
+    motion_and_force,
+    motion_torque,
+    torque_in_words,
+)
 from projected_control.apps.reports.style import (
     BLUE,
     GREEN,
@@ -64,7 +68,8 @@ def make_report(
         "The simulated arm, the watchdog and the controller ran as processes of their own and "
         "talked over DDS, on the topics an arm behind ros2_control has.",
         f"{verdict.counted}, real-time factor {factor:.2f}; tracking error "
-        f"{tracking.in_words(tracking.by_unit(summary, settings.units))}. {in_words(held)}",
+        f"{run_numbers.tracking_in_words(run_numbers.by_unit(summary, settings.units))}. "
+        f"{torque_in_words(held)}",
         {"demo": dict(summary)},
         [
             Table(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from projected_control.apps.demo.case import DemoSettings
-from projected_control.apps.reports import tracking
+from projected_control.apps.reports import run_numbers
 
 COMPARED = {
     "lambda_rms": "λ RMS (N)",
@@ -150,12 +150,12 @@ def _compare(
     lockstep: bool,
 ) -> list[Comparison]:
     found = []
-    errors = tracking.by_unit(expected, units)
-    summary = tracking.with_units(summary, tracking.by_unit(summary, units))
-    expected = tracking.with_units(expected, errors)
-    for key, label in {**tracking.labels(errors), **COMPARED, **OF_THE_ARM}.items():
+    errors = run_numbers.by_unit(expected, units)
+    summary = run_numbers.with_units(summary, run_numbers.by_unit(summary, units))
+    expected = run_numbers.with_units(expected, errors)
+    for key, label in {**run_numbers.labels(errors), **COMPARED, **OF_THE_ARM}.items():
         ours, wanted = float(summary[key]), float(expected[key])
-        floor = FLOORS[tracking.KEY if key not in FLOORS else key][0 if lockstep else 1]
+        floor = FLOORS[run_numbers.KEY if key not in FLOORS else key][0 if lockstep else 1]
         within = abs(ours - wanted) <= TOLERANCE[lockstep] * abs(wanted) + floor
         found.append(Comparison(key, label, ours, wanted, not within))
     return found

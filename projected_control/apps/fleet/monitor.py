@@ -1,8 +1,13 @@
-"""Watching the nodes from outside: their state, their diagnostics, their summary, the truth."""
+"""Watching the nodes from outside: their state, their diagnostics, their summary, the truth.
+
+It is done in a ROS domain of their own, or in the one that is asked for (`join`).
+"""
 
 from __future__ import annotations
 
 import json
+import os
+from collections.abc import Callable, Collection
 from functools import partial
 from time import monotonic
 from typing import Any
@@ -24,6 +29,7 @@ from trajectory_msgs.msg import JointTrajectory
 from projected_control.apps.demo.judging import Series
 from projected_control.errors import ProjectedControlError
 from projected_control.ros.leaving import leave
+from projected_control.ros.neighbours import DOMAINS, already_there, of_ours
 from projected_control.settings.nodes import ARM, WATCHDOG
 
 DEPTH = 1000
@@ -190,3 +196,59 @@ def _columns(names: list[str], rows: list[list[float]]) -> Series:
     table = np.array([row for row in rows if len(row) == len(names) + 1])
     table = table.reshape(-1, len(names) + 1)
     return table[:, 0], {name: table[:, i + 1] for i, name in enumerate(names)}
+
+
+LISTEN_SECONDS = 0.6
+"""How long it is listened who is there before a domain is taken [s]."""
+
+TRIES = 10
+"""How many are tried."""
+
+
+def join(controller: str, say: Callable[[str], None]) -> Monitor:
+    """Listen in a domain in which no other demonstration is.
+
+    Args:
+        controller: Name of the controller to come.
+        say: Told where another domain is taken.
+
+    Raises:
+        ProjectedControlError: Where ROS_DOMAIN_ID names one in which there is.
+    """
+    asked = os.environ.get("ROS_DOMAIN_ID")
+    first = os.getpid() % DOMAINS
+    for number in range(TRIES):
+        domain = asked or str(1 + (first + number) % DOMAINS)
+        os.environ["ROS_DOMAIN_ID"] = domain
+        monitor = Monitor(controller)
+        try:
+            monitor.spin(LISTEN_SECONDS)
+            refuse_others(monitor)
+        except ProjectedControlError as error:
+            monitor.close()
+            if asked:
+                raise
+            del os.environ["ROS_DOMAIN_ID"]
+            say(f"{error}: another domain is taken.")
+        except BaseException:
+            monitor.close()
+            raise
+        else:
+            return monitor
+    raise ProjectedControlError(
+        f"in {TRIES} ROS domains there were such nodes; set ROS_DOMAIN_ID to one that is free"
+    )
+
+
+def refuse_others(monitor: Monitor, ours_now: Collection[str] = ()) -> None:
+    """Raise where nodes are there that a demonstration starts itself.
+
+    ROS may hear of nodes seconds after they are there: it is asked more than once.
+
+    Args:
+        monitor: In the domain.
+        ours_now: Names that were started from here.
+    """
+    others = [name for name in of_ours(monitor.nodes()) if name not in ours_now]
+    if others:
+        raise ProjectedControlError(already_there(others))

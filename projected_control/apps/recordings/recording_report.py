@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from projected_control.apps.demo.report import effort_figure, motion_figure
 from projected_control.apps.demo.verdict import COMPARED
 from projected_control.apps.recordings.playback import differing_parameters
-from projected_control.apps.reports import tracking
+from projected_control.apps.reports import run_numbers
 from projected_control.apps.reports.contents import Outcome, Picture, Table
 from projected_control.apps.reports.style import BLUE, VERMILION, canvas, legend_above
 from projected_control.control.events import Action, events_in
@@ -84,11 +84,11 @@ def report(recording: Recording) -> Outcome:
     numbers, times = numbers_of(recording), recording.times
     state = recording.quantities()
     about, latency = recording.about, numbers["latency_us"]
-    errors = tracking.by_unit(numbers, _units(recording))
-    told = tracking.with_units(numbers, errors)
+    errors = run_numbers.by_unit(numbers, _units(recording))
+    told = run_numbers.with_units(numbers, errors)
     rows = [
         [label, f"{told[key]:.6g}"]
-        for key, label in {**tracking.labels(errors), **COMPARED}.items()
+        for key, label in {**run_numbers.labels(errors), **COMPARED}.items()
     ]
     steadiness = [
         ["states answered", f"{numbers['ticks']}"],
@@ -121,9 +121,10 @@ def report(recording: Recording) -> Outcome:
         f"{about['node'].strip('/')}, {numbers['seconds']:.3g} s",
         " ".join(f"{w[0].upper()}{w[1:]}." for w in recording.warnings())
         or "Every tick of the run was recorded.",
-        f"{numbers['ticks']} states answered; tracking error {tracking.in_words(errors)}"
-        f", torque {numbers['torque_rms']:.3f} N·m RMS where inverse dynamics, with a motor in "
-        f"every joint, would need {numbers['torque_rms_idc']:.3f}.",
+        f"{numbers['ticks']} states answered; tracking error "
+        f"{run_numbers.tracking_in_words(errors)}, torque {numbers['torque_rms']:.3f} N·m RMS "
+        "where inverse dynamics, with a motor in every joint, would need "
+        f"{numbers['torque_rms_idc']:.3f}.",
         {"recording": numbers},
         tables,
         [
@@ -160,10 +161,10 @@ def comparison(one: Recording, other: Recording, names: tuple[str, str]) -> Outc
         )
     both = [numbers_of(one), numbers_of(other)]
     units = _units(one)
-    errors = [tracking.by_unit(numbers, units) for numbers in both]
-    told = [tracking.with_units(*each) for each in zip(both, errors, strict=True)]
+    errors = [run_numbers.by_unit(numbers, units) for numbers in both]
+    told = [run_numbers.with_units(*each) for each in zip(both, errors, strict=True)]
     labels = {
-        **tracking.labels(errors[0]),
+        **run_numbers.labels(errors[0]),
         **COMPARED,
         "residual_max": "‖Φ‖, largest",
         "ticks": "states answered",
@@ -186,7 +187,8 @@ def comparison(one: Recording, other: Recording, names: tuple[str, str]) -> Outc
         f"{names[0]} and {names[1]}",
         f"{both[0]['seconds']:.3g} s and {both[1]['seconds']:.3g} s",
         " ".join(f"{w[0].upper()}{w[1:]}." for r in (one, other) for w in r.warnings()),
-        f"Tracking error {tracking.in_words(errors[0])}, then {tracking.in_words(errors[1])}; "
+        f"Tracking error {run_numbers.tracking_in_words(errors[0])}, then "
+        f"{run_numbers.tracking_in_words(errors[1])}; "
         f"torque {both[0]['torque_rms']:.4g} and {both[1]['torque_rms']:.4g} N·m RMS.",
         {"comparison": {names[0]: both[0], names[1]: both[1], "largest_difference": apart}},
         tables,

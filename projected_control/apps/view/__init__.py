@@ -12,7 +12,7 @@ all of which the controllers check as they check anybody's. The modules, from RO
 - `geometry`, `scene`: the arm as Pinocchio reads it, and what is drawn of one moment.
 - `watch`: keeps the mirrors up to date.
 - `commands`, `requests`: what a browser may ask for, whether it may, and undoing it.
-- `access`, `refusals`, `server`, `feed`: who is let in, what is served, what each browser is sent;
+- `access`, `server`, `feed`: who is let in, what is served, what each browser is sent;
   ``page/`` is what the browser loads.
 - `app`, `page_process`: the process of the page, and that process as another program's child.
 

@@ -14,9 +14,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from projected_control.apps.demo.board import DemoLink
 from projected_control.apps.view.access import Gate, is_local
 from projected_control.apps.view.commands import Commands
-from projected_control.apps.view.demo_link import DemoLink
 from projected_control.apps.view.page_process import way_there
 from projected_control.apps.view.ros_link import RosLink
 from projected_control.apps.view.server import Page

@@ -19,8 +19,8 @@ from lifecycle_msgs.srv import ChangeState
 from std_srvs.srv import SetBool, Trigger
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
+from projected_control.apps.demo.board import DemoLink
 from projected_control.apps.view import presets
-from projected_control.apps.view.demo_link import DemoLink
 from projected_control.apps.view.mirror import Member, Mirror
 from projected_control.apps.view.requests import (
     Change,
