@@ -7,6 +7,7 @@ DEMO := $(VENV)/installed_demo
 comma := ,
 PEERS := $(VENV)-peers
 REPORTS := build/test_results
+COMPILER := $(shell command -v cc || command -v gcc || command -v clang)
 
 # The environment is self-contained: a sourced ROS 2 stays out of it, and it talks to no other machine.
 # Bytecode is kept, whatever the shell says: without it every node compiles all it imports.
@@ -40,7 +41,7 @@ docs: $(INSTALLED)
 	@echo "==> build/site/index.html; with search: $(BIN)/mkdocs serve"
 
 test: lint
-	@echo "==> kernels: numba's and the native library, side by side"
+	@echo "==> kernels: the library, and the native loop"
 	@$(BIN)/python test/prepare.py
 	@echo "==> tests of the library, $(WORKERS) at a time"
 	@$(BIN)/python -m pytest -m 'library and not long' -n $(WORKERS) --dist worksteal --junitxml $(REPORTS)/library.xml
@@ -81,7 +82,7 @@ format: $(INSTALLED)
 	@$(BIN)/ruff format
 
 clean:
-	rm -rf $(VENV) $(PEERS) build dist demo_output *.egg-info .hypothesis .import_linter_cache .mypy_cache \
+	rm -rf $(VENV) $(PEERS) build dist demo_output projected_control/native/lib *.egg-info .hypothesis .import_linter_cache .mypy_cache \
 	  .pytest_cache .ruff_cache
 
 # The demonstration needs 1.1 GB of it; tools for tests and documentation come on top.
@@ -95,7 +96,8 @@ define ENVIRONMENT
 	  { echo "Python's venv module is missing or broken (Debian, Ubuntu: apt install python3-venv)"; exit 1; }
 	@echo "==> dependencies: $(1); some minutes the first time"
 	@$(BIN)/python -m pip install --quiet --upgrade pip  # older ones fail to resolve on Python 3.10
-	@$(BIN)/python -m pip install --editable '.[$(2)]'
+	@$(if $(COMPILER),,$(BIN)/python -m pip install --quiet ziglang)  # a C compiler, to link the kernels with
+	@$(if $(COMPILER),,CC="$(abspath $(BIN)/python) -m ziglang cc") $(BIN)/python -m pip install --editable '.[$(2)]'
 	@$(BIN)/python -m projected_control.apps.launch.ament_links
 	@mkdir -p "$$ROS_LOG_DIR"
 	@touch $@

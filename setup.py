@@ -2,12 +2,16 @@
 
 import ast
 import os
+import shutil
 import subprocess
 import sys
 from collections import defaultdict
 from pathlib import Path
 
 from setuptools import find_packages, setup
+from setuptools.command.bdist_wheel import bdist_wheel
+from setuptools.command.build_py import build_py
+from setuptools.command.develop import develop
 
 NAME = "projected_control"
 
@@ -51,11 +55,87 @@ ROS_JAZZY = [
     ),
 ]
 
+# What the kernels are compiled with; pyproject.toml asks for the same when the package is built.
+COMPILER = ["numba==0.68.1", "llvmlite==0.50.0"]
+
 # `ros2 run` looks in lib/<package>/, where colcon puts the executables but pip does not.
 LAUNCHER = """\
 #!/bin/sh
 exec "$(dirname "$0")/../../bin/$(basename "$0")" "$@"
 """
+
+
+KERNELS = Path(NAME, "native", "lib")
+BUILD_PYTHON = "PROJECTED_CONTROL_BUILD_PYTHON"
+
+
+def build_kernels(folder: Path) -> None:
+    """Put the library of kernels into a folder, where it is not there already.
+
+    It is compiled by numba: of this Python, or of the one that ``PROJECTED_CONTROL_BUILD_PYTHON``
+    names. Where there is none, the library of an installed package of the same sources is taken.
+    """
+    path = os.pathsep.join([str(Path.cwd()), os.environ.get("PYTHONPATH", "")])
+    ours = {**os.environ, "PYTHONPATH": path.rstrip(os.pathsep)}
+    state = "from projected_control import kernel_library as k; "
+    digest = answer(state + "print(k.digest())", ours)
+    if digest and (folder / "digest").is_file() and (folder / "digest").read_text() == digest:
+        return
+    python = os.environ.get(BUILD_PYTHON) or sys.executable
+    command = [python, "-m", f"{NAME}.native.worker", str(folder.absolute())]
+    if subprocess.run(command, env=ours, check=False).returncode == 0:
+        return
+    elsewhere = answer(state + "print(k.BUILT, k.digest())", dict(os.environ), cwd="/").split()
+    if digest and elsewhere[1:] == [digest]:
+        shutil.copytree(elsewhere[0], folder, dirs_exist_ok=True)
+        return
+    versions = ast.parse(Path(NAME, "tested_versions.py").read_text(encoding="utf-8")).body[1]
+    numba, llvmlite = ast.literal_eval(versions.value)
+    raise SystemExit(
+        f"{NAME}: its kernels are compiled by numba, which could not be used (see above). Either\n"
+        "  python3 -m venv kernels\n"
+        f"  kernels/bin/pip install numpy numba=={numba} llvmlite=={llvmlite}\n"
+        f"  export {BUILD_PYTHON}=$PWD/kernels/bin/python\n"
+        "and build again; or take the library from the package of the same version:\n"
+        f"  pip install {NAME}\n"
+        "and build again beside it."
+    )
+
+
+def answer(code: str, environment: dict[str, str], cwd: str | None = None) -> str:
+    """What Python prints; nothing where it fails."""
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(
+        command, env=environment, cwd=cwd, capture_output=True, text=True, check=False
+    )
+    return done.stdout.strip() if done.returncode == 0 else ""
+
+
+class BuildKernels(build_py):
+    """The Python files, and the library of kernels beside them; in place where it is editable."""
+
+    def run(self) -> None:
+        super().run()
+        build_kernels(KERNELS if self.editable_mode else Path(self.build_lib) / KERNELS)
+
+
+class DevelopKernels(develop):
+    """As colcon's --symlink-install runs it."""
+
+    def run(self) -> None:
+        build_kernels(KERNELS)
+        super().run()
+
+
+class PlatformWheel(bdist_wheel):
+    """One wheel for every Python: the library knows none."""
+
+    def finalize_options(self) -> None:
+        super().finalize_options()
+        self.root_is_pure = False
+
+    def get_tag(self) -> tuple[str, str, str]:
+        return "py3", "none", super().get_tag()[2]
 
 
 def shared_files() -> list[tuple[str, list[str]]]:
@@ -139,7 +219,7 @@ setup(
     package_data={
         NAME: ["py.typed"],
         f"{NAME}.apps.view": ["page/*"],
-        f"{NAME}.native": ["cpp/*", "cpp/gazebo/*", "cpp/ros2_control/*"],
+        f"{NAME}.native": ["c/*", "cpp/*", "cpp/gazebo/*", "cpp/ros2_control/*"],
     },
     data_files=[
         ("share/ament_index/resource_index/packages", [f"resource/{NAME}"]),
@@ -148,13 +228,17 @@ setup(
         *(launchers() if "bdist_wheel" in sys.argv else []),
         *plugins(),
     ],
+    cmdclass={
+        "bdist_wheel": PlatformWheel,
+        "build_py": BuildKernels,
+        "develop": DevelopKernels,
+    },
     zip_safe=False,
     python_requires=">=3.10",
     install_requires=[
         "numpy",
         "scipy",
         "pin>=3.0",  # Pinocchio
-        "numba",
         "pyyaml",
         "xacro",
         "ruckig",
@@ -174,6 +258,7 @@ setup(
         "docs": ["mkdocs>=1.6,<2", "mkdocs-material>=9.6", "mkdocstrings-python>=1.16"],
         "test": [
             "cmeel-eigen>=3.4,<3.5",
+            *COMPILER,  # for kernels that are changed
             "pytest",
             "pytest-timeout",
             "pytest-xdist",

@@ -1,94 +1,83 @@
-"""Compilation of the numerical kernels: with numba where it is installed, as plain NumPy otherwise.
+"""Kernels: the numerical functions of a tick and of a plant's step, compiled ahead of time.
 
-A kernel is a pure function over arrays. It makes no objects, allocates nothing, raises nothing and
-gives the same numbers (to rounding) either way, so that everything else in the package can call
-it without knowing which of the two it got.
+A kernel is a pure function over arrays. It makes no objects, allocates nothing and raises nothing.
+All kernels together are one library (`kernel_library`), which is made when the package is built.
+Two decorators mark them::
 
-``PROJECTED_CONTROL_COMPILE=0`` in the environment turns the compiler off.
+    @kernel                       # Python calls it: its annotations say what its arrays are
+    def advance_blend(dt: float, values: Numbers, work: Numbers) -> None: ...
+
+    @compiled                     # other kernels call it
+    def unpack_control(work: Array, t: Terms, passive: int) -> ControlTerms: ...
+
+``PROJECTED_CONTROL_COMPILE=0`` in the environment runs them as plain NumPy instead, to the same
+numbers up to rounding: for a debugger.
 """
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any, TypeVar, cast
+from dataclasses import dataclass
+from typing import Annotated, Any, Protocol, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from projected_control.resources import cache_folder, prune_cache, use_cached
+from projected_control import kernel_library
 
-Array = NDArray[np.float64]
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-try:
-    if os.environ.get("PROJECTED_CONTROL_COMPILE", "1") == "0":
-        raise ImportError("switched off by PROJECTED_CONTROL_COMPILE=0")
-    import numba
 
-    from projected_control import kernel_parts, kernel_workspaces
-except ImportError:
-    numba = None
+@dataclass(frozen=True)
+class Dense:
+    """How an array that Python hands to a kernel lies in memory.
 
-COMPILED: bool = numba is not None
+    Attributes:
+        dimensions: How many.
+        number: ``double`` or ``int64_t``.
+        order: ``C`` for row by row, ``F`` for column by column.
+    """
+
+    dimensions: int
+    number: str = "double"
+    order: str = "C"
+
+
+Numbers = Annotated[NDArray[np.float64], Dense(1)]
+Matrix = Annotated[NDArray[np.float64], Dense(2)]
+Columns = Annotated[NDArray[np.float64], Dense(2, order="F")]
+"""A matrix as Pinocchio has it."""
+Integers = Annotated[NDArray[np.int64], Dense(1, "int64_t")]
+
+KERNELS: dict[str, Callable[..., Any]] = {}
+"""The Python function of every kernel that Python calls, by module and name."""
+
+
+class Builder(Protocol):
+    """What compiles, where the library is being made."""
+
+    def kernel(self, function: Callable[..., Any]) -> Any:
+        """What other kernels see of a kernel."""
+
+    def workspace(self, unpack: Callable[..., Any], layout: Any) -> None:
+        """Make the function that names the parts of a layout known to kernels."""
+
+
+BUILDER: Builder | None = None
+"""Set by the process that makes the library, before it imports a kernel."""
+
+COMPILED: bool = os.environ.get("PROJECTED_CONTROL_COMPILE", "1") != "0"
 """True where the kernels are machine code, False where they run as NumPy."""
 
 
-def kernel_sources() -> list[Path]:
-    """The files of this package that declare kernels, or layouts of what they work on."""
-    package = Path(__file__).parent
-    paths = [
-        path for path in sorted(package.rglob("*.py")) if package / "native" not in path.parents
-    ]
-    return [path for path in paths if b"@compiled" in (t := path.read_bytes()) or b"Layout" in t]
-
-
-def kernel_digest() -> str:
-    """A digest of all that is compiled and of how, as hexadecimal digits."""
-    compilers = [Path(__file__).with_name(f"kernel_{name}.py") for name in ("parts", "workspaces")]
-    digest = hashlib.sha256()
-    for path in (*compilers, *kernel_sources()):
-        digest.update(path.read_bytes())
-    return digest.hexdigest()
-
-
-def _cache_directory() -> str | None:
-    """Where compiled kernels are kept between runs, or None where nothing can be written.
-
-    numba notices a change of the file a kernel stands in, but not of the files of the kernels it
-    calls, nor of the layouts they unpack; and it notices another numba, but not another llvmlite.
-    One folder per state of all files that declare either, and of all that compiles them, makes a
-    stale mixture impossible.
-    """
-    try:
-        compiler = kernel_parts.COMPILER if numba is not None else "none"
-        state = hashlib.sha256(f"{kernel_digest()} {compiler}".encode()).hexdigest()
-        folder = cache_folder() / f"kernels-{state[:16]}"
-        if not folder.is_dir():
-            prune_cache()
-        folder.mkdir(parents=True, exist_ok=True)
-        use_cached(folder)
-    except (OSError, RuntimeError):
-        return None
-    return str(folder) if os.access(folder, os.W_OK) else None
-
-
 def compiled(function: Function) -> Function:
-    """Compile a kernel, keeping the result on disk; leave it as it is where numba is missing.
-
-    Kernels allocate nothing: they work in memory they are given. That spares numba's counting of
-    references (``_nrt=False``), a third of a tick. For the same reason a kernel must not return
-    arrays to Python: see `interpreted`.
-    """
-    return _compile(function, keep=_CACHE is not None)
+    """Mark a kernel that other kernels call; from Python it is the function that it is."""
+    return function if BUILDER is None else cast(Function, BUILDER.kernel(function))
 
 
 def from_source(source: str, module: str, **names: Any) -> dict[str, Any]:
-    """Kernels whose source was made at run time, by name.
-
-    They have no file, so they are not kept on disk; the kernels that call them are, and hold them.
+    """Kernels whose source is made from a declaration, by name.
 
     Args:
         source: Their definitions.
@@ -99,30 +88,22 @@ def from_source(source: str, module: str, **names: Any) -> dict[str, Any]:
     exec(compile(source, f"<kernels of {module}>", "exec"), names, made)
     for function in made.values():
         function.__module__ = module
-    return {name: _compile(function, keep=False) for name, function in made.items()}
+    return {name: compiled(function) for name, function in made.items()}
 
 
-def _compile(function: Function, keep: bool) -> Function:
-    if numba is None:
-        return function
-    previous = numba.config.CACHE_DIR
-    numba.config.CACHE_DIR = _CACHE or previous
-    try:
-        kernel = kernel_parts.kernel(function, keep=keep)
-    finally:
-        numba.config.CACHE_DIR = previous
-    return cast(Function, kernel)
+def kernel(function: Function) -> Function:
+    """Mark a kernel that Python calls, and take it from the library."""
+    name = f"{function.__module__}.{function.__qualname__}"
+    KERNELS[name] = function
+    if BUILDER is not None:
+        return cast(Function, BUILDER.kernel(function))
+    return cast(Function, kernel_library.function(name)) if COMPILED else function
 
 
 def teach_workspace(unpack: Callable[..., Any], layout: Any) -> None:
     """Make the function that names the parts of a layout known to kernels."""
-    if numba is not None:
-        kernel_workspaces.teach(unpack, layout)
-
-
-def interpreted(kernel: Function) -> Function:
-    """The Python function of a kernel, for what only hands out views of arrays."""
-    return cast(Function, getattr(kernel, "py_func", kernel))
+    if BUILDER is not None:
+        BUILDER.workspace(unpack, layout)
 
 
 def memory_fence() -> None:
@@ -130,23 +111,3 @@ def memory_fence() -> None:
 
     Kernels know it by one instruction; in plain Python the interpreter keeps the order.
     """
-
-
-def _teach_fence() -> None:
-    from numba.core import types
-    from numba.extending import lower_builtin, type_callable
-
-    @type_callable(memory_fence)
-    def type_of_fence(context: Any) -> Any:
-        return lambda: types.none
-
-    @lower_builtin(memory_fence)
-    def make_fence(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        builder.fence("seq_cst")
-        return context.get_dummy_value()
-
-
-if COMPILED:
-    _teach_fence()
-
-_CACHE = _cache_directory() if COMPILED else None

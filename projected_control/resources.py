@@ -7,9 +7,12 @@ prefix (pip).
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import sys
+import tempfile
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from time import time
@@ -134,3 +137,29 @@ def prune_cache() -> list[Path]:
                     folder.with_suffix(".lock").unlink(missing_ok=True)
                     removed.append(folder)
     return removed
+
+
+def made_once(target: Path, make: Callable[[Path], None]) -> Path:
+    """A folder of the cache, made where it is not there yet.
+
+    It appears under its name only when all in it is complete. Of processes that need it at one time
+    one makes it, and the others wait.
+
+    Args:
+        target: The folder; its name begins with one of `CACHED` and has the state of its sources.
+        make: Called with a folder that is not there yet.
+    """
+    if target.exists():
+        use_cached(target)
+        return target
+    prune_cache()
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with open(target.with_suffix(".lock"), "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # let go of by the system when its holder dies
+        if target.exists():
+            return target
+        with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
+            fresh = Path(scratch) / "made"
+            make(fresh)
+            fresh.rename(target)
+    return target

@@ -41,6 +41,10 @@ _FUNCTIONS = ("max", "min")
 _TAKEN = ("work", "end", "Parts", *_FUNCTIONS)
 
 
+LAYOUTS: dict[type, Any] = {}
+"""By what is unpacked."""
+
+
 @dataclass(frozen=True)
 class Part:
     """One part of a workspace.
@@ -87,14 +91,17 @@ class Layout(Generic[Parts]):
         length: How many numbers the array holds, as an expression in the sizes; for the shapes of
             layouts that contain this one.
         begins: Where each part begins, as such an expression, by name.
+        attribute: Under which unpacked parts keep array and sizes, for a kernel that takes them.
     """
 
     def __init__(self, parts: type[Parts], *sizes: str) -> None:
         self.parts, self.sizes = parts, sizes
         self.declared = _declared_parts(parts)
         self._check()
+        self.attribute = f"frame_of_{parts.__name__}"
         source, self.length = self._source()
-        names: dict[str, Any] = {"Parts": parts}
+        viewed = type(parts.__name__, (parts,), {"__module__": parts.__module__})
+        names: dict[str, Any] = {"Parts": viewed}
         exec(compile(source, f"<layout of {parts.__name__}>", "exec"), names)
         function = names["unpack"]
         function.__doc__ = f"The parts of an array of `{parts.__name__}`; views, nothing is copied."
@@ -102,6 +109,7 @@ class Layout(Generic[Parts]):
         self.unpack: Callable[..., Parts] = function
         self._places = names["places"]
         self.begins = self._begins()
+        LAYOUTS[parts] = self
         teach_workspace(function, self)
         parts.__doc__ = f"{(parts.__doc__ or '').rstrip()}\n\n{self._documentation()}"
         for name, part in self.declared.items():
@@ -180,7 +188,8 @@ class Layout(Generic[Parts]):
         sizes, body = ", ".join(self.sizes), "\n".join(lines)
         begins = "".join(f"{name}, " for name in self.declared)
         source = (
-            f"def unpack(work, {sizes}):\n{body}\n    return Parts({', '.join(views)})\n\n"
+            f"def unpack(work, {sizes}):\n{body}\n    parts = Parts({', '.join(views)})\n"
+            f"    parts.{self.attribute} = (work, {sizes})\n    return parts\n\n"
             f"def places({sizes}):\n{body}\n    return end, ({begins}), ({', '.join(shapes)},)\n"
         )
         return source, " + ".join(counts)

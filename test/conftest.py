@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 from pathlib import Path
 
@@ -17,15 +16,12 @@ from quiet import pytest_runtest_call  # noqa: F401  a hook: it is found by its 
 
 from projected_control.model.arm import Arm
 
-# The first call of a kernel compiles it, so no example has a deadline. The fixed examples make sure
+# These machines are busy, so no example has a deadline. The fixed examples make sure
 # that a suite that passes today passes tomorrow; `make test-long` looks for new ones, with
 # --hypothesis-profile=random, which prints how to repeat one that fails.
 settings.register_profile("fixed", deadline=None, max_examples=60, derandomize=True)
 settings.register_profile("random", deadline=None, max_examples=300, print_blob=True)
 settings.load_profile("fixed")
-
-# What a test asserts of stderr does not depend on whether kernels were compiled before.
-os.environ.setdefault("PROJECTED_CONTROL_PROGRESS", "0")
 
 # A shell that starts us in the background has us ignore Ctrl-C; what we start would inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

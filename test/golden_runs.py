@@ -20,7 +20,7 @@ import golden_acting
 import numpy as np
 from arms import planar_chain_model, raw_state, slider_model, spatial_model, state_on
 
-from projected_control import SimulatedArm, run
+from projected_control import SimulatedArm, kernel_library, run
 from projected_control.apps.demo.case import run_in_process, settings_for
 from projected_control.control import (
     ForceController,
@@ -350,7 +350,9 @@ def _same(one: object, other: object) -> bool:
 
 def made_with() -> tuple[dict[str, str], dict[str, str]]:
     """What the kept runs were computed with, and what is here: bytes depend on it."""
-    now = {name: version(name) for name in ("numba", "llvmlite", "numpy", "pin")}
+    made_by = kernel_library.text(kernel_library.load(), "compiler")
+    now = dict(name.split() for name in made_by.split(", "))
+    now |= {name: version(name) for name in ("numpy", "pin")}
     now |= {"machine": platform.machine(), "libc": " ".join(platform.libc_ver())}
     return json.loads(MADE_WITH.read_text()), now
 

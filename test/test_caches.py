@@ -3,8 +3,10 @@
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from time import time
+from threading import Event
+from time import sleep, time
 
 import pytest
 
@@ -36,23 +38,49 @@ def test_what_was_not_used_for_a_month_goes(cache):
     }
 
 
-def test_a_start_says_that_it_uses_its_kernels(cache):
-    """And a first one removes what is old."""
-    old = cache / "kernels-0"
+def test_of_two_that_need_it_one_makes_it(cache):
+    """The other waits, and takes what the first has made; nobody sees a half of it."""
+    made, go_on = [], Event()
+
+    def make(folder):
+        made.append(folder)
+        folder.mkdir()
+        go_on.wait()
+        (folder / "whole").touch()
+
+    target = cache / "library-1"
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(resources.made_once, target, make)
+        while not made:
+            sleep(0.01)
+        second = pool.submit(resources.made_once, target, make)
+        assert not target.exists()
+        go_on.set()
+        assert first.result(60.0) == second.result(60.0) == target
+    assert len(made) == 1
+    assert [path.name for path in target.iterdir()] == ["whole"]
+
+
+def test_what_is_used_again_is_kept(cache):
+    """And a first making removes what is old."""
+    old, target = cache / "kernels-0", cache / "library-1"
     old.mkdir()
     os.utime(old, (0.0, 0.0))
-    command = [sys.executable, "-c", "import projected_control.compiled as c; print(c._CACHE)"]
-
-    def used():
-        said = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
-        return Path(said)
-
-    folder = used()
-    assert folder.parent == cache
+    resources.made_once(target, Path.mkdir)
     assert not old.exists()
-    os.utime(folder, (0.0, 0.0))
-    assert used() == folder
-    assert folder.stat().st_mtime > time() - 3600.0
+    os.utime(target, (0.0, 0.0))
+    resources.made_once(target, Path.mkdir)
+    assert target.stat().st_mtime > time() - 3600.0
+
+
+def test_a_making_that_fails_leaves_nothing(cache):
+    def make(folder):
+        folder.mkdir()
+        raise ValueError("half made")
+
+    with pytest.raises(ValueError, match="half made"):
+        resources.made_once(cache / "library-1", make)
+    assert [path.name for path in cache.iterdir()] == ["library-1.lock"]
 
 
 def test_files_out_of_recordings_go_with_the_process(tmp_path):

@@ -351,7 +351,7 @@ def test_doctor_sees_what_the_environment_says(capsys, monkeypatch, tmp_path):
     cli.main(["doctor", "--json"])
     found = {f["subject"]: f for f in json.loads(capsys.readouterr().out)}
     assert found["ROS_DOMAIN_ID"]["found"] == "77"
-    assert found["compiled kernels"]["found"] == "switched off"
+    assert found["library of kernels"]["found"] == "switched off"
     assert "none.xml is not there" in found["DDS profile"]["found"]
     assert found["controller_manager"]["verdict"] == "good"
     assert found["effort_controllers"]["verdict"] == "fair"

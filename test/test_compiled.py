@@ -1,7 +1,6 @@
-"""The same numbers compiled or not; an import that survives a cache it cannot write."""
+"""The same numbers compiled or not."""
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -62,7 +61,6 @@ def interpreted():
 
 
 def test_compiled_and_interpreted_kernels_agree(interpreted):
-    pytest.importorskip("numba")
     result = json.loads(output_of(SCRIPT, PROJECTED_CONTROL_COMPILE="1"))
     assert result["compiled"]
     assert result["numbers"].keys() == interpreted.keys()
@@ -71,34 +69,3 @@ def test_compiled_and_interpreted_kernels_agree(interpreted):
         np.testing.assert_allclose(
             numbers, interpreted[name], rtol=0, atol=1e-12 * size, err_msg=name
         )
-
-
-def test_cache_that_cannot_be_written_is_done_without(tmp_path):
-    """XDG_CACHE_HOME is a file, so nothing can be kept; one kernel is compiled to see it work."""
-    pytest.importorskip("numba")
-    blocked = tmp_path / "file"
-    blocked.touch()
-    code = (
-        "from projected_control import compiled\n"
-        "from projected_control.model import projection\n"
-        "assert compiled.COMPILED and compiled._CACHE is None\n"
-        "print(projection.Projection.of([[3.0, 4.0]]).P.tolist())\n"
-    )
-    printed = output_of(code, PROJECTED_CONTROL_COMPILE="1", XDG_CACHE_HOME=str(blocked))
-    np.testing.assert_allclose(json.loads(printed), [[0.64, -0.48], [-0.48, 0.36]], atol=1e-15)
-
-
-def test_cache_is_kept_where_it_is_told(tmp_path):
-    """One folder per state of the sources, below XDG_CACHE_HOME; filled by the first call."""
-    pytest.importorskip("numba")
-    code = (
-        "from projected_control import compiled\n"
-        "from projected_control.model import linalg\n"
-        "import numpy as np\n"
-        "linalg.solve_by_elimination(np.eye(2), np.ones(2))\n"
-        "print(compiled._CACHE)\n"
-    )
-    printed = output_of(code, PROJECTED_CONTROL_COMPILE="1", XDG_CACHE_HOME=str(tmp_path))
-    folder = Path(printed.strip())
-    assert folder.parent == tmp_path / "projected_control"
-    assert list(folder.rglob("*solve_by_elimination*.nbc"))

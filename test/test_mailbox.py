@@ -1,5 +1,6 @@
 """The mailbox: a change is taken whole or not at all, whatever is written meanwhile."""
 
+import ctypes
 import threading
 import time
 import tracemalloc
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 from arms import raw_state, slider_model, state_on
 
+from projected_control import kernel_library
 from projected_control.compiled import COMPILED
 from projected_control.control import (
     AntiWindup,
@@ -19,6 +21,7 @@ from projected_control.control import (
 )
 from projected_control.control.limits import Limits
 from projected_control.control.live import CONTENT_AT as FIRST
+from projected_control.control.live import __name__ as publish_module
 from projected_control.control.live import publish, take
 from projected_control.control.loop import ControlLoop
 from projected_control.control.mailbox import Mailbox
@@ -33,53 +36,53 @@ from projected_control.control.references import (
 from projected_control.errors import InvalidValue
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.constraints import Moving, PointOnLine, Stack, Target
+from projected_control.native import exports
+from projected_control.native.kernel_calls import Call
 
 T = 1e-3
 NEAR = np.array([-3.8, 2.4, 1.4])
 
 
 def test_changes_are_never_torn():
-    """A writer and a reader in threads of their own, neither of which holds the interpreter."""
+    """A writer and a reader in threads of their own; neither holds the interpreter in a kernel."""
     if not COMPILED:
-        pytest.skip("without a compiler the interpreter itself keeps the threads apart")
-    import numba
+        pytest.skip("without the library the interpreter itself keeps the threads apart")
+    changes, size = 20_000, 20_000
+    draft, box, taken = np.zeros((3, size))
+    frames = exports.python_frames()
+    calls = {
+        name: Call(frames[f"{publish_module}.{name}"], arguments)
+        for name, arguments in {"publish": (draft, box), "take": (box, taken)}.items()
+    }
 
-    changes, size = 200_000, 2_000
+    def run(name):
+        function = getattr(kernel_library.load(), calls[name].frame.symbol)
+        function.argtypes = [ctypes.c_void_p]
+        return lambda: function(calls[name].address)
 
-    @numba.njit(nogil=True)
-    def write(draft, box, count):
-        for number in range(1, count + 1):
-            for i in range(FIRST, draft.size):
-                draft[i] = number
-            publish(draft, box)
+    torn, seen, missed = 0, 0, 0
 
-    @numba.njit(nogil=True)
-    def read(box, taken, last):
-        torn, missed, seen, newest = 0, 0, 0, 0.0
-        while newest < last:
-            if not take(box, taken):
+    def read():
+        nonlocal torn, seen, missed
+        newest, take_one = 0.0, run("take")
+        while newest < changes:
+            take_one()
+            if not calls["take"].get("result"):
                 missed += 1
                 continue
-            if taken[FIRST] != newest:
-                seen += 1
-            if taken[FIRST] < newest:
-                torn += 1
-            newest = taken[FIRST]
-            for i in range(FIRST, taken.size):
-                if taken[i] != newest:
-                    torn += 1
-        return torn, missed, seen
+            first = taken[FIRST]
+            seen += first != newest
+            torn += first < newest or (taken[FIRST:] != first).any()
+            newest = first
 
-    draft, box, taken = np.zeros((3, size))
-    write(np.zeros(size), np.zeros(size), 1)
-    read(np.full(size, 0.0), np.zeros(size), 0)
-    found = []
-    reader = threading.Thread(target=lambda: found.append(read(box, taken, changes)), daemon=True)
+    reader = threading.Thread(target=read, daemon=True)
     reader.start()
-    write(draft, box, changes)
+    publish_one = run("publish")
+    for number in range(1, changes + 1):
+        draft[FIRST:] = number
+        publish_one()
     reader.join(60.0)
-    assert found, "the reader has not seen the last change"
-    torn, _, seen = found[0]
+    assert not reader.is_alive(), "the reader has not seen the last change"
     assert torn == 0
     assert seen >= 2
 

@@ -20,7 +20,6 @@ from projected_control.control.gains import MotionGains
 from projected_control.control.references import Constant, Reference, ReferencePoint, SetPoint
 from projected_control.control.state import RawState
 from projected_control.errors import InvalidValue, ProjectedControlError
-from projected_control.native.engine import use_engine
 from projected_control.runs.messages import PER_NAME, column, parameter_event, parameters_of
 from projected_control.runs.recorder import Recorder
 from projected_control.runs.recording import read_recording
@@ -92,10 +91,9 @@ def change_things(runner: Runner, tick: int) -> None:
         loop.set_reference(Wandering(loop.reference.at(runner.time).value.copy()))
 
 
-def recorded(path: Path, law: str, engine: str = "numba", begin: int = 0) -> np.ndarray:
+def recorded(path: Path, law: str, begin: int = 0) -> np.ndarray:
     """A run with all that can happen, recorded from a tick on; all efforts that were sent."""
     loop, arm = build(law)
-    use_engine(loop, engine, python_too=True)
     runner, recorder, sent = Runner(loop, Troubled(arm)), Recorder(path), []
     runner.open()
     try:
@@ -128,16 +126,6 @@ def test_a_replay_is_the_run_to_the_last_bit(law, begin, tmp_path):
         theirs = recording.column(name)
         ours = type(recording)(recording.path, recording.about, rows=done.rows).column(name)
         np.testing.assert_array_equal(ours, theirs, err_msg=name)
-
-
-def test_the_native_engine_is_recorded_and_replayed_by_either(tmp_path):
-    recorded(tmp_path / "run.mcap", "hybrid", "native")
-    recording = read_recording(tmp_path / "run.mcap")
-    assert recording.about["engine"] == "native"
-    assert replay(recording, build("hybrid")[0]).difference <= 1e-9
-    loop = build("hybrid")[0]
-    use_engine(loop, "native", python_too=True)
-    assert replay(recording, loop).difference <= 1e-9
 
 
 def test_other_gains_ask_for_something_else_and_stay_against_recorded_changes(tmp_path):

@@ -10,13 +10,13 @@ import pytest
 from arms import planar_chain_model, raw_state, slider_model, spatial_model, state_on
 from python_process import output_of
 
-from projected_control.compiled import interpreted
+from projected_control.compiled import KERNELS
 from projected_control.control import ForceController, ForceGains, MotionGains
 from projected_control.control.live import SLOTS
 from projected_control.control.loop import ControlLoop
 from projected_control.control.references import Sine, Sines
 from projected_control.control.state import RawState
-from projected_control.control.tick import TickArguments, tick
+from projected_control.control.tick import TickArguments
 
 T = 1e-3
 SCRIPT = """
@@ -110,7 +110,7 @@ def running():
 @pytest.mark.parametrize("build", [slider_model, spatial_model, planar_chain_model])
 def test_arguments_are_as_declared(build):
     """Names and order of the kernel; type, order, shape or layout of every array of a loop."""
-    parameters = list(inspect.signature(interpreted(tick)).parameters)
+    parameters = list(inspect.signature(KERNELS["projected_control.control.tick.tick"]).parameters)
     assert parameters[5:] == list(TickArguments._fields)
     controller = ForceController(build(), MotionGains(480.0, 45.0), ForceGains())
     model = controller.model

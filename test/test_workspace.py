@@ -1,9 +1,5 @@
 """Layouts: sizes, offsets, views in Python and in kernels, and what is refused."""
 
-import os
-import subprocess
-import sys
-from pathlib import Path
 from typing import Annotated, NamedTuple
 
 import numpy as np
@@ -12,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from projected_control.compiled import COMPILED, compiled
 from projected_control.control.counters import COUNTERS
 from projected_control.control.force_kernels import SOURCE
 from projected_control.control.guard_kernels import GUARD
@@ -62,23 +57,6 @@ EXAMPLE = Layout(Example, "n", "m")
 unpack_example = EXAMPLE.unpack
 
 
-@compiled
-def number_parts(work: Array, n: int, m: int) -> float:
-    """Write a different number into each part, and return one of them."""
-    parts = unpack_example(work, n, m)
-    for i in range(n):
-        parts.q[i] = 1.0 + i
-    for i in range(m):
-        for j in range(n):
-            parts.A[i, j] = 100.0 + 10.0 * i + j
-    for i in range(parts.many.shape[0]):
-        for j in range(parts.many.shape[1]):
-            for k in range(parts.many.shape[2]):
-                parts.many[i, j, k] = 10000.0 + 1000.0 * i + 100.0 * j + k
-    parts.one[0] = -1.0
-    return parts.last[0, 0]
-
-
 def test_sizes_offsets_and_shapes():
     """n = 3, m = 2: the parts follow each other; one that lies within another takes no room."""
     assert EXAMPLE.size(n=3, m=2) == 3 + 6 + 18 + 1
@@ -122,18 +100,6 @@ def test_offsets_are_where_the_views_are(name, numbers):
             seen[offset : offset + part.size] += 1
     assert (seen == 1).all()
     assert shapes == list(layout.shapes(**sizes).values())
-
-
-def test_kernels_and_python_name_the_same_parts():
-    compiled_work, plain_work = EXAMPLE.new(n=4, m=2), EXAMPLE.new(n=4, m=2)
-    assert number_parts(compiled_work, 4, 2) == 3.0
-    parts = EXAMPLE.view(plain_work, n=4, m=2)
-    parts.q[:] = 1.0 + np.arange(4)
-    parts.A[:] = 100.0 + np.add.outer(10.0 * np.arange(2), np.arange(4))
-    rows = np.add.outer(1000.0 * np.arange(2), 100.0 * np.arange(3))
-    parts.many[:] = 10000.0 + np.add.outer(rows, np.arange(4))
-    parts.one[:] = -1.0
-    np.testing.assert_array_equal(compiled_work, plain_work)
 
 
 def test_the_docstring_lists_names_shapes_and_meanings():
@@ -188,34 +154,3 @@ def test_wrong_sizes_and_arrays_are_refused():
     for wrong in (np.zeros(27), np.zeros(28, dtype=np.float32), np.zeros(56)[::2]):
         with pytest.raises(InvalidValue, match=r"n = 3, m = 2 is one dense array of 28 doubles"):
             EXAMPLE.view(wrong, n=3, m=2)
-
-
-CACHE_SCRIPT = """
-import numpy as np
-from projected_control.model import projection
-from projected_control.model.projection import Projection
-Projection.of(np.array([[3.0, 4.0]]))
-print(sum(projection.project.stats.cache_hits.values()))
-"""
-
-
-@pytest.mark.skipif(not COMPILED, reason="nothing is compiled")
-def test_kernels_that_unpack_are_kept_on_disk(tmp_path):
-    """The second process takes the kernel from the disk."""
-    environment = {
-        "PYTHONPATH": str(Path(__file__).parent.parent),
-        "XDG_CACHE_HOME": str(tmp_path),
-        "PROJECTED_CONTROL_COMPILE": "1",
-    }
-    answers = []
-    for _ in range(2):
-        done = subprocess.run(
-            [sys.executable, "-c", CACHE_SCRIPT],
-            env=os.environ | environment,
-            capture_output=True,
-            text=True,
-            timeout=280,
-        )
-        assert done.returncode == 0, done.stderr
-        answers.append(done.stdout.split())
-    assert answers == [["0"], ["1"]]

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from projected_control import validate
-from projected_control.compiling import expect
 from projected_control.control.compensation import (
     NO_COMPENSATION,
     FrictionCompensation,
@@ -39,7 +38,6 @@ from projected_control.control.surface import (
 )
 from projected_control.control.task_terms import TASK
 from projected_control.control.terms import CONTROL, ControlTerms, Effort
-from projected_control.control.tick import tick
 from projected_control.errors import InvalidValue, Uncontrollable
 from projected_control.model.constrained_arm import ConstrainedArm
 
@@ -135,7 +133,6 @@ class Controller:
     def __init__(self, model: ConstrainedArm, gains: MotionGains, period: float, law: Law) -> None:
         if model.coordinates is None:
             raise InvalidValue("a controller needs coordinates to follow: give the model some")
-        expect(compute, tick)
         self.model, self.law, self.law_number = model, law, int(law)
         model.fade()
         self.period = validate.positive("period", period)

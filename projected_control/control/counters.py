@@ -7,7 +7,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from projected_control.compiled import compiled
+from projected_control.compiled import compiled, kernel
 from projected_control.control.events import Action, Event
 from projected_control.control.terms import ControlTerms
 from projected_control.workspace import Layout, Part
@@ -35,7 +35,7 @@ COUNTERS = Layout(CounterTerms, "k")
 unpack_counters = COUNTERS.unpack
 
 
-@compiled
+@kernel
 def count_answer(action: int, events: int, n: CounterTerms) -> None:
     """Count what the guard did."""
     n.actions[action] += 1.0

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from projected_control.compiled import compiled
+from projected_control.compiled import kernel
 
 Array = NDArray[np.float64]
 
@@ -85,7 +85,7 @@ ANSWER_FOLLOW, ANSWER_STOP, ANSWER_HOLD, ANSWER_ZERO = (int(action) for action i
 """The actions as plain integers, which kernels can use."""
 
 
-@compiled
+@kernel
 def severity(events: int) -> int:
     """The severest action that any of the events calls for, as a number for kernels."""
     if events & _ZERO_EVENTS:

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from projected_control import validate
-from projected_control.compiled import compiled
+from projected_control.compiled import compiled, kernel
 from projected_control.control.gains import BLEND_SECONDS
 from projected_control.control.law_kinds import FORCE, LAWS, Law, LawKind
 from projected_control.control.mailbox import Mailbox
@@ -131,7 +131,7 @@ def keep_in_range(t: Terms, c: ControlTerms, multipliers: Array) -> None:
     matvec(t.A, c.load, multipliers)
 
 
-@compiled
+@kernel
 def own_force(t: Terms, c: ControlTerms) -> float:
     """1 where the rows that are controlled have a force of their own, 0 where they share it.
 
@@ -203,7 +203,7 @@ def find_shortfall(sent: Array, t: Terms, c: ControlTerms) -> None:
     matvec_transposed(t.A_pinv, c.load, c.shortfall)
 
 
-@compiled
+@kernel
 def lead_integral(limited: bool, c: ControlTerms) -> None:
     """Anti-windup: the integral waits, or is led back by the shortfall, while limits act."""
     strategy = int(c.anti_windup[0])

@@ -8,7 +8,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from projected_control.compiled import compiled
+from projected_control.compiled import Columns, Matrix, Numbers, compiled, kernel
 from projected_control.control.wrench_map import WRENCH, bend_directions, unpack_wrench, update_map
 from projected_control.model.constrained_arm import Terms
 from projected_control.model.dynamics import acceleration_kernel
@@ -131,8 +131,8 @@ def force_from_sensor(wrench: Array, placements: Array, s: SourceTerms, force: A
     matvec(s.to_lambda, s.wrench, force)
 
 
-@compiled
-def follow_bends(placements: Array, functions: Array, s: SourceTerms) -> None:
+@kernel
+def follow_bends(placements: Matrix, functions: Numbers, s: SourceTerms) -> None:
     """Rows on curved surfaces get the directions that they have here; before `find_force`.
 
     Args:
@@ -310,8 +310,8 @@ def follow_momentum(sent: Array, known: Array, t: Terms, s: SourceTerms) -> int:
     return (2 if known_before else 1) if good else 0
 
 
-@compiled
-def force_from_momentum(known: int, t: Terms, s: SourceTerms, force: Array) -> None:
+@kernel
+def force_from_momentum(known: int, t: Terms, s: SourceTerms, force: Numbers) -> None:
     """λ ← α λ + (1 − α) A⁺ᵀ (−innovation − F₀): what changed the momentum, less what was tared.
 
     λ is filtered, and not the efforts: R(Aᵀ) turns as the arm moves, so that filtered efforts keep
@@ -346,20 +346,20 @@ def observe_disturbance(waits: bool, known: int, s: SourceTerms, disturbance: Ar
         disturbance[i] = s.disturbance[i]
 
 
-@compiled
+@kernel
 def find_force(
     kind: int,
-    wrench: Array,
-    v: Array,
-    h: Array,
-    placements: Array,
-    coriolis: Array,
-    sent: Array,
-    known: Array,
+    wrench: Numbers,
+    v: Numbers,
+    h: Numbers,
+    placements: Matrix,
+    coriolis: Columns,
+    sent: Numbers,
+    known: Numbers,
     observes: bool,
     t: Terms,
     s: SourceTerms,
-    force: Array,
+    force: Numbers,
 ) -> int:
     """Fill λ at an evaluated model; NaN where it is unknown.
 

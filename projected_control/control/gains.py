@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projected_control import validate
-from projected_control.compiled import compiled
+from projected_control.compiled import Numbers, kernel
 from projected_control.declaration import (
     LARGE,
     SMALL,
@@ -164,8 +164,8 @@ BLEND = Layout(BlendTerms, "size")
 unpack_blend = BLEND.unpack
 
 
-@compiled
-def begin_blend(target: Array, seconds: float, values: Array, work: Array) -> None:
+@kernel
+def begin_blend(target: Numbers, seconds: float, values: Numbers, work: Numbers) -> None:
     """Start moving gains to a target.
 
     Args:
@@ -182,8 +182,8 @@ def begin_blend(target: Array, seconds: float, values: Array, work: Array) -> No
         advance_blend(0.0, values, work)
 
 
-@compiled
-def advance_blend(dt: float, values: Array, work: Array) -> None:
+@kernel
+def advance_blend(dt: float, values: Numbers, work: Numbers) -> None:
     """Move gains on by a time [s], along 3s² − 2s³, where a blend is active."""
     b = unpack_blend(work, values.size)
     if b.clock[2] == 0.0:

@@ -7,7 +7,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from projected_control.compiled import compiled
+from projected_control.compiled import Matrix, Numbers, compiled, kernel
 from projected_control.control.events import (
     ANSWER_FOLLOW,
     ANSWER_HOLD,
@@ -99,9 +99,9 @@ GUARD = Layout(GuardTerms, "n", "k")
 unpack_guard = GUARD.unpack
 
 
-@compiled
+@kernel
 def inspect_tick(
-    q: Array, v: Array, stamp: float, motion: Array, g: GuardTerms, noticed: int = 0
+    q: Numbers, v: Numbers, stamp: float, motion: Matrix, g: GuardTerms, noticed: int = 0
 ) -> int:
     """Events of a state and of a reference (rows θ_d, θ̇_d, θ̈_d), against those of the last tick.
 
@@ -280,8 +280,8 @@ def latch(action: int, g: GuardTerms) -> int:
     return _LATCHED if g.latched[0] != 0.0 else 0
 
 
-@compiled
-def release_effort(asked: Array, events: int, g: GuardTerms) -> tuple[int, int]:
+@kernel
+def release_effort(asked: Numbers, events: int, g: GuardTerms) -> tuple[int, int]:
     """Action and events, with what may be sent left in ``g.sent``."""
     action = max(severity(events), int(g.latched[0]))
     g.held[0] = g.held[0] + g.period[0] if action == ANSWER_HOLD else 0.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from projected_control.compiled import compiled
+from projected_control.compiled import Columns, Integers, Matrix, Numbers, compiled, kernel
 from projected_control.control.compensation import locate_contact
 from projected_control.control.computed_torque import computed_torque_law
 from projected_control.control.force import hybrid_law
@@ -56,24 +56,24 @@ def apply_law(law: int, stop: bool, passive: NDArray[np.int64], t: Terms, c: Con
         c.effort[2, passive[r]] = 0.0
 
 
-@compiled
+@kernel
 def compute(
     law: int,
     stop: bool,
     time: float,
-    q: Array,
-    v: Array,
-    M: Array,
-    h: Array,
-    spatial_jacobian: Array,
-    placements: Array,
-    state: Array,
-    sizes: NDArray[np.int64],
-    functions: Array,
-    target: Array,
-    model_work: Array,
-    passive: NDArray[np.int64],
-    control_work: Array,
+    q: Numbers,
+    v: Numbers,
+    M: Columns,
+    h: Numbers,
+    spatial_jacobian: Columns,
+    placements: Matrix,
+    state: Matrix,
+    sizes: Integers,
+    functions: Numbers,
+    target: Numbers,
+    model_work: Numbers,
+    passive: Integers,
+    control_work: Numbers,
 ) -> None:
     """Evaluate a prepared model and apply a law; see `ModelArguments`."""
     t = evaluate_model(

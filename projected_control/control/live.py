@@ -17,17 +17,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Annotated, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from projected_control.compiled import compiled, from_source, memory_fence
+from projected_control.compiled import Numbers, compiled, from_source, kernel, memory_fence
 from projected_control.control.force_kernels import SENSOR_NUMBERS
 from projected_control.control.gains import BLEND, advance_blend, begin_blend
 from projected_control.control.guard_kernels import GUARD_LIMITS
 from projected_control.model.linalg import copy
 from projected_control.workspace import Layout, Part
+
+if TYPE_CHECKING:
+    from projected_control.control.terms import ControlTerms
 
 Array = NDArray[np.float64]
 
@@ -143,8 +146,8 @@ def unpack_block(block: Array, n: int, k: int) -> LiveBlock:
     return _unpack(block, n, k, _COUNT, motion, force)
 
 
-@compiled
-def publish(draft: Array, mailbox: Array) -> None:
+@kernel
+def publish(draft: Numbers, mailbox: Numbers) -> None:
     """Copy a draft into the mailbox, for the tick to take whole."""
     mailbox[0] += 1.0
     memory_fence()
@@ -154,8 +157,8 @@ def publish(draft: Array, mailbox: Array) -> None:
     mailbox[0] += 1.0
 
 
-@compiled
-def take(mailbox: Array, taken: Array) -> bool:
+@kernel
+def take(mailbox: Numbers, taken: Numbers) -> bool:
     """Copy the mailbox where it holds a change; whether what was taken last is whole.
 
     One that was being written meanwhile is not, and is taken again by the next tick.
@@ -220,8 +223,8 @@ blend_slots = _kernels["blend_slots"]
 """Move all slots that are coming into force one tick on."""
 
 
-@compiled
-def advance_slots(mailbox: Array, taken: Array, c: Any) -> None:
+@kernel
+def advance_slots(mailbox: Numbers, taken: Numbers, c: ControlTerms) -> None:
     """Take a controller's slots and blend them one tick on; c are its `ControlTerms`."""
     if take(mailbox, taken):
         take_control(unpack_block(taken, c.posture.size, c.topology.size), c)

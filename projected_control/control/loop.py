@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,14 +65,6 @@ class Tick(NamedTuple):
     multipliers: Array
 
 
-@runtime_checkable
-class Engine(Protocol):
-    """What makes ticks in place of the kernel, and can get ready for other arrays."""
-
-    def prepare(self, arguments: TickArguments) -> None:
-        """These are what a later tick will be called with; from any thread."""
-
-
 class _InPython(NamedTuple):
     """What Python is asked for before each tick; None for what the tick knows by itself."""
 
@@ -96,8 +88,8 @@ class ControlLoop:
         report: What the last tick gave.
         counters: What was counted since the beginning; see `CounterTerms`.
         arguments: What `tick` takes after the state.
-        tick: What makes a tick: the kernel, or an engine in its place (see `native.engine`).
-        engine: Its name: numba, numpy, or native.
+        tick: What makes a tick: the kernel, or what stands in for it (see `native.session`).
+        engine: Its name: native, numpy, or plugin.
         without_python: Whether what Python would have to compute in a tick is refused.
     """
 
@@ -143,7 +135,7 @@ class ControlLoop:
         )
         self._spare: TickArguments | None = None
         self.tick: Callable[..., tuple[int, int]] = tick
-        self.engine, self.without_python = "numba" if COMPILED else "numpy", False
+        self.engine, self.without_python = "native" if COMPILED else "numpy", False
         self.set_reference(reference)
         self.set_force_reference(force_reference)
         self.report = GuardReport(self.guard.sent, Action.FOLLOW, 0)
@@ -232,7 +224,7 @@ class ControlLoop:
         if table is None and self.without_python:
             raise InvalidValue(
                 f"this loop runs without Python, and a {type(reference).__name__} has no table: "
-                "give it one (Reference.table), or use the engine numba"
+                "give it one (Reference.table)"
             )
         return table
 
@@ -252,9 +244,7 @@ class ControlLoop:
         tables = [None if one is None else one.table for one in (reference, force)]
         blocks = self.mailbox.get_ready_for(*tables)
         if blocks is not None:
-            self._spare = spare = self._with_blocks(blocks)
-            if isinstance(self.tick, Engine):
-                self.tick.prepare(spare)
+            self._spare = self._with_blocks(blocks)
 
     def _reserve(self, motion: MotionTable | None, force: MotionTable | None) -> None:
         """Move to where references fit in that are longer than any before."""

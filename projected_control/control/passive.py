@@ -19,7 +19,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from projected_control.compiled import compiled
+from projected_control.compiled import Integers, Matrix, compiled, kernel
 from projected_control.control.force import force_feedback, hold_force, normal_effort
 from projected_control.control.motion import carry_all, motion_effort
 from projected_control.control.rank_change import is_projector
@@ -41,8 +41,8 @@ CONTROLLABILITY_TOLERANCE = 1e-3
 """Sine of the angle below which a passive joint counts as out of the motors' reach."""
 
 
-@compiled
-def passive_rows(P: Array, passive: NDArray[np.int64], Q_p: Array) -> None:
+@kernel
+def passive_rows(P: Matrix, passive: Integers, Q_p: Matrix) -> None:
     """Fill Q_p: the rows of I − P that belong to passive joints."""
     for r in range(passive.size):
         fill(Q_p[r], 0.0)

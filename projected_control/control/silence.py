@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projected_control import validate
-from projected_control.compiled import compiled
+from projected_control.compiled import Integers, Matrix, Numbers, compiled, kernel
 from projected_control.model.linalg import fill
 from projected_control.model.motion_tables import COEFFICIENTS, evaluate_motion, unpack_motion
 from projected_control.workspace import Layout, Part
@@ -75,8 +75,8 @@ SILENCE = Layout(SilenceTerms, "m", "k")
 _unpack = SILENCE.unpack
 
 
-@compiled
-def motion_end(table: Array) -> float:
+@kernel
+def motion_end(table: Numbers) -> float:
     """From when on a table stands still [s]; minus infinity for one that never comes to rest."""
     size, pieces = int(table[0]), int(table[3])
     if pieces == 0:
@@ -107,8 +107,8 @@ def _begin_table(begin: float, seconds: float, start: Array, table: Array) -> No
             t.coefficients[p, i, 0] = start[0, i]
 
 
-@compiled
-def brake_table(begin: float, seconds: float, start: Array, table: Array) -> None:
+@kernel
+def brake_table(begin: float, seconds: float, start: Matrix, table: Numbers) -> None:
     """A motion that comes to rest, its rate a cubic from where it is to zero, flat at the end.
 
     θ̇(τ) = v + a τ − (3v + 2aT) τ²/T² + (2v + aT) τ³/T³
@@ -129,8 +129,8 @@ def brake_table(begin: float, seconds: float, start: Array, table: Array) -> Non
         t.coefficients[2, i, 0] = start[0, i] + T * v / 2.0 + T**2 * a / 12.0
 
 
-@compiled
-def fade_table(begin: float, seconds: float, start: Array, table: Array) -> None:
+@kernel
+def fade_table(begin: float, seconds: float, start: Matrix, table: Numbers) -> None:
     """What goes to zero, as a polynomial of the fifth degree that is flat at its end.
 
     Args:
@@ -151,15 +151,15 @@ def fade_table(begin: float, seconds: float, start: Array, table: Array) -> None
         t.coefficients[2, i, 0] = 0.0
 
 
-@compiled
+@kernel
 def answer_silence(
     silent: int,
     stamp: float,
-    sizes: Whole,
-    choices: Whole,
-    reference: Array,
-    force_reference: Array,
-    silence: Array,
+    sizes: Integers,
+    choices: Integers,
+    reference: Numbers,
+    force_reference: Numbers,
+    silence: Numbers,
 ) -> int:
     """Before each tick: lead the references to rest where the deciding side has fallen silent.
 

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projected_control import validate
-from projected_control.compiled import compiled
+from projected_control.compiled import Integers, Numbers, compiled, kernel
 from projected_control.control.force_kernels import SourceTerms
 from projected_control.control.force_source import ForceSource
 from projected_control.control.terms import ControlTerms
@@ -166,8 +166,10 @@ def measured_normal(f: Vector, rate: Vector, n: Vector) -> Vector:
     return add((0.0, 0.0, 0.0), across, 1.0 / size)
 
 
-@compiled
-def write_plane(n: int, sizes: Whole, functions: Array, c: ControlTerms, s: SourceTerms) -> None:
+@kernel
+def write_plane(
+    n: int, sizes: Integers, functions: Numbers, c: ControlTerms, s: SourceTerms
+) -> None:
     """Put the plane into the table of functions and into the map from wrench to λ."""
     row = int(c.surface[_ROW]) - 1
     line = sizes[3] * (4 + n) + row * COLUMNS

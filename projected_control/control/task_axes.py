@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from projected_control.compiled import compiled
+from projected_control.compiled import Matrix, compiled, kernel
 from projected_control.control.task_terms import TaskTerms, unpack_task
 from projected_control.control.terms import ControlTerms
 from projected_control.errors import InvalidValue
@@ -76,8 +76,8 @@ def axes_named(s: TaskTerms) -> bool:
     return named
 
 
-@compiled
-def locate_axes(placements: Array, n: int, c: ControlTerms) -> None:
+@kernel
+def locate_axes(placements: Matrix, n: int, c: ControlTerms) -> None:
     """Fill T where axes are named; before a law is applied."""
     s = unpack_task(c.task, n, c.a.size)
     if not axes_named(s):

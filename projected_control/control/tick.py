@@ -14,7 +14,7 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from projected_control.compiled import compiled
+from projected_control.compiled import Columns, Integers, Matrix, Numbers, compiled, kernel
 from projected_control.control.compensation import locate_contact
 from projected_control.control.counters import COUNTERS, count_tick, unpack_counters
 from projected_control.control.disturbance import DisturbanceKind
@@ -232,33 +232,33 @@ def rows_contradict(t: Terms, c: ControlTerms) -> bool:
     return apart > bound
 
 
-@compiled
+@kernel
 def tick(
     stamp: float,
     wrench_age: float,
-    q: Array,
-    v: Array,
-    wrench: Array,
-    M: Array,
-    h: Array,
-    spatial_jacobian: Array,
-    placements: Array,
-    state: Array,
-    sizes: Whole,
-    functions: Array,
-    target: Array,
-    model_work: Array,
-    coriolis: Array,
-    choices: Whole,
-    passive: Whole,
-    control_work: Array,
-    source_work: Array,
-    guard_work: Array,
-    counters: Array,
-    reference: Array,
-    force_reference: Array,
-    mailbox: Array,
-    taken: Array,
+    q: Numbers,
+    v: Numbers,
+    wrench: Numbers,
+    M: Columns,
+    h: Numbers,
+    spatial_jacobian: Columns,
+    placements: Matrix,
+    state: Matrix,
+    sizes: Integers,
+    functions: Numbers,
+    target: Numbers,
+    model_work: Numbers,
+    coriolis: Columns,
+    choices: Integers,
+    passive: Integers,
+    control_work: Numbers,
+    source_work: Numbers,
+    guard_work: Numbers,
+    counters: Numbers,
+    reference: Numbers,
+    force_reference: Numbers,
+    mailbox: Numbers,
+    taken: Numbers,
 ) -> tuple[int, int]:
     """One turn from Pinocchio's pass to a guarded effort.
 

@@ -21,7 +21,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from projected_control.compiled import compiled
+from projected_control.compiled import Matrix, Numbers, compiled, kernel
 from projected_control.model.arm import Arm
 from projected_control.model.constraints import Constraint, FunctionConstraint, Moving, Stack
 from projected_control.model.constraints.base import RANK_TOLERANCE
@@ -131,8 +131,8 @@ def felt_between(end: Array, placement: Array, other: Array, at: Vector) -> tupl
     return n, cross(lever, n)
 
 
-@compiled
-def bend_directions(placements: Array, functions: Array, w: WrenchTerms) -> None:
+@kernel
+def bend_directions(placements: Matrix, functions: Numbers, w: WrenchTerms) -> None:
     """Give rows on curved surfaces the direction that they have here; before `update_map`.
 
     Args:
@@ -180,8 +180,8 @@ def fill_basis(placements: Array, w: WrenchTerms, basis: Array) -> None:
                     basis[3 + i, j] += sign * moment[i]
 
 
-@compiled
-def update_map(placements: Array, w: WrenchTerms, to_lambda: Array) -> None:
+@kernel
+def update_map(placements: Matrix, w: WrenchTerms, to_lambda: Matrix) -> None:
     """Fill W⁺, m × 6; NaN at a state that is not finite.
 
     Args:

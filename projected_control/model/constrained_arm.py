@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from projected_control import validate
-from projected_control.compiled import compiled
+from projected_control.compiled import Columns, Integers, Matrix, Numbers, compiled, kernel
 from projected_control.errors import InvalidValue
 from projected_control.model.arm import Arm
 from projected_control.model.constraints import Constraint, FunctionConstraint, Moving, Stack
@@ -357,20 +357,20 @@ def evaluate_model(
     return t
 
 
-@compiled
+@kernel
 def _evaluate(
     time: float,
-    q: Array,
-    v: Array,
-    M: Array,
-    h: Array,
-    spatial_jacobian: Array,
-    placements: Array,
-    state: Array,
-    sizes: Whole,
-    functions: Array,
-    target: Array,
-    work: Array,
+    q: Numbers,
+    v: Numbers,
+    M: Columns,
+    h: Numbers,
+    spatial_jacobian: Columns,
+    placements: Matrix,
+    state: Matrix,
+    sizes: Integers,
+    functions: Numbers,
+    target: Numbers,
+    work: Numbers,
 ) -> None:
     """`evaluate_model` without handing the terms back to Python, which takes long."""
     evaluate_model(

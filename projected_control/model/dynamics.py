@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from projected_control import validate
-from projected_control.compiled import compiled
+from projected_control.compiled import Matrix, Numbers, kernel
 from projected_control.errors import InvalidValue
 from projected_control.model.arm import SINGULAR
 from projected_control.model.consistency import Dependences
@@ -301,15 +301,15 @@ def condition_numbers(M: Array, P: Array) -> dict[str, float]:
     return numbers
 
 
-@compiled
+@kernel
 def acceleration_kernel(
-    M: Array,
-    P: Array,
-    net: Array,
-    normal_acceleration: Array,
-    acceleration: Array,
-    PM: Array,
-    M_c: Array,
+    M: Matrix,
+    P: Matrix,
+    net: Numbers,
+    normal_acceleration: Numbers,
+    acceleration: Numbers,
+    PM: Matrix,
+    M_c: Matrix,
 ) -> None:
     """q̈ from M_c q̈ = P (f − h) + M A⁺b, with M_c = M + PM − (PM)ᵀ (Aghili 22, 23).
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from projected_control import validate
-from projected_control.compiled import compiled
+from projected_control.compiled import Numbers, compiled, kernel
 from projected_control.errors import InvalidValue
 
 Array = NDArray[np.float64]
@@ -95,9 +95,9 @@ def basis(t: float, order: int) -> tuple[float, float, float, float]:
     return (s, 3.0 * t - 2.0, 3.0 * s - 2.0, t)
 
 
-@compiled
+@kernel
 def height_at(
-    numbers: Array, x: float, y: float
+    numbers: Numbers, x: float, y: float
 ) -> tuple[float, float, float, float, float, float]:
     """s, s_x, s_y, s_xx, s_xy, s_yy of a height map at a place; NaN where the place is."""
     nx, ny, dx, dy = int(numbers[0]), int(numbers[1]), numbers[2], numbers[3]

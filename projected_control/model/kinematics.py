@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from projected_control.compiled import compiled
+from projected_control.compiled import Columns, Matrix, Numbers, compiled, kernel
 
 Array = NDArray[np.float64]
 Vector = tuple[float, float, float]
@@ -64,14 +64,14 @@ def vector(a: Array, start: int) -> Vector:
     return (a[start], a[start + 1], a[start + 2])
 
 
-@compiled
+@kernel
 def frame_motion(
-    spatial_jacobian: Array,
-    v: Array,
-    placement: Array,
-    local: Array,
-    support: Array,
-    jacobian: Array,
+    spatial_jacobian: Columns,
+    v: Numbers,
+    placement: Numbers,
+    local: Numbers,
+    support: Numbers,
+    jacobian: Matrix,
 ) -> tuple[Vector, Vector, Vector, Vector]:
     """Position, angular velocity, linear and angular bias of a frame's origin, in world axes.
 

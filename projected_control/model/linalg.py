@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from projected_control.compiled import COMPILED, compiled
+from projected_control.compiled import COMPILED, Matrix, Numbers, compiled, kernel
 
 Array = NDArray[np.float64]
 
@@ -24,22 +24,22 @@ ROUNDING = 2.3e-16
 """A unit in the last place of 1.0: rows whose cosine is below this count as orthogonal."""
 
 
-@compiled
-def copy(source: Array, target: Array) -> None:
+@kernel
+def copy(source: Numbers, target: Numbers) -> None:
     """target ← source, both of one dimension; a kernel's slices would first check for overlap."""
     for i in range(source.size):
         target[i] = source[i]
 
 
-@compiled
-def fill(target: Array, number: float) -> None:
+@kernel
+def fill(target: Numbers, number: float) -> None:
     """target ← number, of one dimension."""
     for i in range(target.size):
         target[i] = number
 
 
-@compiled
-def dot(a: Array, b: Array) -> float:
+@kernel
+def dot(a: Numbers, b: Numbers) -> float:
     """aᵀ b."""
     total = 0.0
     for i in range(a.size):
@@ -47,50 +47,50 @@ def dot(a: Array, b: Array) -> float:
     return total
 
 
-@compiled
-def axpy(scale: float, x: Array, y: Array) -> None:
+@kernel
+def axpy(scale: float, x: Numbers, y: Numbers) -> None:
     """y ← y + scale x."""
     for i in range(x.size):
         y[i] += scale * x[i]
 
 
-@compiled
-def matvec(A: Array, x: Array, y: Array, scale: float = 1.0) -> None:
+@kernel
+def matvec(A: Matrix, x: Numbers, y: Numbers, scale: float = 1.0) -> None:
     """y ← scale A x."""
     for i in range(A.shape[0]):
         y[i] = scale * dot(A[i], x)
 
 
-@compiled
-def matvec_add(A: Array, x: Array, y: Array, scale: float = 1.0) -> None:
+@kernel
+def matvec_add(A: Matrix, x: Numbers, y: Numbers, scale: float = 1.0) -> None:
     """y ← y + scale A x."""
     for i in range(A.shape[0]):
         y[i] += scale * dot(A[i], x)
 
 
-@compiled
-def matvec_transposed_add(A: Array, x: Array, y: Array, scale: float = 1.0) -> None:
+@kernel
+def matvec_transposed_add(A: Matrix, x: Numbers, y: Numbers, scale: float = 1.0) -> None:
     """y ← y + scale Aᵀ x."""
     for i in range(A.shape[0]):
         axpy(scale * x[i], A[i], y)
 
 
-@compiled
-def matvec_transposed(A: Array, x: Array, y: Array, scale: float = 1.0) -> None:
+@kernel
+def matvec_transposed(A: Matrix, x: Numbers, y: Numbers, scale: float = 1.0) -> None:
     """y ← scale Aᵀ x."""
     fill(y, 0.0)
     matvec_transposed_add(A, x, y, scale)
 
 
-@compiled
-def matmul(A: Array, B: Array, C: Array) -> None:
+@kernel
+def matmul(A: Matrix, B: Matrix, C: Matrix) -> None:
     """C ← A B."""
     for i in range(A.shape[0]):
         matvec_transposed(B, A[i], C[i])
 
 
-@compiled
-def svd_by_jacobi(A: Array, U: Array, sigma: Array, V: Array) -> None:
+@kernel
+def svd_by_jacobi(A: Matrix, U: Matrix, sigma: Numbers, V: Matrix) -> None:
     """Singular value decomposition ``A = U diag(sigma) V`` by one-sided Jacobi rotations.
 
     The rows of A are rotated against each other until they are orthogonal (Hestenes 1958). Every
@@ -159,8 +159,8 @@ def svd_by_lapack(A: Array, U: Array, sigma: Array, V: Array) -> None:
     V[k:] = 0.0
 
 
-@compiled
-def solve_by_elimination(A: Array, b: Array) -> None:
+@kernel
+def solve_by_elimination(A: Matrix, b: Numbers) -> None:
     """Turn b into the solution of ``A x = b`` by Gaussian elimination with partial pivoting.
 
     A singular A gives values that are not finite; nothing is raised.

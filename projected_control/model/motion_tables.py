@@ -19,7 +19,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from projected_control.compiled import compiled
+from projected_control.compiled import Matrix, Numbers, compiled, kernel
 from projected_control.errors import InvalidValue
 from projected_control.workspace import Layout, Part
 
@@ -62,8 +62,8 @@ def piece_at(time: float, begin: Array, pieces: int) -> int:
     return low
 
 
-@compiled
-def evaluate_motion(time: float, table: Array, motion: Array) -> None:
+@kernel
+def evaluate_motion(time: float, table: Numbers, motion: Matrix) -> None:
     """Fill value, rate and acceleration at a time [s].
 
     Args:

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from projected_control import validate
-from projected_control.compiled import compiled
+from projected_control.compiled import Matrix, Numbers, compiled, kernel
 from projected_control.declaration import SMALL, Group, is_given, parameter
 from projected_control.errors import InvalidValue
 from projected_control.model.linalg import axpy, copy, fill, svd
@@ -62,7 +62,7 @@ SVD = Layout(SvdTerms, "m", "n")
 unpack_svd = SVD.unpack
 
 
-@compiled
+@kernel
 def share_kept(sigma: float, fades_from: float, tolerance: float) -> float:
     """w: one above the tolerance, zero up to where it fades from, smooth in between."""
     if sigma > tolerance:
@@ -114,15 +114,15 @@ def _assemble(
     return rank, smallest
 
 
-@compiled
+@kernel
 def project(
-    A: Array,
+    A: Matrix,
     fades_from: float,
     tolerance: float,
-    P: Array,
-    A_pinv: Array,
-    sigma: Array,
-    scratch: Array,
+    P: Matrix,
+    A_pinv: Matrix,
+    sigma: Numbers,
+    scratch: Numbers,
 ) -> int:
     """Fill P (n × n), A⁺ (n × m) and the singular values (m) of A; return the rank.
 
@@ -145,9 +145,9 @@ def project(
     return rank
 
 
-@compiled
+@kernel
 def pseudo_inverse(
-    A: Array, tolerance: float, A_pinv: Array, scratch: Array, epsilon: float = 0.0
+    A: Matrix, tolerance: float, A_pinv: Matrix, scratch: Numbers, epsilon: float = 0.0
 ) -> float:
     """Fill A⁺ (n × m); return the smallest of the m singular values, whether it was kept or cut.
 

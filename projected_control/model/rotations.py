@@ -18,7 +18,7 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from projected_control.compiled import compiled
+from projected_control.compiled import Numbers, compiled, kernel
 from projected_control.model.kinematics import Vector, add, cross, inner, vector, wrap
 
 Array = NDArray[np.float64]
@@ -46,7 +46,7 @@ FARTHEST = np.pi - _HALF_TURN_MARGIN
 """Error beyond which an orientation is out of reach [rad]: at π the way back is not unique."""
 
 
-@compiled
+@kernel
 def quaternion_of(phi: Vector) -> Quaternion:
     """The unit quaternion w, x, y, z of a rotation vector."""
     angle = np.sqrt(inner(phi, phi))
@@ -55,7 +55,7 @@ def quaternion_of(phi: Vector) -> Quaternion:
     return (np.cos(half), scale * phi[0], scale * phi[1], scale * phi[2])
 
 
-@compiled
+@kernel
 def rotation_vector(r: Quaternion) -> Vector:
     """The shortest rotation vector of a unit quaternion, ‖φ‖ ≤ π."""
     sign = -1.0 if r[0] < 0.0 else 1.0
@@ -64,7 +64,7 @@ def rotation_vector(r: Quaternion) -> Vector:
     return (scale * r[1], scale * r[2], scale * r[3])
 
 
-@compiled
+@kernel
 def quaternion_of_axes(x: Vector, y: Vector, z: Vector) -> Quaternion:
     """The unit quaternion of the rotation whose columns are x, y, z (Shepperd's method)."""
     trace = x[0] + y[1] + z[2]
@@ -80,7 +80,7 @@ def quaternion_of_axes(x: Vector, y: Vector, z: Vector) -> Quaternion:
     return (w / length, i / length, j / length, k / length)
 
 
-@compiled
+@kernel
 def turn_between(a: Vector, b: Vector) -> Vector:
     """log(exp(a×) exp(b×)ᵀ) of two rotation vectors, by the short way round."""
     p, r = quaternion_of(a), quaternion_of(b)
@@ -89,7 +89,7 @@ def turn_between(a: Vector, b: Vector) -> Vector:
     return rotation_vector((p[0] * r[0] + inner(u, v), turned[0], turned[1], turned[2]))
 
 
-@compiled
+@kernel
 def angular_motion(phi: Vector, rate: Vector, second: Vector) -> tuple[Vector, Vector]:
     """ω and ω̇ of a rotation vector with these derivatives; for ‖φ‖ < 2π.
 
@@ -117,7 +117,7 @@ def angular_motion(phi: Vector, rate: Vector, second: Vector) -> tuple[Vector, V
     return omega, add(alpha, cross(rate, k_rate), b)
 
 
-@compiled
+@kernel
 def difference_rate(e: Vector, omega_a: Vector, omega_b: Vector) -> Vector:
     """ė of e = log(R_a R_bᵀ) where a and b turn with these angular velocities; for ‖e‖ < 2π."""
     square = inner(e, e)
@@ -132,8 +132,8 @@ def difference_rate(e: Vector, omega_a: Vector, omega_b: Vector) -> Vector:
     return add(relative, cross(omega_a, e))
 
 
-@compiled
-def subtract(a: Array, b: Array, topology: Array, difference: Array) -> None:
+@kernel
+def subtract(a: Numbers, b: Numbers, topology: Numbers, difference: Numbers) -> None:
     """difference = a − b of coordinates: angles and rotations by the short way round."""
     for i in range(a.size):
         kind = int(topology[i])

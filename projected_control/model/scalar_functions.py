@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from projected_control.compiled import compiled
+from projected_control.compiled import Columns, Matrix, Numbers, compiled, kernel
 from projected_control.model.frame_terms import FRAMES, FrameTerms, unpack_frames
 from projected_control.model.function_kernels import (
     angle_about,
@@ -193,18 +193,18 @@ def axis_of(anchors: Array, placements: Array, frame: int, axis: Vector) -> Vect
     return turn(placements[int(anchors[frame, 0])], axis)
 
 
-@compiled
+@kernel
 def evaluate_functions(
-    q: Array,
-    v: Array,
-    spatial_jacobian: Array,
-    placements: Array,
-    table: Array,
+    q: Numbers,
+    v: Numbers,
+    spatial_jacobian: Columns,
+    placements: Matrix,
+    table: Numbers,
     frames: int,
-    value: Array,
-    jacobian: Array,
-    bias: Array,
-    scratch: Array,
+    value: Numbers,
+    jacobian: Matrix,
+    bias: Numbers,
+    scratch: Numbers,
 ) -> None:
     """Fill value, Jacobian and bias of every function (see `FunctionTable` for the arguments).
 

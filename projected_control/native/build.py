@@ -1,41 +1,23 @@
-"""Builds what a run needs, on demand, into the cache: the library of kernels and the native loop.
+"""Builds the native loop, on demand, into the cache.
 
 One folder per state of the sources, of Pinocchio and of the compiler: nothing stale is ever loaded.
-A folder appears under its name only when all in it is complete. Of processes that need it at one
-time one builds it, and the others wait.
 """
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
-import os
-import platform
 import shutil
 import sys
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from projected_control.native import exports
-from projected_control.native.toolchain import (
-    HEADERS,
-    MACHINES,
-    PROCESSOR,
-    ExportFailed,
-    NoCompiler,
-    compiler,
-    exporting_python,
-    run,
-)
-from projected_control.resources import cache_folder, prune_cache, use_cached
+from projected_control import kernel_library
+from projected_control.native.toolchain import HEADERS, NoCompiler, compiler, run
+from projected_control.resources import cache_folder, made_once
 
 CPP = Path(__file__).parent / "cpp"
 LOOP = "libprojected_control_loop.so"
 COUNTER = "libprojected_control_allocations.so"
-
-FOLDER_VARIABLE = "PROJECTED_CONTROL_LIBRARY"
-"""In the environment: a folder with a library of kernels that was exported on another computer."""
 
 DEFINITIONS = (
     "BOOST_MPL_LIMIT_LIST_SIZE=30",
@@ -55,50 +37,6 @@ class NoHeaders(NoCompiler):
     """Headers that the native loop needs are missing."""
 
 
-def kernels_folder(say: Callable[[str], None] | None = None) -> Path:
-    """The folder of the library of kernels and its header; exported first where it is not there.
-
-    Raises:
-        NoCompiler: Where it cannot be linked here.
-        ExportFailed: Where it cannot be made.
-    """
-    if given := os.environ.get(FOLDER_VARIABLE):
-        return Path(given)
-    target = cache_folder() / f"library-{exports.digest()[:16]}"
-
-    def make(folder: Path) -> None:
-        export_into(folder)
-
-    return made(target, make, "the kernels are exported once, which takes a minute or two", say)
-
-
-def export_into(folder: Path) -> None:
-    """Export the kernels into a folder, in a process of its own."""
-    if platform.machine() not in MACHINES:
-        raise ExportFailed(
-            f"the export makes code for {PROCESSOR} and was not tried on {platform.machine()}; "
-            "everything runs on numba as before"
-        )
-    compiler()
-    python = exporting_python()
-    with tempfile.TemporaryDirectory() as scratch:
-        # This package alone: beside it, where it is installed, lie the versions that do not fit.
-        alone = Path(scratch) / "package"
-        alone.mkdir()
-        (alone / CPP.parents[1].name).symlink_to(CPP.parents[1], target_is_directory=True)
-        more = [os.environ.get("PYTHONPATH", "")] if python == sys.executable else []
-        environment = {
-            **os.environ,
-            "NUMBA_CPU_NAME": PROCESSOR,
-            "NUMBA_CPU_FEATURES": "",
-            "PROJECTED_CONTROL_COMPILE": "1",
-            "XDG_CACHE_HOME": scratch,
-            "PYTHONPATH": os.pathsep.join([str(alone), *more]).rstrip(os.pathsep),
-        }
-        worker = [python, "-m", "projected_control.native.worker", str(folder)]
-        run(worker, "exporting the kernels", environment)
-
-
 def loop_folder(say: Callable[[str], None] | None = None) -> Path:
     """The folder of the native loop, with the kernels beside it; built first where it is not there.
 
@@ -106,10 +44,10 @@ def loop_folder(say: Callable[[str], None] | None = None) -> Path:
         NoCompiler: Where it cannot be built here.
         ExportFailed: Where it should be possible, and is not.
     """
-    kernels = kernels_folder(say)
+    kernels = kernel_library.folder()
     library, includes = pinocchio_library(), include_folders()
     sources = sorted(path for path in CPP.iterdir() if path.suffix in (".cpp", ".h"))
-    digest = hashlib.sha256(exports.digest().encode())
+    digest = hashlib.sha256(kernel_library.digest().encode())
     for path in sources:
         digest.update(path.read_bytes())
     digest.update(" ".join([str(library), *FLAGS, *DEFINITIONS, compiler()]).encode())
@@ -117,12 +55,13 @@ def loop_folder(say: Callable[[str], None] | None = None) -> Path:
     target = cache_folder() / f"native-{digest.hexdigest()[:16]}"
 
     def make(folder: Path) -> None:
+        (say or tell)(f"the native loop is built once, which takes a minute ({target})")
         folder.mkdir(parents=True, exist_ok=True)
         for path in kernels.iterdir():
             shutil.copy(path, folder / path.name)
         _build_loop(folder, library, includes)
 
-    return made(target, make, "the native loop is built once, which takes a minute", say)
+    return made_once(target, make)
 
 
 def _build_loop(folder: Path, pinocchio: Path, includes: list[Path]) -> None:
@@ -163,34 +102,13 @@ def include_folders() -> list[Path]:
         if place is None:
             raise NoHeaders(
                 f"the header {header} was not found: pip install {package}, or "
-                "pip install 'projected_control[native]'; without it everything runs on numba as "
-                "before"
+                "pip install 'projected_control[native]'; without it everything runs from Python "
+                "as before"
             )
         found.append(place)
     return list(dict.fromkeys(found))
 
 
-def made(
-    target: Path, make: Callable[[Path], None], what: str, say: Callable[[str], None] | None
-) -> Path:
-    """The folder, made by `make` where it is not there yet."""
-    if target.exists():
-        use_cached(target)
-        return target
-    compiler()
-    prune_cache()
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with open(target.with_suffix(".lock"), "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # let go of by the kernel when its holder dies
-        if target.exists():
-            return target
-        (say or _tell)(f"{what} ({target})")
-        with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
-            fresh = Path(scratch) / "made"
-            make(fresh)
-            fresh.rename(target)
-    return target
-
-
-def _tell(sentence: str) -> None:
+def tell(sentence: str) -> None:
+    """Say what takes time, to people."""
     print(f"projected-control: {sentence}", file=sys.stderr)

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projected_control.errors import InvalidDescription
+from projected_control.kernel_library import LibraryMismatch
 from projected_control.model.arm import Arm
-from projected_control.native.library import LibraryMismatch, native_loop
+from projected_control.native.library import native_loop
 
 Array = NDArray[np.float64]
 

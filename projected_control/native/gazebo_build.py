@@ -16,9 +16,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from projected_control.native.build import CPP, made
+from projected_control.native.build import CPP, tell
 from projected_control.native.toolchain import NoCompiler, compiler, run
-from projected_control.resources import cache_folder
+from projected_control.resources import cache_folder, made_once
 
 SOURCES = CPP / "gazebo"
 LIBRARY = "libprojected_control_gazebo.so"
@@ -82,10 +82,10 @@ def gazebo_library(say: Say | None = None) -> Path:
     target = cache_folder() / f"gazebo-{digest.hexdigest()[:16]}"
 
     def make(folder: Path) -> None:
+        (say or tell)(f"access to Gazebo's physics is built once, which takes a minute ({target})")
         _build(folder, found)
 
-    made(target, make, "access to Gazebo's physics is built once, which takes a minute", say)
-    return target / LIBRARY
+    return made_once(target, make) / LIBRARY
 
 
 def _build(folder: Path, found: DevelopmentFiles) -> None:

@@ -1,6 +1,6 @@
 """How a kernel is called from C: one struct of eight-byte fields, filled by name.
 
-A `Frame` follows from a kernel's signature and one example of its arguments. The struct holds the
+A `Frame` follows from a kernel's signature. The struct holds the
 arguments in their order, then the results::
 
     struct projected_control_tick {
@@ -18,15 +18,16 @@ An array is its pointer and shape, and its strides where it need not be dense. N
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, get_args, get_origin, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
 
-from projected_control.compiled import interpreted
+from projected_control.compiled import Dense
 from projected_control.errors import InvalidValue
+from projected_control.workspace import LAYOUTS
 
 BYTES_PER_FIELD = 8
 
@@ -46,12 +47,14 @@ class Leaf:
         number: `INTEGER`, `REAL` or `TRUTH`: of the number, or of an array's elements.
         dimensions: Of an array; 0 for a number.
         order: `DENSE`, `DENSE_BY_COLUMNS` or `STRIDED`; of an array.
+        layout: Of a workspace, which is handed over as its place and sizes.
     """
 
     name: str
     number: str
     dimensions: int = 0
     order: str = DENSE
+    layout: Any = None
 
     @property
     def c_type(self) -> str:
@@ -61,6 +64,9 @@ class Leaf:
     @property
     def fields(self) -> list[tuple[str, str, int]]:
         """Of the struct: declaration's type, name, and how many there are."""
+        if self.layout is not None:
+            sizes = len(self.layout.sizes)
+            return [("double *", self.name, 1), (INTEGER, f"{self.name}_sizes", sizes)]
         if not self.dimensions:
             return [(self.c_type, self.name, 1)]
         shape = [
@@ -90,6 +96,7 @@ class Frame:
         arguments: By parameter.
         results: Names and kinds of what the kernel returns.
         meaning: For the header.
+        returned: The results, as the kernel nests them.
     """
 
     name: str
@@ -97,6 +104,7 @@ class Frame:
     arguments: tuple[Tree, ...]
     results: tuple[Leaf, ...]
     meaning: str
+    returned: Tree = ()
 
     @property
     def symbol(self) -> str:
@@ -133,51 +141,70 @@ def flat(tree: Sequence[Tree]) -> Iterator[Leaf]:
             yield from flat(branch)
 
 
-def frame_of(
-    name: str,
-    kernel: Callable[..., Any],
-    example: Sequence[Any],
-    *,
-    results: Mapping[str, str] | None = None,
-    members: Mapping[str, Sequence[str]] | None = None,
-    orders: Mapping[str, str] | None = None,
-) -> Frame:
-    """The frame of a kernel.
+def frame_of(name: str, function: Callable[..., Any], *, results: Sequence[str] = ()) -> Frame:
+    """The frame of a kernel, as its annotations say it.
 
     Args:
         name: For C.
-        kernel: The kernel.
-        example: Arguments, of which the types are taken.
-        results: What is returned: names and kinds (`INTEGER`, `REAL`, `TRUTH`), in order.
-        members: For parameters that are tuples: the names of their members.
-        orders: How arrays lie, where the example would mislead: by name.
+        function: The Python function.
+        results: Names of what it returns, where they are not to be called result_0 and so on.
     """
-    function = interpreted(kernel)
-    names = list(inspect.signature(function).parameters)
-    if len(names) != len(example):
-        raise InvalidValue(f"{name} takes {len(names)} arguments, the example has {len(example)}")
+    workspaces: dict[str, Any] = {parts.__name__: parts for parts in LAYOUTS}
+    hints = get_type_hints(function, localns=workspaces, include_extras=True)
+    returned = hints.pop("return")
+    arguments = tuple(_tree(key, hint) for key, hint in hints.items())
     meaning = (inspect.getdoc(function) or "").split("\n\n")[0].replace("\n", " ")
-    trees = tuple(
-        _tree(parameter, value, dict(members or {}), dict(orders or {}))
-        for parameter, value in zip(names, example, strict=True)
-    )
-    returned = tuple(Leaf(key, kind) for key, kind in (results or {}).items())
-    frame = Frame(name, kernel, trees, returned, meaning)
+    given = () if returned is type(None) else _tree("result", returned)
+    leaves = tuple(flat([given]))
+    if results:
+        leaves = tuple(replace(leaf, name=key) for leaf, key in zip(leaves, results, strict=True))
+    frame = Frame(name, function, arguments, leaves, meaning, given)
     twice = [leaf.name for leaf in frame.leaves]
     if len(set(twice)) != len(twice):
         raise InvalidValue(f"two arguments of {name} have one name: {sorted(twice)}")
     return frame
 
 
-def _tree(name: str, value: Any, members: dict[str, Sequence[str]], orders: dict[str, str]) -> Tree:
-    if isinstance(value, tuple):
-        inner = members.get(name) or [f"{name}_{i}" for i in range(len(value))]
-        return tuple(
-            _tree(member, part, members, orders) for member, part in zip(inner, value, strict=True)
+def _tree(name: str, hint: Any) -> Tree:
+    dense = next((m for m in getattr(hint, "__metadata__", ()) if isinstance(m, Dense)), None)
+    if dense is not None:
+        return Leaf(name, dense.number, dense.dimensions, dense.order)
+    if hint in LAYOUTS:
+        return Leaf(name, REAL, layout=LAYOUTS[hint])
+    if get_origin(hint) is tuple:
+        return tuple(_tree(f"{name}_{i}", part) for i, part in enumerate(get_args(hint)))
+    numbers = {float: REAL, int: INTEGER, bool: TRUTH}
+    if hint not in numbers:
+        raise InvalidValue(
+            f"{name} is {hint}: what Python hands to a kernel is a number, a tuple of numbers, "
+            "Numbers, Matrix, Columns, Integers or the parts of a workspace"
         )
-    if isinstance(value, np.ndarray):
-        return Leaf(name, _number(name, value.dtype), value.ndim, orders.get(name) or _order(value))
-    return Leaf(name, _number(name, np.asarray(value).dtype))
+    return Leaf(name, numbers[hint])
+
+
+def signature_text(frame: Frame) -> str:
+    """What ``native/c/call.c`` has to know to call it."""
+    short = {REAL: "d", INTEGER: "i", TRUTH: "b"}
+    parameters = inspect.signature(frame.kernel).parameters.values()
+    words = []
+    for parameter, tree in zip(parameters, frame.arguments, strict=True):
+        layout = tree.layout if isinstance(tree, Leaf) else None
+        if not isinstance(tree, Leaf):
+            word = f"t..{len(tree)}"
+        elif layout is not None:
+            word = f"w..{len(layout.sizes)}"
+        elif tree.dimensions:
+            word = f"a{short[tree.number]}{tree.order}{tree.dimensions}"
+        else:
+            word = f"{short[tree.number]}..0"
+        standard = "" if parameter.default is parameter.empty else f"={float(parameter.default)!r}"
+        attribute = f"@{layout.attribute}" if layout is not None else ""
+        words.append(f"{word}:{parameter.name}{standard}{attribute}")
+
+    def form(tree: Tree) -> str:
+        return short[tree.number] if isinstance(tree, Leaf) else f"({''.join(map(form, tree))})"
+
+    return " ".join([*words, *(["->", form(frame.returned)] if frame.results else [])])
 
 
 def _number(name: str, dtype: np.dtype[Any]) -> str:

@@ -1,6 +1,6 @@
 """Kernels as an object file without Python, numba or LLVM in it.
 
-This module knows numba's insides, as `kernel_parts` does (see `tested_versions`). A kernel is
+This module knows numba's insides, as `numba_kernels` does. A kernel is
 compiled for the types of its frame. Around its native function, ``int32 f(result*, exception**,
 arguments…)``, goes a function that takes a frame: it loads pointers, shapes and numbers, makes the
 arrays as numba has them, calls, and stores the results. Everything else becomes internal, what is
@@ -9,7 +9,7 @@ dead is dropped, and the rest is optimised as one piece.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -19,7 +19,6 @@ from numba.core.types.containers import BaseTuple
 from numba.np import arrayobj
 
 from projected_control.errors import InvalidValue
-from projected_control.kernel_parts import part_of
 from projected_control.native.kernel_calls import (
     BYTES_PER_FIELD,
     DENSE,
@@ -32,7 +31,9 @@ from projected_control.native.kernel_calls import (
     Leaf,
     Tree,
 )
+from projected_control.native.numba_kernels import part_of
 from projected_control.native.toolchain import PROCESSOR, ExportFailed
+from projected_control.native.workspaces import Workspace
 
 _NUMBERS = {INTEGER: types.int64, REAL: types.float64, TRUTH: types.boolean}
 _FIELD = ir.IntType(8 * BYTES_PER_FIELD)
@@ -47,12 +48,18 @@ def numba_type(tree: Tree) -> Any:
     """The type of an argument, as numba has it."""
     if not isinstance(tree, Leaf):
         return BaseTuple.from_types([numba_type(branch) for branch in tree])
+    if tree.layout is not None:
+        return Workspace(tree.layout)
     number: Any = _NUMBERS[tree.number]
     order: Any = tree.order
     return types.Array(number, tree.dimensions, order) if tree.dimensions else number
 
 
-def object_code(frames: Sequence[Frame], constants: Mapping[str, Any]) -> bytes:
+def object_code(
+    frames: Sequence[Frame],
+    constants: Mapping[str, Any],
+    say: Callable[[float, str], None] = lambda done, what: None,
+) -> bytes:
     """An object file with one function per frame, and constants beside them.
 
     Args:
@@ -60,13 +67,16 @@ def object_code(frames: Sequence[Frame], constants: Mapping[str, Any]) -> bytes:
         constants: By symbol: text, or a list of integers.
     """
     module = llvm.parse_assembly(str(_constants_module(constants)))
-    for frame in frames:
+    for i, frame in enumerate(frames):
+        say(0.7 * i / len(frames), frame.name)
         for part in _kernel_modules(frame):
             module.link_in(part)
     keep = {frame.symbol for frame in frames} | set(constants)
     machine = _target_machine(module)
     _internalise(module, keep)
+    say(0.7, "optimising")
     _optimise(module, machine)
+    say(0.9, "machine code")
     module.verify()
     _refuse_dependencies(module)
     return bytes(machine.emit_object(module))
@@ -111,18 +121,22 @@ def _around(frame: Frame, compiled: Any) -> ir.Module:
 
 def _returned(frame: Frame, kind: Any, result: Any, builder: ir.IRBuilder) -> list[Any]:
     """What the kernel returned, one value per result."""
-    if isinstance(kind, BaseTuple):
-        values = cgutils.unpack_tuple(builder, result, len(kind))
-        kinds = list(kind)
-    else:
-        values = [] if kind == types.none else [result]
-        kinds = [] if kind == types.none else [kind]
+    values, kinds = _flattened(kind, result, builder)
     if [_NUMBERS[leaf.number] for leaf in frame.results] != kinds:
         raise InvalidValue(
             f"{frame.name} returns {kinds}, its frame says "
             f"{[leaf.number for leaf in frame.results]}"
         )
     return list(values)
+
+
+def _flattened(kind: Any, value: Any, builder: ir.IRBuilder) -> tuple[list[Any], list[Any]]:
+    """Values and types of a result, whose tuples may nest."""
+    if isinstance(kind, BaseTuple):
+        parts = zip(kind, cgutils.unpack_tuple(builder, value, len(kind)), strict=True)
+        found = [_flattened(inner, part, builder) for inner, part in parts]
+        return [v for values, _ in found for v in values], [k for _, kinds in found for k in kinds]
+    return ([], []) if kind == types.none else ([value], [kind])
 
 
 class _Reader:
@@ -135,6 +149,8 @@ class _Reader:
     def argument(self, tree: Tree) -> Any:
         """The next argument, as numba has it."""
         if isinstance(tree, Leaf):
+            if tree.layout is not None:
+                return self._workspace(tree)
             return self._array(tree) if tree.dimensions else self._number(tree)
         parts = [self.argument(branch) for branch in tree]
         return self._context.make_tuple(self._builder, numba_type(tree), parts)
@@ -179,6 +195,16 @@ class _Reader:
             array, data=data, shape=shape, strides=strides, itemsize=item, meminfo=None
         )
         return array._getvalue()
+
+    def _workspace(self, leaf: Leaf) -> Any:
+        builder = self._builder
+        terms = cgutils.create_struct_proxy(numba_type(leaf))(self._context, builder)
+        terms.work = builder.inttoptr(builder.load(self._place()), terms.work.type)
+        for name, size in zip(
+            leaf.layout.sizes, self._integers(len(leaf.layout.sizes)), strict=True
+        ):
+            setattr(terms, name, size)
+        return terms._getvalue()
 
     def _dense_strides(self, shape: list[Any], order: str, item: Any) -> list[Any]:
         assert order in (DENSE, DENSE_BY_COLUMNS)

@@ -1,6 +1,6 @@
 """Builds the plugins for ros2_control, where its development files are.
 
-The library is made of the exported kernels, the native loop and the two plugins, against the very
+The library is made of the kernels, the native loop and the two plugins, against the very
 Pinocchio that Python loads: a process must not have two. Where something for it is missing, that is
 said, and everything else works as before.
 """
@@ -13,11 +13,11 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from projected_control import kernel_library
 from projected_control.native.build import (
     CPP,
     DEFINITIONS,
     include_folders,
-    kernels_folder,
     pinocchio_library,
 )
 from projected_control.native.toolchain import ExportFailed, NoCompiler, compiler, run
@@ -92,7 +92,7 @@ def build_plugin(
     """
     if why := reason_against():
         raise NoPlugin(why)
-    kernels = kernels_folder(say)
+    kernels = kernel_library.folder()
     folders = [str(path) for path in include_folders()]
     prefixes = os.pathsep.join([os.environ.get("CMAKE_PREFIX_PATH", ""), *map(str, ros_prefixes())])
     options = {
@@ -129,7 +129,7 @@ def main(arguments: Sequence[str]) -> int:
         return 2
     try:
         build_plugin(Path(arguments[0]), Path(arguments[1]))
-    except (NoCompiler, ExportFailed) as error:
+    except (NoCompiler, ExportFailed, kernel_library.LibraryMismatch) as error:
         _tell(f"the plugins for ros2_control are left out: {error}")
         return 1
     return 0

@@ -246,10 +246,7 @@ def refuse_hardware(hardware: SimulatedArm) -> None:
     if hardware.push.any() or hardware.braked or hardware.fault != FAULTS[0]:
         found.append("it is pushed, held by brakes or faulty, which are Python's")
     if found:
-        raise InvalidValue(
-            f"this arm cannot be simulated without Python: {'; '.join(found)}; or use the engine "
-            "numba"
-        )
+        raise InvalidValue(f"this arm cannot be simulated without Python: {'; '.join(found)}")
 
 
 def _pointers(terms: tuple[Array, ...]) -> Any:

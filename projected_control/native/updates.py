@@ -40,8 +40,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from projected_control import kernel_library
 from projected_control.errors import ProjectedControlError
-from projected_control.native import exports
 
 MAGIC, VERSION = b"PRJCTRL\0", 2
 
@@ -318,7 +318,7 @@ class Message(NamedTuple):
 @cache
 def digest_number() -> int:
     """Of all that both sides must share: the beginning of the exported library's digest."""
-    return int(exports.digest()[:16], 16)
+    return int(kernel_library.digest()[:16], 16)
 
 
 def encode(

@@ -1,61 +1,135 @@
 """Makes the library of kernels: ``python -m projected_control.native.worker FOLDER``.
 
 A process of its own, because the processor has to be chosen before numba is loaded, and because
-numba may have to be another than the one installed (see `toolchain`).
+kernels have to be numba's from the moment they are declared. It needs numba, NumPy and a C
+compiler; neither Pinocchio nor anything else of what the package needs to run.
 """
 
 from __future__ import annotations
 
+import importlib.util
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from time import monotonic
+from types import ModuleType
+from typing import TextIO
 
-from projected_control.native import exports, updates_header
-from projected_control.native.header import header, library_sizes
-from projected_control.native.toolchain import PROCESSOR, compiler, fits, run
-
-LIBRARY = "libprojected_control_kernels.so"
-HEADER = "projected_control_kernels.h"
+from projected_control.errors import ProjectedControlError
+from projected_control.native.toolchain import PROCESSOR, NoCompiler, c_compiler, run
+from projected_control.tested_versions import LLVMLITE, NUMBA
 
 
-def export(folder: Path) -> None:
-    """Write library and header into a folder."""
+def make_library(folder: Path) -> None:
+    """Write kernels, caller and headers into a folder.
+
+    Raises:
+        NoCompiler: Where numba or a C compiler is missing.
+        ExportFailed: Where both are there, and it fails.
+    """
+    command = c_compiler()
+    os.environ["NUMBA_CPU_NAME"], os.environ["NUMBA_CPU_FEATURES"] = PROCESSOR, ""
+    try:
+        import llvmlite
+        import numba
+    except ImportError as error:
+        raise NoCompiler(
+            f"{error}: the kernels are compiled by numba {NUMBA} with llvmlite {LLVMLITE}, which "
+            f"{sys.executable} does not have"
+        ) from None
+
+    if importlib.util.find_spec("pinocchio") is None:
+        # Named by modules that hold kernels, but by no kernel.
+        sys.modules["pinocchio"] = ModuleType("pinocchio")
+    from projected_control import compiled
+    from projected_control.native.numba_kernels import NumbaKernels
+
+    compiled.BUILDER = NumbaKernels()  # from here on kernels are numba's
+    from projected_control import kernel_library
+    from projected_control.native import exports, updates_header
+    from projected_control.native.header import header, library_sizes
+    from projected_control.native.kernel_calls import signature_text
     from projected_control.native.object_code import object_code
 
+    bar = Bar(sys.stderr)
     folder.mkdir(parents=True, exist_ok=True)
     frames, layouts = exports.exported_frames(), exports.exported_layouts()
-    sizes = library_sizes(frames, layouts)
+    everything = exports.python_frames()
+    sizes, digest = library_sizes(frames, layouts), kernel_library.digest()
+    signatures = [
+        f"{name} {frame.symbol} {signature_text(frame)}" for name, frame in everything.items()
+    ]
     constants = {
         "projected_control_version": exports.VERSION,
-        "projected_control_digest": exports.digest(),
+        "projected_control_digest": digest,
+        "projected_control_compiler": f"numba {numba.__version__}, llvmlite {llvmlite.__version__}",
         "projected_control_sizes": [len(sizes), *sizes],
+        "projected_control_signatures": "\n".join(signatures),
     }
     text = header(
         frames,
         layouts,
         exports.ENUMERATIONS,
         version=exports.VERSION,
-        digest=exports.digest(),
+        digest=digest,
         processor=PROCESSOR,
     )
-    (folder / HEADER).write_text(text, encoding="utf-8")
+    (folder / kernel_library.HEADER).write_text(text, encoding="utf-8")
     (folder / updates_header.FILE).write_text(updates_header.updates_header(), encoding="utf-8")
     kernels = folder / "kernels.o"
-    kernels.write_bytes(object_code(frames, constants))
-    link = [compiler(), "-shared", "-Wl,-z,defs", f"-Wl,-soname,{LIBRARY}"]
-    run([*link, "-o", str(folder / LIBRARY), str(kernels), "-lm"], "linking the kernels")
+    kernels.write_bytes(object_code(list(everything.values()), constants, say=bar.show))
+    library = kernel_library.LIBRARY
+    link = [*command, "-shared", "-Wl,-z,defs", f"-Wl,-soname,{library}"]
+    run([*link, "-o", str(folder / library), str(kernels), "-lm"], "linking the kernels")
     kernels.unlink()
+    source = Path(__file__).parent / "c" / "call.c"
+    caller = [*command, "-O2", "-fPIC", "-shared", str(source)]
+    run([*caller, "-o", str(folder / kernel_library.CALLER)], "compiling the caller")
+    (folder / kernel_library.DIGEST).write_text(digest, encoding="utf-8")
+    bar.end(f"the library of kernels is made: {(folder / library).stat().st_size // 1000} kB")
+
+
+class Bar:
+    """How far it is: a bar on a terminal, a line every ten seconds otherwise."""
+
+    EVERY, WIDTH = 10.0, 30
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream, self._terminal = stream, stream.isatty()
+        self._began = self._said = monotonic()
+
+    def show(self, fraction: float, what: str) -> None:
+        """Tell which fraction is done and what comes next."""
+        now = monotonic()
+        said = f"projected-control: compiling kernels, {100 * fraction:.0f} %"
+        if self._terminal:
+            full = round(self.WIDTH * fraction)
+            bar = "━" * full + " " * (self.WIDTH - full)
+            self._stream.write(f"\r{said} {bar} {now - self._began:.0f} s, {what:.40}\x1b[K")
+        elif fraction == 0.0 or now - self._said >= self.EVERY:
+            self._said = now
+            self._stream.write(f"{said}, once; takes about half a minute ({what})\n")
+        self._stream.flush()
+
+    def end(self, said: str) -> None:
+        """Say that it is done."""
+        begin = "\r\x1b[K" if self._terminal else ""
+        seconds = monotonic() - self._began
+        self._stream.write(f"{begin}projected-control: {said}, after {seconds:.0f} s\n")
+        self._stream.flush()
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Export into the folder that is named."""
+    """Make it; the exit status."""
     if len(arguments) != 1:
         print("usage: python -m projected_control.native.worker FOLDER", file=sys.stderr)
         return 2
-    if not fits():
-        print("projected-control: other versions of numba than pinned", file=sys.stderr)
-        return 2
-    export(Path(arguments[0]))
+    try:
+        make_library(Path(arguments[0]))
+    except ProjectedControlError as error:
+        print(f"projected-control: {error}", file=sys.stderr)
+        return 1
     return 0
 
 

@@ -117,9 +117,7 @@ class ControllerNode(ManagedNode[ControllerSettings]):
     # Lifecycle
 
     def configure(self) -> None:
-        self.get_logger().info(
-            "preparing the control law; compiling it the first time takes a minute or two"
-        )
+        self.get_logger().info("preparing the control law")
         self._loop = self._build(self.settings)
         self._warn(self.settings)
 

@@ -15,8 +15,8 @@ import pinocchio
 from numpy.typing import NDArray
 
 from projected_control import __version__
-from projected_control.compiled import kernel_digest
 from projected_control.control.loop import ControlLoop
+from projected_control.kernel_library import digest
 from projected_control.runs import messages
 from projected_control.runs.kept_memory import described
 from projected_control.runs.messages import Head, Places, plotted_names
@@ -55,7 +55,7 @@ def metadata_of(about: About, loop: ControlLoop, port: Port, columns: Places) ->
         "node": about.node,
         "kind": about.kind,
         "version": __version__,
-        "kernels": kernel_digest(),
+        "kernels": digest(),
         "engine": loop.engine,
         "exact": str(not port.remote),
         "period": repr(controller.period),

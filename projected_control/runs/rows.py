@@ -18,7 +18,7 @@ from typing import Annotated, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from projected_control.compiled import compiled, memory_fence
+from projected_control.compiled import Integers, Matrix, Numbers, kernel, memory_fence
 from projected_control.control.loop import ControlLoop, Tick
 from projected_control.control.terms import unpack_control
 from projected_control.errors import InvalidValue
@@ -101,27 +101,27 @@ def _sizes_of(port: Port | None) -> tuple[int, int] | None:
     return None if truth is None else (truth.q.size, truth.multipliers.size)
 
 
-@compiled
+@kernel
 def put_tick(
-    counters: Whole,
-    ring: Array,
+    counters: Integers,
+    ring: Matrix,
     kind: int,
     stamp: float,
     clock: int,
     wrench_age: float,
-    q: Array,
-    v: Array,
-    wrench: Array,
+    q: Numbers,
+    v: Numbers,
+    wrench: Numbers,
     action: int,
     events: int,
     took: int,
-    taken: Array,
-    sent: Array,
-    sizes: Whole,
-    passive: Whole,
-    model_work: Array,
-    control_work: Array,
-    truth: Array,
+    taken: Numbers,
+    sent: Numbers,
+    sizes: Integers,
+    passive: Integers,
+    model_work: Numbers,
+    control_work: Numbers,
+    truth: Numbers,
 ) -> None:
     """Write one row into a ring, over the oldest one.
 

@@ -118,7 +118,7 @@ class ControllerSettings(NodeSettings, TimedSettings, HardwareSettings, MovedArm
     ros2_control: groups.ControllerRos2Control = group(groups.ControllerRos2Control)
     plugin: groups.Plugin = group(groups.Plugin)
     recording: groups.RecordingOptions = group(groups.RecordingOptions)
-    engine: str = parameter("", "What makes the ticks: numba, the exported library (native), or that one wherever it can be had (auto); empty for what PROJECTED_CONTROL_ENGINE says, else numba", choices=("", "numba", "native", "auto"))
+    engine: str = parameter("", "Of before, and no longer needed: the library of kernels makes all ticks. A name is taken, with one line that says so", choices=("", "numba", "native", "auto"))
     watchdog: str = parameter("", "Name of the watchdog without which the controller does not run; empty for none, but with hardware: ros2_control one has to be named, or none said")
     state_rate: float = parameter(100.0, "Rate of the topic ~/state; 0 for never", "Hz", minimum=0.0, maximum=1e4)
     markers_rate: float = parameter(0.0, "Rate of the topic ~/markers, for RViz; 0 for never", "Hz", minimum=0.0, maximum=100.0)

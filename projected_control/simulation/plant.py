@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from projected_control import validate
-from projected_control.compiling import expect
 from projected_control.errors import InvalidValue, SimulationFailed
 from projected_control.model.consistency import contradiction, require_consistent
 from projected_control.model.constrained_arm import ConstrainedArm
@@ -97,7 +96,6 @@ class Plant:
     ) -> None:
         if not (model.sqrt_metric == 1.0).all():
             raise InvalidValue("a plant has no metric: its model must be built without one")
-        expect(begin_step, advance_step, observe_plant)
         self.model, self.tableau = model, tableau
         self.step_size = validate.positive("integration step", step)
         self.tolerance = validate.positive("tolerance of the position correction", tolerance)

@@ -18,7 +18,7 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from projected_control.compiled import compiled
+from projected_control.compiled import Columns, Integers, Matrix, Numbers, compiled, kernel
 from projected_control.model.constrained_arm import Terms, evaluate_model, unpack_terms
 from projected_control.model.linalg import copy, dot, matvec, matvec_add, matvec_transposed
 from projected_control.simulation.dry_friction import (
@@ -135,16 +135,16 @@ def _advance(spatial_jacobian: Array, placements: Array, p: PlantTerms, t: Terms
     return GOES_ON
 
 
-@compiled
+@kernel
 def begin_step(
     observed: bool,
-    plant_sizes: Whole,
-    plant: Array,
-    spatial_jacobian: Array,
-    placements: Array,
-    state: Array,
-    sizes: Whole,
-    work: Array,
+    plant_sizes: Integers,
+    plant: Numbers,
+    spatial_jacobian: Columns,
+    placements: Matrix,
+    state: Matrix,
+    sizes: Integers,
+    work: Numbers,
 ) -> int:
     """Begin at the present state; what is wanted next stands in `at`.
 
@@ -168,19 +168,19 @@ def begin_step(
     return _advance(spatial_jacobian, placements, p, t)
 
 
-@compiled
+@kernel
 def advance_step(
-    plant_sizes: Whole,
-    plant: Array,
-    M: Array,
-    h: Array,
-    spatial_jacobian: Array,
-    placements: Array,
-    state: Array,
-    sizes: Whole,
-    functions: Array,
-    target: Array,
-    work: Array,
+    plant_sizes: Integers,
+    plant: Numbers,
+    M: Columns,
+    h: Numbers,
+    spatial_jacobian: Columns,
+    placements: Matrix,
+    state: Matrix,
+    sizes: Integers,
+    functions: Numbers,
+    target: Numbers,
+    work: Numbers,
 ) -> int:
     """Go on after Pinocchio's pass at `at`; see `begin_step` and `ModelArguments`.
 
@@ -205,19 +205,19 @@ def advance_step(
     return _advance(spatial_jacobian, placements, p, t)
 
 
-@compiled
+@kernel
 def observe_plant(
-    plant_sizes: Whole,
-    plant: Array,
-    M: Array,
-    h: Array,
-    spatial_jacobian: Array,
-    placements: Array,
-    state: Array,
-    sizes: Whole,
-    functions: Array,
-    target: Array,
-    work: Array,
+    plant_sizes: Integers,
+    plant: Numbers,
+    M: Columns,
+    h: Numbers,
+    spatial_jacobian: Columns,
+    placements: Matrix,
+    state: Matrix,
+    sizes: Integers,
+    functions: Numbers,
+    target: Numbers,
+    work: Numbers,
 ) -> None:
     """Fill slope, force, λ and ‖Φ‖ at the present state and effort, after Pinocchio's pass there.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from projected_control.compiled import compiled
+from projected_control.compiled import Integers, Matrix, Numbers, compiled, kernel
 from projected_control.control.wrench_map import bend_directions, fill_basis, unpack_wrench
 from projected_control.model.linalg import copy, fill
 from projected_control.simulation.plant_terms import PlantTerms, unpack_plant
@@ -14,8 +14,8 @@ Array = NDArray[np.float64]
 Whole = NDArray[np.int64]
 
 
-@compiled
-def take_effort(effort: Array, target: Array) -> bool:
+@kernel
+def take_effort(effort: Numbers, target: Numbers) -> bool:
     """target ← effort where it is finite, which is said; otherwise nothing changes."""
     for i in range(effort.size):
         if not np.isfinite(effort[i]):
@@ -24,8 +24,8 @@ def take_effort(effort: Array, target: Array) -> bool:
     return True
 
 
-@compiled
-def drive_motors(plant_sizes: Whole, plant: Array, effort: Array, sizes: Whole) -> None:
+@kernel
+def drive_motors(plant_sizes: Integers, plant: Numbers, effort: Numbers, sizes: Integers) -> None:
     """The motors are given an effort [N·m or N]; what they do now came late, and is noisy.
 
     Before the first command arrives they do nothing.
@@ -41,8 +41,8 @@ def drive_motors(plant_sizes: Whole, plant: Array, effort: Array, sizes: Whole) 
         p.effort[i] = p.commands[wait, i] + p.motor_noise[i] if arrived else 0.0
 
 
-@compiled
-def sense_joints(plant_sizes: Whole, plant: Array, state: Array, sizes: Whole) -> None:
+@kernel
+def sense_joints(plant_sizes: Integers, plant: Numbers, state: Matrix, sizes: Integers) -> None:
     """A reading of the encoders: positions in steps, and the velocity made of them.
 
     The velocity is exact, or the difference of two readings through a low-pass of first order.
@@ -83,15 +83,15 @@ def show_wrench(reading: Array, p: PlantTerms) -> None:
         p.wrench[i] -= p.contact_force[i]
 
 
-@compiled
+@kernel
 def sense_wrench(
-    reading: Array,
-    plant_sizes: Whole,
-    plant: Array,
-    placements: Array,
-    state: Array,
-    sizes: Whole,
-    functions: Array,
+    reading: Numbers,
+    plant_sizes: Integers,
+    plant: Numbers,
+    placements: Matrix,
+    state: Matrix,
+    sizes: Integers,
+    functions: Numbers,
 ) -> None:
     """`sense_force` where λ is delayed and noisy already."""
     p = unpack_plant(plant, plant_sizes, state.shape[1], sizes[1])
@@ -99,14 +99,14 @@ def sense_wrench(
     show_wrench(reading, p)
 
 
-@compiled
+@kernel
 def sense_force(
-    plant_sizes: Whole,
-    plant: Array,
-    placements: Array,
-    state: Array,
-    sizes: Whole,
-    functions: Array,
+    plant_sizes: Integers,
+    plant: Numbers,
+    placements: Matrix,
+    state: Matrix,
+    sizes: Integers,
+    functions: Numbers,
 ) -> None:
     """A reading of the force sensor: λ as observed, late and with the noise that is given.
 

@@ -20,7 +20,6 @@ from xml.etree import ElementTree
 
 import dartpy
 import numpy as np
-from numba.core import event
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -221,8 +220,6 @@ def main(arguments=None):
             system.configure(MODEL, SimpleNamespace(get_string=plugin.findtext), None, None)
             systems.append(system)
     print("asked for λ by the model before the first step:", bool(asked))
-    compiled = event.RecordingListener()
-    event.register("numba:compile", compiled)
     for step in range(given.iterations):
         if step == given.detach_at:
             physics.detach()
@@ -230,7 +227,6 @@ def main(arguments=None):
         for system in systems:
             system.pre_update(info, None)
         physics.step()
-    print("kernels compiled since the first step:", len(compiled.buffer))
     if given.remove is not None:
         shutil.rmtree(given.remove)
     for system in systems:

@@ -107,7 +107,7 @@ class Template:
 
 
 def load_kernels() -> None:
-    """Those of the controllers, compiled where they are not on disk."""
+    """Those of the controllers, and all that they need."""
     from projected_control.apps.demo.case import run_in_process, settings_for
 
     for choice in ("motion", "force", "passive"):

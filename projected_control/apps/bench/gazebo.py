@@ -180,7 +180,7 @@ def _write(scratch: Path, name: str, arm: str, access: Path | None) -> Path:
     folder.mkdir()
     given = {"controller": "motion" if name == PLAIN else name, "arm": arm}
     chosen = choices.choose({**given, "preset": "paper", "friction": "false"})
-    layers = chosen.layers.on_top({"engine": "auto", **chosen.all_motors}, "bench")
+    layers = chosen.layers.on_top(chosen.all_motors, "bench")
     chosen = replace(chosen, layers=layers)
     controller = chosen.settings(chosen.case.node, {})
     if not isinstance(controller, ControllerSettings):

@@ -144,7 +144,7 @@ def time_simulation(case: Any, seconds: float) -> Speed:
     if runner.lost:
         raise InvalidValue(f"the run that is measured ended by itself: {runner.lost}")
     speed = CHUNK * loop.controller.period / float(np.median(spent))
-    engine = "numba" if COMPILED else "numpy"
+    engine = "python" if COMPILED else "numpy"
     name = loop.controller.model.arm.name
     return Speed(name, case.joints, engine, speed, CHUNK * len(spent))
 

@@ -52,9 +52,10 @@ class Arguments(Command, help="one tick of the control loop", description=DESCRI
         metavar="B",
     )
     engine: str = option(
-        "measure ticks from Python, in C++, or both where it can be built (default: both)",
+        "measure ticks from Python, in C++ (native), or both where that can be (default: both); "
+        "numba is the old name of python",
         "auto",
-        choices=("auto", "numba", "native"),
+        choices=("auto", "python", "native", "numba"),
     )
     json: bool = bench.JSON
 
@@ -104,7 +105,7 @@ def measure(engine: str, seconds: float, progress: Progress) -> tuple[list[TickT
 
     if engine == "native":
         native_loop()  # asked for by name: say why not, and end
-    reason = "not asked for" if engine == "numba" else reason_against()
+    reason = "not asked for" if engine in ("python", "numba") else reason_against()
     timings = []
     cases: tuple[TimedCase, ...] = (*CASES, *TASK_LAWS, *MECHANISMS, LARGE)
     for case in cases:
@@ -167,7 +168,7 @@ def _verdict(
         verdict += (
             " (is the computer busy? try again, longer: --seconds 10)"
             if compiled
-            else " (the kernels are not compiled: install numba)"
+            else " (the kernels run as NumPy: PROJECTED_CONTROL_COMPILE is 0)"
         )
     sentences = []
     for engine in dict.fromkeys(t.engine for t in timings):

@@ -18,7 +18,7 @@ from projected_control.control.loop import ControlLoop
 from projected_control.control.state import RawState
 from projected_control.errors import SimulationFailed
 from projected_control.native.cpp_arm import NativeArm
-from projected_control.native.engine import NATIVE, NUMBA
+from projected_control.native.engine import NATIVE
 from projected_control.native.simulation import NativeLoop
 from projected_control.runs.runner import run
 from projected_control.runs.simulated import SimulatedArm
@@ -35,7 +35,8 @@ class TickTiming:
 
     Attributes:
         case: What was measured.
-        engine: What made the ticks: ``numba`` (or ``numpy`` where there is none), or ``native``.
+        engine: What made the ticks: ``python`` (or ``numpy`` where kernels are not compiled), or
+            ``native``.
         p50_us, p99_us: Median of the quieter half of the rounds, and 99th percentile of all [µs].
         pinocchio_us: Median of Pinocchio's computeAllTerms alone, in the same half [µs].
         samples: How many ticks were measured.
@@ -119,7 +120,7 @@ def time_ticks(case: TimedCase, seconds: float, progress: Progress = silent) -> 
     progress(title, 1.0)
     rounds = (-1, len(states))
     tick_us, alone_us = ((np.reshape(each, rounds) - timer) / 1e3 for each in (ticks, alone))
-    return TickTiming.of(case, NUMBA if COMPILED else "numpy", tick_us, alone_us)
+    return TickTiming.of(case, "python" if COMPILED else "numpy", tick_us, alone_us)
 
 
 def time_native(case: TimedCase, seconds: float, progress: Progress = silent) -> TickTiming:

@@ -84,14 +84,20 @@ def examine() -> list[Finding]:
 
 
 def _kernels() -> Iterator[Finding]:
-    if find_spec("numba") is None:
-        advice = "pip install numba; without it a tick takes about a hundred times as long"
-        yield Finding("compiled kernels", Rating.FAIR, "numba is not installed", advice)
-    elif os.environ.get("PROJECTED_CONTROL_COMPILE", "1") == "0":
-        advice = "unset PROJECTED_CONTROL_COMPILE"
-        yield Finding("compiled kernels", Rating.FAIR, "switched off", advice)
-    else:
-        yield Finding("compiled kernels", Rating.GOOD, "numba is installed")
+    from projected_control import kernel_library
+
+    subject = "library of kernels"
+    if os.environ.get("PROJECTED_CONTROL_COMPILE", "1") == "0":
+        advice = "unset PROJECTED_CONTROL_COMPILE: a tick takes about a hundred times as long"
+        yield Finding(subject, Rating.FAIR, "switched off", advice)
+        return
+    try:
+        library = kernel_library.load()
+    except kernel_library.LibraryMismatch as error:
+        yield Finding(subject, Rating.MISSING, "not there", str(error))
+        return
+    made = kernel_library.text(library, "compiler")
+    yield Finding(subject, Rating.GOOD, f"{kernel_library.folder()}, made by {made}")
 
 
 def _processors() -> Iterator[Finding]:

@@ -41,7 +41,10 @@ class Arguments(
         "another value of a parameter (NAME:=VALUE is the same); may be repeated", [], "NAME=VALUE"
     )
     simulate: bool = flag("on the simulated arm, from the first state on")
-    engine: str | None = option("what makes the ticks", choices=("numba", "native", "auto"))
+    engine: str | None = option(
+        "of before, and no longer needed: the library of kernels makes all ticks",
+        choices=("numba", "native", "auto"),
+    )
     report: Path | None = option("write a page with both runs side by side", metavar="DIR")
     json: bool = flag("print the numbers as one JSON object")
 

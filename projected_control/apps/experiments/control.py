@@ -26,7 +26,6 @@ from projected_control.model.arm import Arm
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.constraints import Constraint
 from projected_control.model.coordinates import Coordinates
-from projected_control.native.engine import use_engine
 from projected_control.runs.runner import Runner
 from projected_control.runs.simulated import SimulatedArm
 
@@ -75,7 +74,6 @@ class Control:
     ) -> Bound:
         """See `case.Drive`."""
         loop = self.loop(arm, constraint, period)
-        use_engine(loop)
         runner = Runner(loop, port)
         runner.open()
         return Bound(runner.step, runner.keep(ticks))

@@ -13,8 +13,7 @@ Progress = Callable[[str, float], None]
 """Called with what is being done and which fraction of it, 0 to 1, is finished."""
 
 
-BUILDING = "building the loop"
-COMPILING = "compiling kernels, once"
+BUILDING = "building the loop (its kernels are compiled the first time)"
 
 
 def each_percent(ticks: int, progress: Progress) -> Callable[[int, object], None]:
@@ -29,16 +28,13 @@ def each_percent(ticks: int, progress: Progress) -> Callable[[int, object], None
 
 
 def silent(what: str, fraction: float) -> None:
-    """Show nothing, but let Ctrl-C end the work."""
+    """Tell nobody, but let Ctrl-C end the work."""
     interrupt.check()
 
 
 @contextmanager
 def terminal_progress(stream: TextIO) -> Iterator[Progress]:
-    """Bars on a terminal, one for each thing done; nothing where there is none, or no rich.
-
-    The compiling of kernels, with the time that is left, is one of them.
-    """
+    """Bars on a terminal, one for each thing done; nothing elsewhere, nor where rich is missing."""
     if not stream.isatty() or find_spec("rich") is None:
         yield silent
         return
@@ -46,15 +42,12 @@ def terminal_progress(stream: TextIO) -> Iterator[Progress]:
     from rich.progress import BarColumn, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
     from rich.progress import Progress as Bars
 
-    from projected_control import compiling  # loads numba
-
     columns = (
         SpinnerColumn(),
         TextColumn("{task.description}"),
         BarColumn(),
         TextColumn("{task.percentage:>3.0f} %"),
         TimeElapsedColumn(),
-        TextColumn("{task.fields[left]}"),
     )
     tasks: dict[str, TaskID] = {}
     with Bars(*columns, console=Console(file=stream)) as bars:
@@ -62,14 +55,7 @@ def terminal_progress(stream: TextIO) -> Iterator[Progress]:
         def show(what: str, fraction: float) -> None:
             interrupt.check()
             if what not in tasks:
-                tasks[what] = bars.add_task(what, total=1.0, left="")
+                tasks[what] = bars.add_task(what, total=1.0)
             bars.update(tasks[what], completed=fraction)
 
-        def compile_on(fraction: float, left: float | None) -> None:
-            if COMPILING not in tasks:
-                tasks[COMPILING] = bars.add_task(COMPILING, total=1.0, left="")
-            said = compiling.words(left) if fraction < 1.0 else ""
-            bars.update(tasks[COMPILING], completed=fraction, left=said)
-
-        with compiling.shown_by(compile_on):
-            yield show
+        yield show

@@ -41,7 +41,6 @@ OWN = {
 }
 """Arguments about the arm in Gazebo, and the settings of the simulated arm that they stand for."""
 
-ENGINE = "auto"
 """Ticks inside the physics step are made by the exported library where it can be had."""
 
 DRAWN = {"markers_rate": 20.0}
@@ -137,9 +136,6 @@ def choose(given: Mapping[str, str]) -> Choice:
     arm = chosen.layers.arm()
     if arm.robot_description_file in POINT_MASSES and not arm.robot_description_arguments:
         own["robot_description_arguments"] = ["inertia:=rod"]
-    engine = chosen.settings(chosen.case.node, {}).values().get("engine")
-    if given["bridge"] != ROS2_CONTROL and not engine:
-        own["engine"] = ENGINE
     return replace(chosen, layers=chosen.layers.on_top(own, "launch file and its arguments"))
 
 

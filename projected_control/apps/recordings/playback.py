@@ -13,7 +13,7 @@ from projected_control.control.live import slots_of
 from projected_control.control.loop import ControlLoop
 from projected_control.control.state import RawState
 from projected_control.errors import InvalidValue, SimulationFailed
-from projected_control.native.engine import use_engine
+from projected_control.native.engine import accept_engine
 from projected_control.planning import assemble
 from projected_control.ros.live_changes import prepare_change
 from projected_control.runs.port import Port
@@ -63,7 +63,8 @@ class Changes:
         # No arm moves: what must be said of one, and limits that need a word, count for nothing.
         nowhere = settings.changed({"hardware": "topics", "limits.above_description": True})
         loop = build.build_loop(self.recording.about["kind"], nowhere)
-        use_engine(loop, engine or None, python_too=True)
+        if engine:
+            accept_engine(engine)
         loop.warm_up()
         return loop
 

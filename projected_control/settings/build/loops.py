@@ -22,7 +22,7 @@ from projected_control.control.references import (
 )
 from projected_control.errors import InvalidValue, about
 from projected_control.model.constrained_arm import ConstrainedArm
-from projected_control.native.engine import use_engine
+from projected_control.native.engine import accept_engine
 from projected_control.planning import assemble
 from projected_control.settings import groups, references
 from projected_control.settings.build.arms import build_limits, build_model
@@ -97,7 +97,8 @@ def build_loop(node: str, settings: ControllerSettings) -> ControlLoop:
     )
     if isinstance(settings, ForceControllerSettings):
         _estimate_surface(settings, loop)
-    use_engine(loop, settings.engine or None)
+    if settings.engine:
+        accept_engine(settings.engine)
     return loop
 
 
