@@ -8,7 +8,7 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
-from setuptools import find_packages, setup
+from setuptools import Distribution, find_packages, setup
 from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_py import build_py
 from setuptools.command.develop import develop
@@ -127,12 +127,15 @@ class DevelopKernels(develop):
         super().run()
 
 
+class WithLibrary(Distribution):
+    """Not of Python alone."""
+
+    def has_ext_modules(self) -> bool:
+        return True
+
+
 class PlatformWheel(bdist_wheel):
     """One wheel for every Python: the library knows none."""
-
-    def finalize_options(self) -> None:
-        super().finalize_options()
-        self.root_is_pure = False
 
     def get_tag(self) -> tuple[str, str, str]:
         return "py3", "none", super().get_tag()[2]
@@ -233,6 +236,7 @@ setup(
         "build_py": BuildKernels,
         "develop": DevelopKernels,
     },
+    distclass=WithLibrary,
     zip_safe=False,
     python_requires=">=3.10",
     install_requires=[
