@@ -51,7 +51,8 @@ from projected_control.settings.real_arms import NO_WATCHDOG, is_real, require_s
 DISCOVERY_SECONDS = 3.5
 """How old a node must be to know who else is there; before, it does not activate [s].
 
-Nodes hear of each other at once or, often, with the next announcement, which comes every 3 s.
+Nodes hear of each other at once or, often, with the next announcement, which comes every 3 s. So a
+node that is told to activate, and is not going to try again by itself, waits that long for its arm.
 """
 
 LISTEN_SECONDS = 0.05
@@ -220,6 +221,8 @@ class ControllerNode(ManagedNode[ControllerSettings]):
         pause(self._born + DISCOVERY_SECONDS - monotonic())
         self._require_watchdog()
         port = PORTS[self.settings.hardware].make(self, self._loop_node, loop)
+        if not self._starts_itself:
+            port.patience = DISCOVERY_SECONDS
         try:
             if port.commands:
                 self._neighbours.refuse_others(port.commands, self.active)

@@ -38,7 +38,8 @@ BACKLOG = 3
 lag. What a single stall left in the queue is answered in full."""
 
 FIRST_STATE_SECONDS = 1.0
-"""How long opening waits for the arm [s]."""
+"""How long opening waits for the arm, where it is tried again; for right states where wrong ones
+come [s]."""
 
 LISTEN_PERIODS = 200
 """For how many periods states are listened to when the port is opened."""
@@ -83,12 +84,14 @@ class ListeningPort(Port):
         settings: As given; those that may change live are looked up at every reading.
         skipped: States that a newer one overtook.
         malformed: States and wrenches that could not be read.
+        patience: How long opening waits for the arm [s].
         ages: How old states were when they came, while the port was opened [s].
         stamp_ns: Time of the last state [ns].
         q: Joint positions of the last state, for those who only look.
     """
 
     waits = True
+    patience = FIRST_STATE_SECONDS
 
     def __init__(
         self, node: Node, loop: ControlLoop, settings: ControllerSettings, wiring: Wiring
@@ -132,7 +135,7 @@ class ListeningPort(Port):
     def open(self) -> RawState:
         self._inbox.__enter__()
         self._entered = True
-        state = self._first_state(FIRST_STATE_SECONDS)
+        state = self._first_state()
         if not (self.settings.lockstep or self.remote):  # a remote tick knows its rate
             self.ages = self._require_rate()
         self._wrench_is_coming = self._needs_wrench or bool(
@@ -140,12 +143,15 @@ class ListeningPort(Port):
         )
         return state
 
-    def _first_state(self, seconds: float) -> RawState:
+    def _first_state(self) -> RawState:
         """A state (and a wrench, if one is needed) to start from; raises where none comes."""
-        deadline = monotonic() + seconds
+        began = monotonic()
         got_state = False
         problem, heard = f"no joint state on {self._states.topic_name}", False
-        while monotonic() < deadline and not interrupted():
+        while not interrupted():
+            only_wrong = heard and not got_state
+            if monotonic() - began > (FIRST_STATE_SECONDS if only_wrong else self.patience):
+                break
             self._inbox.wait(0.05)
             for message in self._inbox.unread(0):
                 heard = True

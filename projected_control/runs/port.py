@@ -27,6 +27,7 @@ class Port(ABC):
     Attributes:
         waits: Whether `read` waits for the arm. A port that does not gives the state of this very
             period, or None where there is none: a simulated arm, or one whose simulator calls us.
+        patience: How long `open` waits for an arm that sends nothing [s].
         heard: When the arm was last heard of, by `time.monotonic`, where `read` waits [s].
         delay: Samples from an effort to its effect in the state, at least; zero where it is not
             known. Known once the port is open.
@@ -44,6 +45,7 @@ class Port(ABC):
     """
 
     waits: bool = False
+    patience: float = 0.0
     heard: float = 0.0
     delay: int = 0
     stamp_ns: int = 0

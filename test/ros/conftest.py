@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from afresh import pytest_runtest_makereport, pytest_runtest_teardown  # noqa: F401  hooks
 
 _SET_BY_FLEETS = ("ROS_AUTOMATIC_DISCOVERY_RANGE", "ROS_PYTHON_CHECK_FIELDS", "ROS_LOG_DIR")
 
@@ -62,7 +63,8 @@ def shared_fleet(
     """One for all tests of a file, ended with it.
 
     Starting processes takes seconds, so that the tests of a file share them. Each test brings them
-    to where it begins, whatever the one before it did (see the fixtures of each file).
+    to where it begins, whatever the one before it did (see the fixtures of each file). After a test
+    that failed there is another one (see `afresh`).
     """
     yield from _new_fleet(tmp_path_factory.mktemp("fleet"), template, request)
 

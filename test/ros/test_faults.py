@@ -171,8 +171,11 @@ def test_a_long_stop_lasts_until_a_reference_comes(team: Team) -> None:
     team.fault("no_wrench")
     team.fleet.until_said(FORCE, "latched", level=1)
     team.fault("none")
+    # A busy computer may be late once more, so what counts is that it stays when all is well.
+    team.fleet.until(
+        lambda: team.fleet.diagnosis(FORCE).message == "latched", "a wrench, and a braked arm"
+    )
     team.more("answers: stop")
-    assert "force stale" not in team.fleet.diagnosis(FORCE).message
     # a late message of a busy computer must not stop it for good once more
     team.fleet.put(FORCE, {"limits.latch_time": SETTINGS["limits.latch_time"]})
     team.fleet.until_said(FORCE, "latched", level=1)

@@ -7,6 +7,7 @@ import pytest
 pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
 
 import xml.etree.ElementTree as ElementTree
+from time import monotonic
 from typing import Any
 
 from fleet import THREE_LINK, Fleet
@@ -17,6 +18,7 @@ from projected_control.resources import share_file
 from projected_control.settings.nodes import ARM, FORCE, MOTION, PASSIVE
 
 SETTINGS = {**THREE_LINK, "lockstep": True, "autostart": False}
+ANNOUNCEMENT_SECONDS = 3.0  # nodes that have not heard of each other at once do so by then
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +66,10 @@ def refuses(fleet: Fleet, node: str, *words: str) -> str:
 
 
 def test_no_state(silent: Fleet) -> None:
+    """Told to activate, it waits until an arm that is there must have been heard."""
+    began = monotonic()
     refuses(silent, FORCE, "no joint state on /joint_states")
+    assert monotonic() - began > ANNOUNCEMENT_SECONDS
 
 
 def test_unknown_joint(silent: Fleet) -> None:
