@@ -30,11 +30,11 @@ from launch.launch_description import LaunchDescription
 from launch.launch_description_sources import PythonLaunchDescriptionSource
 from launch_ros.actions import Node
 
+from projected_control.apps.gazebo import gazebo_run
 from projected_control.apps.gazebo import ros2_control as behind
-from projected_control.apps.gazebo import session
 from projected_control.apps.gazebo.arguments import ARGUMENTS, ROS2_CONTROL
+from projected_control.apps.gazebo.gazebo_run import Process, Request
 from projected_control.apps.gazebo.model import SENSOR_TOPIC
-from projected_control.apps.gazebo.session import Process, Request
 from projected_control.apps.launch import choices, loop_choice, parts
 from projected_control.errors import ProjectedControlError
 from projected_control.native.plugin_build import ros_prefixes
@@ -53,20 +53,20 @@ def generate_launch_description() -> LaunchDescription:
 
 def start(context: LaunchContext) -> list[Action]:
     """Check the arguments as a whole, write the world, start Gazebo."""
-    request = session.requested(context.launch_configurations)
+    request = gazebo_run.requested(context.launch_configurations)
     through = request.given["bridge"] == ROS2_CONTROL
     make = through_ros2_control if through else in_the_physics_step
-    actions = make(request, session.temporary_folder())
+    actions = make(request, gazebo_run.temporary_folder())
     return [*(LogInfo(msg=line) for line in request.said), *actions]
 
 
 def in_the_physics_step(request: Request, folder: Path) -> list[Action]:
     """The controller is a part of Gazebo."""
-    written, (gazebo, *others) = session.in_the_physics_step(request, folder)
+    written, (gazebo, *others) = gazebo_run.in_the_physics_step(request, folder)
 
     def ended(event: ProcessExited, context: LaunchContext) -> list[Action]:
-        reason = session.judge(written.outcome, event.returncode, context.is_shutdown)
-        session.tidy(folder)
+        reason = gazebo_run.judge(written.outcome, event.returncode, context.is_shutdown)
+        gazebo_run.tidy(folder)
         if reason and context.is_shutdown:
             raise ProjectedControlError(reason)  # no timer fires any more; its status is then 1
         if reason:
@@ -80,7 +80,7 @@ def in_the_physics_step(request: Request, folder: Path) -> list[Action]:
 
     return [
         started(gazebo, ended),
-        TimerAction(period=session.LOADING_SECONDS, actions=[OpaqueFunction(function=judge)]),
+        TimerAction(period=gazebo_run.LOADING_SECONDS, actions=[OpaqueFunction(function=judge)]),
         *(started(process) for process in others),
     ]
 
@@ -88,7 +88,7 @@ def in_the_physics_step(request: Request, folder: Path) -> list[Action]:
 def through_ros2_control(request: Request, folder: Path) -> list[Action]:
     """The controller reaches Gazebo as it reaches a real arm."""
     given, chosen, controller = request.given, request.chosen, request.controller
-    settings = {**chosen.values(), **(session.DRAWN if request.drawn else {})}
+    settings = {**chosen.values(), **(gazebo_run.DRAWN if request.drawn else {})}
     text = share_file("config", choices.CONTROLLERS_FILE).read_text(encoding="utf-8")
     senses = build.build_loop(chosen.case.node, controller).needs_wrench
     loop = choose_loop(request, senses)
@@ -133,13 +133,13 @@ def through_ros2_control(request: Request, folder: Path) -> list[Action]:
     )
 
     def ended(event: ProcessExited, context: LaunchContext) -> list[Action]:
-        session.tidy(folder)
+        gazebo_run.tidy(folder)
         return parts.end_with(context, "Gazebo", event.returncode)
 
     urdf = written.description.read_text(encoding="utf-8")
     return [
         *([LogInfo(msg=loop.said)] if loop.said else []),
-        started(session.state_publisher(urdf, folder)),
+        started(gazebo_run.state_publisher(urdf, folder)),
         Node(
             package="ros_gz_bridge",
             executable="parameter_bridge",
@@ -153,11 +153,11 @@ def through_ros2_control(request: Request, folder: Path) -> list[Action]:
                 context, "ros_gz_bridge", event.returncode
             ),
         ),
-        started(session.simulator(request, written.world), ended),
+        started(gazebo_run.simulator(request, written.world), ended),
         first,
         parts.after(first, [second], "the joint state broadcaster"),
         parts.after(second, [ours], effort),
-        *([started(session.rviz(chosen.case.node))] if request.drawn else []),
+        *([started(gazebo_run.rviz(chosen.case.node))] if request.drawn else []),
     ]
 
 

@@ -21,7 +21,7 @@ from launch.launch_context import LaunchContext
 from launch.launch_description import LaunchDescription
 from launch_ros.ros_adapters import get_ros_node
 
-from projected_control.apps.demo.case import PATIENT
+from projected_control.apps.demo.demo_settings import PATIENT
 from projected_control.apps.launch import choices, parts
 from projected_control.apps.launch.choices import BOOLEANS
 from projected_control.errors import InvalidValue

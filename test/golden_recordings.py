@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from projected_control import Runner
-from projected_control.apps.demo.case import DemoSettings, recorder, settings_for
+from projected_control.apps.demo.demo_settings import DemoSettings, recorder, settings_for
 from projected_control.apps.recordings.playback import what_if
 from projected_control.resources import share_file
 from projected_control.ros.live_changes import prepare_change

@@ -21,7 +21,7 @@ import numpy as np
 from arms import planar_chain_model, raw_state, slider_model, spatial_model, state_on
 
 from projected_control import SimulatedArm, kernel_library, run
-from projected_control.apps.demo.case import run_in_process, settings_for
+from projected_control.apps.demo.demo_settings import run_in_process, settings_for
 from projected_control.control import (
     ForceController,
     ForceGains,

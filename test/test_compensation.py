@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from projected_control import Runner, SimulatedArm
 from projected_control.apps.experiments import table2_cases as paper
-from projected_control.apps.experiments.control import wide_limits
+from projected_control.apps.experiments.paper_controllers import wide_limits
 from projected_control.control import (
     ForceController,
     ForceGains,

@@ -15,7 +15,7 @@ import yaml
 
 from projected_control.apps import cli
 from projected_control.apps.bench import node
-from projected_control.apps.demo.case import PATIENT, settings_for
+from projected_control.apps.demo.demo_settings import PATIENT, settings_for
 from projected_control.apps.demo.verdict import judge
 from projected_control.apps.reports.output import CannotWrite, output_folder
 from projected_control.apps.reports.run_numbers import motion_and_force, torque_in_words

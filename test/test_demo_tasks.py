@@ -15,7 +15,7 @@ from typing import Any
 from projected_control.apps.commands.demo import OFFERED, _offered
 from projected_control.apps.demo.board import Board, DemoLink
 from projected_control.apps.demo.nodes_run import Stage
-from projected_control.apps.view.commands import Commands
+from projected_control.apps.view.browser_commands import Commands
 from projected_control.errors import InvalidValue, ProjectedControlError
 from projected_control.settings.nodes import TASKS
 

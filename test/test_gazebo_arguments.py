@@ -16,7 +16,7 @@ pytest.importorskip("launch_ros", reason="launch_ros is not installed (it is not
 from launch.actions import DeclareLaunchArgument, ExecuteProcess, LogInfo
 from launch.launch_context import LaunchContext
 
-from projected_control.apps.gazebo import session
+from projected_control.apps.gazebo import gazebo_run
 from projected_control.errors import ProjectedControlError
 from projected_control.native.gazebo_build import NoGazebo
 
@@ -29,13 +29,13 @@ def file(monkeypatch, tmp_path):
     spec = importlib.util.spec_from_file_location("gazebo_launch", FILE)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    monkeypatch.setattr(session, "require_gazebo", lambda through: None)
+    monkeypatch.setattr(gazebo_run, "require_gazebo", lambda through: None)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
 
     def no_library():
         raise NoGazebo("no development files here")
 
-    monkeypatch.setattr(session, "gazebo_library", no_library)
+    monkeypatch.setattr(gazebo_run, "gazebo_library", no_library)
     return module
 
 

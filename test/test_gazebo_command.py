@@ -16,7 +16,7 @@ from pretended_gazebo import pretend
 pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
 
 from projected_control.apps import cli
-from projected_control.apps.gazebo import interpreter, session
+from projected_control.apps.gazebo import gazebo_run, interpreter
 from projected_control.apps.gazebo.arguments import ARGUMENTS
 from projected_control.apps.launch import declared
 from projected_control.errors import InvalidValue, UnknownName
@@ -45,7 +45,7 @@ def run(tmp_path, monkeypatch, capfd):
         temporary = tmp_path / "temporary"
         temporary.mkdir()
         monkeypatch.setattr(tempfile, "tempdir", str(temporary))
-        monkeypatch.setattr(session, "find_gazebo", lambda: None)
+        monkeypatch.setattr(gazebo_run, "find_gazebo", lambda: None)
         status = cli.main(["gazebo", *ARGV, *arguments])
         return status, "".join(capfd.readouterr()), list(temporary.iterdir())
 
@@ -85,7 +85,7 @@ def test_a_run_that_failed_has_status_1_and_a_reason(run, gazebo, reason):
 
 
 def test_a_gazebo_that_does_not_load_our_controller_is_ended(run, monkeypatch):
-    monkeypatch.setattr(session, "LOADING_SECONDS", 0.5)
+    monkeypatch.setattr(gazebo_run, "LOADING_SECONDS", 0.5)
     status, said, left = run(loads=False)
     assert (status, left) == (1, [])
     assert "Gazebo did not load our controller" in said

@@ -13,11 +13,11 @@ import yaml
 from pretended_gazebo import pretended_modules
 from sdf_tree import Tree
 
-from projected_control.apps.gazebo import files as gazebo_files
 from projected_control.apps.gazebo import ros2_control as behind
+from projected_control.apps.gazebo import world_files as gazebo_files
 from projected_control.apps.gazebo.chains import CHAINS, REASONS
-from projected_control.apps.gazebo.files import WorldOptions, start_in
 from projected_control.apps.gazebo.ros2_control import fold_start
+from projected_control.apps.gazebo.world_files import WorldOptions, start_in
 from projected_control.apps.launch import choices
 from projected_control.control.force_source import ForceSource
 from projected_control.errors import InvalidDescription, InvalidValue, ProjectedControlError

@@ -10,7 +10,7 @@ from plane_arms import controller, made, on_plane, start
 
 from projected_control import Runner, run
 from projected_control.apps.cli import main
-from projected_control.apps.demo.case import settings_for
+from projected_control.apps.demo.demo_settings import settings_for
 from projected_control.control import MotionController, MotionGains, Posture
 from projected_control.control.events import Action, Event, events_in
 from projected_control.control.references import Constant

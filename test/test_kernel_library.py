@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from projected_control import kernel_library
-from projected_control.apps.demo.case import run_in_process, settings_for
+from projected_control.apps.demo.demo_settings import run_in_process, settings_for
 from projected_control.compiled import COMPILED, KERNELS, Columns, Matrix, Numbers
 from projected_control.control.gains import advance_blend
 from projected_control.errors import InvalidValue, UnknownName
@@ -134,7 +134,7 @@ def test_a_run_needs_no_numba(tmp_path):
     code = (
         "import sys\n"
         "sys.modules['numba'] = sys.modules['llvmlite'] = None\n"
-        "from projected_control.apps.demo.case import run_in_process, settings_for\n"
+        "from projected_control.apps.demo.demo_settings import run_in_process, settings_for\n"
         "print(repr(run_in_process(settings_for('force', 0.05, 'paper', True, {}))))\n"
     )
     folder = str(kernel_library.folder())

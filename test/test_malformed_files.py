@@ -4,7 +4,7 @@ import pytest
 import yaml
 from arms import random_urdf
 
-from projected_control.apps.demo.case import settings_for
+from projected_control.apps.demo.demo_settings import settings_for
 from projected_control.errors import ProjectedControlError, UnknownName
 from projected_control.settings import build
 from projected_control.settings.layers import Layers

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from projected_control import Runner, run
-from projected_control.apps.demo.case import settings_for
+from projected_control.apps.demo.demo_settings import settings_for
 from projected_control.apps.launch import choices
 from projected_control.control.events import Event
 from projected_control.control.references import ReferencePoint

@@ -11,7 +11,7 @@ import pytest
 from projected_control import Runner
 from projected_control.apps.assess.exciting_motion import recorded_motion
 from projected_control.apps.cli import main
-from projected_control.apps.demo.case import settings_for
+from projected_control.apps.demo.demo_settings import settings_for
 from projected_control.apps.recordings.playback import simulated, what_if
 from projected_control.apps.recordings.recording_report import comparison, differences, numbers_of
 from projected_control.control.live import SLOTS
@@ -102,7 +102,7 @@ def test_what_makes_no_sense_is_refused_with_the_reason(run):
 
 
 def test_the_numbers_are_those_of_the_run(run):
-    from projected_control.apps.demo.case import run_in_process, settings_for
+    from projected_control.apps.demo.demo_settings import run_in_process, settings_for
 
     settings = settings_for("force", 1.0, "paper", False, {"sensor.noise": 0.02})
     expected, numbers = run_in_process(settings), numbers_of(read_recording(run))

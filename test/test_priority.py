@@ -2,7 +2,7 @@
 
 import pytest
 
-from projected_control.apps.demo.case import settings_for
+from projected_control.apps.demo.demo_settings import settings_for
 from projected_control.apps.launch import choices
 from projected_control.errors import ProjectedControlError
 from projected_control.settings.nodes import ARM, WATCHDOG, nodes, settings_class

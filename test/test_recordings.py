@@ -20,11 +20,11 @@ from projected_control.control.gains import MotionGains
 from projected_control.control.references import Constant, Reference, ReferencePoint, SetPoint
 from projected_control.control.state import RawState
 from projected_control.errors import InvalidValue, ProjectedControlError
-from projected_control.runs.messages import PER_NAME, column, parameter_event, parameters_of
 from projected_control.runs.recorder import Recorder
 from projected_control.runs.recording import read_recording
 from projected_control.runs.replay import RecordedArm, RecordedReference, replay
 from projected_control.runs.ring import LOST, Ring
+from projected_control.runs.row_messages import PER_NAME, column, parameter_event, parameters_of
 from projected_control.runs.rows import ROW
 from projected_control.simulation.plant_terms import TRUTH
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import projected_control as pc
-from projected_control.apps.demo.case import run_in_process, settings_for
+from projected_control.apps.demo.demo_settings import run_in_process, settings_for
 from projected_control.apps.demo.display import quantities
 from projected_control.apps.demo.report import motion_figure
 from projected_control.control.activation import obstacles

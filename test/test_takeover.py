@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from projected_control import Runner
-from projected_control.apps.demo.case import settings_for
+from projected_control.apps.demo.demo_settings import settings_for
 from projected_control.control.references import Shifted
 from projected_control.settings import build
 

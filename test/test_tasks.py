@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from projected_control.apps.demo.case import settings_for
+from projected_control.apps.demo.demo_settings import settings_for
 from projected_control.apps.demo.task_run import node_samples, run_task
 from projected_control.control.references import ReferencePoint
 from projected_control.errors import ProjectedControlError

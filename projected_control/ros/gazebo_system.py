@@ -1,8 +1,9 @@
 """Our controller inside Gazebo's physics step: a Python system, in lockstep with the simulation.
 
-Gazebo loads this module by name (see apps/gazebo/files.py) and calls `get_system`. Before each step
-the joints are read, one tick of the controller is made, and its efforts are applied; nothing
-depends on how fast the computer is. Parameters, services and diagnostics are served between steps.
+Gazebo loads this module by name (see apps/gazebo/world_files.py) and calls `get_system`. Before
+each step the joints are read, one tick of the controller is made, and its efforts are applied;
+nothing depends on how fast the computer is. Parameters, services and diagnostics are served between
+steps.
 """
 
 from __future__ import annotations

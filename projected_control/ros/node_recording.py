@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from projected_control.ros.realtime import ordinary_priority
-from projected_control.runs import messages
+from projected_control.runs import row_messages
 from projected_control.runs.recorder import Recorder
 from projected_control.runs.recording_head import About
 from projected_control.runs.runner import Change, Runner
@@ -82,7 +82,7 @@ class NodeRecording:
     def diagnosed(self, status: Mapping[str, Any]) -> None:
         """The node has published its diagnostics: level, name, message, hardware_id, values."""
         if self._recorder is not None:
-            self._recorder.note(messages.DIAGNOSTICS, dict(status))
+            self._recorder.note(row_messages.DIAGNOSTICS, dict(status))
 
     @property
     def trouble(self) -> str:

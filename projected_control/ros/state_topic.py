@@ -10,8 +10,8 @@ from std_msgs.msg import Header
 from projected_control.control.loop import ControlLoop, Tick
 from projected_control.ros.messages import NANOSECONDS, header_layout, state_layout
 from projected_control.ros.transport import let_arrive
-from projected_control.runs.messages import plotted, plotted_names
 from projected_control.runs.port import Port
+from projected_control.runs.row_messages import plotted, plotted_names
 from projected_control.runs.rows import Rows, RowWriter
 from projected_control.runs.statistics import Statistics
 from projected_control.settings.nodes import ControllerSettings

@@ -24,7 +24,7 @@ from projected_control.control.task_terms import TASK
 from projected_control.control.terms import CONTROL
 from projected_control.errors import InvalidValue
 from projected_control.model.constrained_arm import TERMS
-from projected_control.runs.messages import Places
+from projected_control.runs.row_messages import Places
 from projected_control.workspace import Layout
 
 Array = NDArray[np.float64]

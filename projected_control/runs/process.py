@@ -20,10 +20,10 @@ from typing import Any, BinaryIO
 
 from mcap.writer import CompressionType, Writer
 
-from projected_control.runs import messages
-from projected_control.runs.messages import Encoder, Head, Message
+from projected_control.runs import row_messages
 from projected_control.runs.recording import END, METADATA
 from projected_control.runs.ring import BYTES, DONE, ENDED, LOST, Ring
+from projected_control.runs.row_messages import Encoder, Head, Message
 from projected_control.runs.schemas import schema
 
 WAIT_SECONDS = 0.02
@@ -58,22 +58,22 @@ class RecordingFile:
             self._writer.add_attachment(head.began_ns, head.began_ns, name, media, content)
         self._schemas: dict[str, int] = {}
         self._channels: dict[str, int] = {}
-        for channel in messages.TYPES:  # all of them, so that even an empty one says what it is
+        for channel in row_messages.TYPES:  # all of them, so that even an empty one says what it is
             self._channel(channel)
         self._encoder = Encoder(head)
         urdf = head.attachments.get("robot_description.urdf")
         if urdf is not None:
-            text = messages.text_message(urdf[1].decode())
-            self.add(Message(messages.DESCRIPTION, head.began_ns, text))
+            text = row_messages.text_message(urdf[1].decode())
+            self.add(Message(row_messages.DESCRIPTION, head.began_ns, text))
         self.flush()
 
     def _channel(self, name: str) -> int:
         if name not in self._channels:
-            kind = messages.TYPES[name]
+            kind = row_messages.TYPES[name]
             if kind not in self._schemas:
                 full = kind.replace("/", "/msg/")
                 self._schemas[kind] = self._writer.register_schema(full, "ros2msg", schema(kind))
-            latched = name == messages.DESCRIPTION
+            latched = name == row_messages.DESCRIPTION
             self._channels[name] = self._writer.register_channel(
                 self._head.topics[name], "cdr", self._schemas[kind], {"latched": str(latched)}
             )
@@ -100,9 +100,11 @@ class RecordingFile:
         """Write what came through the pipe: a live block, parameters that changed, diagnostics."""
         now = self._encoder.time_ns
         data = {
-            messages.BLOCKS: lambda: messages.numbers_message(content),
-            messages.PARAMETERS: lambda: messages.parameter_event(now, self._head.node, content),
-            messages.DIAGNOSTICS: lambda: messages.diagnostics_message(now, content),
+            row_messages.BLOCKS: lambda: row_messages.numbers_message(content),
+            row_messages.PARAMETERS: lambda: row_messages.parameter_event(
+                now, self._head.node, content
+            ),
+            row_messages.DIAGNOSTICS: lambda: row_messages.diagnostics_message(now, content),
         }[kind]()
         self.add(Message(kind, now, data, index & 0xFFFFFFFF))
 

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from projected_control.control.loop import REMEMBERED, ControlLoop, Tick
 from projected_control.errors import InvalidValue, ProjectedControlError
-from projected_control.runs import messages
+from projected_control.runs import row_messages
 from projected_control.runs.recording import MCAP_MISSING
 from projected_control.runs.recording_head import About, make_head
 from projected_control.runs.ring import BYTES, DONE, ENDED, LOST, TAKEN, Ring
@@ -124,7 +124,7 @@ class Recorder:
 
     def changed(self, values: Mapping[str, Any]) -> None:
         """Parameters are these from the next tick on."""
-        self.note(messages.PARAMETERS, dict(values))
+        self.note(row_messages.PARAMETERS, dict(values))
 
     def close(self, reason: str = "ended") -> None:
         """End the recording; returns when the file is complete."""
@@ -220,7 +220,7 @@ class Recorder:
             sleep(0.001)
 
     def _heard_change(self, box: Array) -> None:
-        self.note(messages.BLOCKS, box.copy())
+        self.note(row_messages.BLOCKS, box.copy())
 
     # What its own thread does
 

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projected_control.errors import InvalidValue, ProjectedControlError
-from projected_control.runs import messages
-from projected_control.runs.messages import (
+from projected_control.runs import row_messages
+from projected_control.runs.row_messages import (
     Places,
     column,
     numbers_format,
@@ -189,16 +189,16 @@ class _Reader:
             recording.files[name.removeprefix("files/")] = data
 
     def _message(self, channel: str, record: Any) -> None:
-        if channel == messages.TICKS:
+        if channel == row_messages.TICKS:
             self._rows.append(_numbers(record.data))
             self._index.append(record.sequence)
-        elif channel == messages.BLOCKS:
+        elif channel == row_messages.BLOCKS:
             block = _numbers(record.data)
             self.recording.blocks[float(block[0])] = block
-        elif channel == messages.PARAMETERS:
-            values = messages.parameters_of(record.data)
+        elif channel == row_messages.PARAMETERS:
+            values = row_messages.parameters_of(record.data)
             self.recording.changes.append((record.sequence, values))
-        elif channel == messages.DIAGNOSTICS:
+        elif channel == row_messages.DIAGNOSTICS:
             self.recording.diagnostics.append(record.data)
 
     def finish(self) -> Recording:
@@ -210,7 +210,7 @@ class _Reader:
                 f"{METADATA!r}; one is made with projected-control record, or the parameter "
                 "recording.file"
             )
-        width = messages.width(recording.columns)
+        width = row_messages.width(recording.columns)
         recording.rows = np.array(self._rows).reshape(-1, width)
         # Numbers of rows are kept in 32 bits; they only ever go up.
         index = np.array(self._index, dtype=np.int64)
@@ -220,12 +220,12 @@ class _Reader:
 
 
 def _channel_of(topic: str) -> str:
-    for channel in (messages.TICKS, messages.BLOCKS):
+    for channel in (row_messages.TICKS, row_messages.BLOCKS):
         if topic.endswith(f"/recording/{channel}"):
             return channel
     if topic == "/parameter_events":
-        return messages.PARAMETERS
-    return messages.DIAGNOSTICS if topic == "/diagnostics" else ""
+        return row_messages.PARAMETERS
+    return row_messages.DIAGNOSTICS if topic == "/diagnostics" else ""
 
 
 def _numbers(data: bytes) -> Array:

@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from projected_control import __version__
 from projected_control.control.loop import ControlLoop
 from projected_control.kernel_library import digest
-from projected_control.runs import messages
+from projected_control.runs import row_messages
 from projected_control.runs.kept_memory import described
-from projected_control.runs.messages import Head, Places, plotted_names
 from projected_control.runs.port import Port
+from projected_control.runs.row_messages import Head, Places, plotted_names
 from projected_control.runs.rows import row_places
 
 
@@ -96,15 +96,15 @@ def make_head(
     joints = model.arm.joint_names
     node = about.node.strip("/")
     topics = {
-        messages.STATES: "/joint_states",
-        messages.WRENCH: "/wrench",
-        messages.COMMANDS: "/effort_controller/commands",
-        messages.STATE: f"/{node}/state",
-        messages.DIAGNOSTICS: "/diagnostics",
-        messages.PARAMETERS: "/parameter_events",
-        messages.DESCRIPTION: "/robot_description",
-        messages.TICKS: f"/{node}/recording/ticks",
-        messages.BLOCKS: f"/{node}/recording/letters",
+        row_messages.STATES: "/joint_states",
+        row_messages.WRENCH: "/wrench",
+        row_messages.COMMANDS: "/effort_controller/commands",
+        row_messages.STATE: f"/{node}/state",
+        row_messages.DIAGNOSTICS: "/diagnostics",
+        row_messages.PARAMETERS: "/parameter_events",
+        row_messages.DESCRIPTION: "/robot_description",
+        row_messages.TICKS: f"/{node}/recording/ticks",
+        row_messages.BLOCKS: f"/{node}/recording/letters",
         **about.topics,
     }
     columns = row_places(model.n, model.m, model.k)

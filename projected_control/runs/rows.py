@@ -24,9 +24,9 @@ from projected_control.control.terms import unpack_control
 from projected_control.errors import InvalidValue
 from projected_control.model.constrained_arm import unpack_terms
 from projected_control.model.linalg import copy
-from projected_control.runs.messages import Places, column
 from projected_control.runs.port import Port
 from projected_control.runs.ring import BEGUN, DONE
+from projected_control.runs.row_messages import Places, column
 from projected_control.simulation.plant import PlantState
 from projected_control.simulation.plant_terms import TRUTH
 from projected_control.workspace import Layout, Part

@@ -13,7 +13,7 @@ from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
 
-from projected_control.apps.gazebo import files as gazebo_files
+from projected_control.apps.gazebo import world_files as gazebo_files
 from projected_control.apps.launch import choices
 from projected_control.settings.nodes import PASSIVE, checked, demo_cases, own_values
 

@@ -13,7 +13,7 @@ pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
 
 from gazebo_runs import SECONDS, Server, run, settings_of, write
 
-from projected_control.apps.demo.case import DemoSettings, run_in_process
+from projected_control.apps.demo.demo_settings import DemoSettings, run_in_process
 from projected_control.settings.nodes import ARM, checked, own_values
 
 FORCE_ERROR = 0.03

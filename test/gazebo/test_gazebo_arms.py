@@ -17,8 +17,8 @@ from quiet import within
 
 pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
 
-from projected_control.apps.demo.case import DemoSettings, run_in_process
-from projected_control.apps.gazebo import files as gazebo_files
+from projected_control.apps.demo.demo_settings import DemoSettings, run_in_process
+from projected_control.apps.gazebo import world_files as gazebo_files
 from projected_control.apps.launch import choices
 from projected_control.errors import ProjectedControlError
 from projected_control.native.gazebo_build import gazebo_library

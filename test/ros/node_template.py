@@ -108,7 +108,7 @@ class Template:
 
 def load_kernels() -> None:
     """Those of the controllers, and all that they need."""
-    from projected_control.apps.demo.case import run_in_process, settings_for
+    from projected_control.apps.demo.demo_settings import run_in_process, settings_for
 
     for choice in ("motion", "force", "passive"):
         run_in_process(settings_for(choice, 0.01, "paper", True, {}))

@@ -19,7 +19,7 @@ from projected_control.ros.messages import (
     StateWriter,
     wrench_layout,
 )
-from projected_control.runs.messages import numbers_message
+from projected_control.runs.row_messages import numbers_message
 
 NAMES = st.lists(st.text(st.characters(exclude_characters="\0", codec="utf-8")), unique=True)
 NUMBERS = st.floats(allow_nan=False)

@@ -18,7 +18,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from projected_control.apps.demo.case import run_in_process, settings_for
+from projected_control.apps.demo.demo_settings import run_in_process, settings_for
 from projected_control.ros.messages import tag_of
 from projected_control.settings.nodes import ARM, FORCE
 

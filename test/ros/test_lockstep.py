@@ -17,7 +17,7 @@ from typing import Any
 from fleet import Fleet
 from ros_domain import own_domain
 
-from projected_control.apps.demo.case import (
+from projected_control.apps.demo.demo_settings import (
     DemoSettings,
     judge_arm,
     run_in_process,

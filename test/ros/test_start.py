@@ -8,7 +8,7 @@ pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
 
 from fleet import Fleet
 
-from projected_control.apps.demo.case import run_in_process, settings_for
+from projected_control.apps.demo.demo_settings import run_in_process, settings_for
 from projected_control.settings.nodes import ARM, FORCE
 
 pytestmark = pytest.mark.whole_starts

@@ -10,7 +10,7 @@ import numpy as np
 from fleet import Fleet
 from sensor_msgs.msg import JointState
 
-from projected_control.apps.demo.case import settings_for
+from projected_control.apps.demo.demo_settings import settings_for
 from projected_control.settings.nodes import ARM, FORCE
 
 TICKS = 300

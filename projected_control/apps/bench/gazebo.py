@@ -172,7 +172,7 @@ def _library(asked: str) -> tuple[Path | None, str]:
 
 def _write(scratch: Path, name: str, arm: str, access: Path | None) -> Path:
     """The world of a case."""
-    from projected_control.apps.gazebo.files import WorldOptions, write_files
+    from projected_control.apps.gazebo.world_files import WorldOptions, write_files
     from projected_control.apps.launch import choices
     from projected_control.settings.nodes import ControllerSettings
 

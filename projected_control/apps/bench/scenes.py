@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from projected_control.apps.bench.faults import DRIVE_TIMEOUT, RESTFUL
 from projected_control.apps.bench.view import by_minute
 from projected_control.apps.bench.wire import Wire
-from projected_control.apps.demo.case import DemoSettings, settings_for
+from projected_control.apps.demo.demo_settings import DemoSettings, settings_for
 from projected_control.apps.fleet.monitor import join
 from projected_control.apps.fleet.node_processes import Fleet
 from projected_control.apps.view.page_process import PageProcess

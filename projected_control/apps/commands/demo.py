@@ -12,7 +12,7 @@ from projected_control.apps.console.command import Alternatives, Command, flag, 
 from projected_control.resources import PRESETS
 
 if TYPE_CHECKING:
-    from projected_control.apps.demo.case import DemoSettings
+    from projected_control.apps.demo.demo_settings import DemoSettings
 
 DEFAULT_FOLDER = Path("demo_output")
 REPORT_MEGABYTES = 16
@@ -120,7 +120,7 @@ def run(args: Arguments) -> int:
     if not args.in_process:
         extras.require("rclpy", "projected-control demo")
         extras.require("matplotlib", "projected-control demo")
-    from projected_control.apps.demo.case import settings_for
+    from projected_control.apps.demo.demo_settings import settings_for
     from projected_control.apps.reports.contents import as_json
 
     overrides: dict[str, Any] = {}
@@ -150,7 +150,7 @@ def run(args: Arguments) -> int:
 
     settings = make(choice)
     if args.in_process:
-        from projected_control.apps.demo.case import numbers_in_process
+        from projected_control.apps.demo.demo_settings import numbers_in_process
         from projected_control.apps.experiments.progress import terminal_progress
 
         with terminal_progress(sys.stderr) as progress:

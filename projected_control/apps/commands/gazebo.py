@@ -57,7 +57,7 @@ def _start(given: dict[str, str], words: list[str]) -> int:
     import sys
 
     from projected_control.apps.console import extras, interrupt
-    from projected_control.apps.gazebo import session
+    from projected_control.apps.gazebo import gazebo_run
     from projected_control.apps.gazebo.arguments import ROS2_CONTROL
     from projected_control.apps.gazebo.processes import run_session
     from projected_control.errors import InvalidValue
@@ -69,7 +69,7 @@ def _start(given: dict[str, str], words: list[str]) -> int:
         )
     extras.require("rclpy", "projected-control gazebo")
     os.environ.setdefault("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
-    request = session.requested(given)
+    request = gazebo_run.requested(given)
     for line in request.said:
         print(line, flush=True)
     ended = run_session(request)

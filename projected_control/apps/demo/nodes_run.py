@@ -12,7 +12,7 @@ from time import monotonic
 from typing import Any, NamedTuple
 
 from projected_control.apps.demo.board import Board
-from projected_control.apps.demo.case import DemoSettings, in_process, judge_arm, warm_up
+from projected_control.apps.demo.demo_settings import DemoSettings, in_process, judge_arm, warm_up
 from projected_control.apps.demo.display import live_display
 from projected_control.apps.demo.judging import Series
 from projected_control.apps.demo.task_run import TaskRun

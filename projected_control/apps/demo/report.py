@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from projected_control.apps.demo.case import DemoSettings
+from projected_control.apps.demo.demo_settings import DemoSettings
 from projected_control.apps.demo.verdict import Comparison, Verdict
 from projected_control.apps.reports import run_numbers
 from projected_control.apps.reports.contents import Outcome, Picture, Table

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from projected_control.apps.demo.case import DemoSettings
+from projected_control.apps.demo.demo_settings import DemoSettings
 from projected_control.apps.reports import run_numbers
 
 COMPARED = {

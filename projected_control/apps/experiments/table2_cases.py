@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from projected_control.apps.experiments.case import ArmSpec, Case
 from projected_control.apps.experiments.case_run import CaseRun
 from projected_control.apps.experiments.catalogue import Options
-from projected_control.apps.experiments.control import (
+from projected_control.apps.experiments.paper_controllers import (
     Control,
     peak_norm,
     rms_norm,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from projected_control.apps.gazebo.files import SOLVERS
+from projected_control.apps.gazebo.world_files import SOLVERS
 from projected_control.apps.launch import declared, loop_choice
 from projected_control.apps.launch.choices import BOOLEANS
 from projected_control.apps.launch.declared import Argument

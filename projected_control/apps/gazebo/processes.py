@@ -10,8 +10,8 @@ from contextlib import suppress
 from time import monotonic, sleep
 from typing import NamedTuple
 
-from projected_control.apps.gazebo import session
-from projected_control.apps.gazebo.session import Process, Request
+from projected_control.apps.gazebo import gazebo_run
+from projected_control.apps.gazebo.gazebo_run import Process, Request
 from projected_control.errors import ProjectedControlError
 from projected_control.ros.gazebo_outcome import read_outcome, was_loaded
 from projected_control.with_parent import tied
@@ -103,12 +103,12 @@ def run_session(request: Request) -> Ended:
     Args:
         request: What was asked for.
     """
-    folder, status, told_to_end, reason = session.temporary_folder(), 0, False, ""
+    folder, status, told_to_end, reason = gazebo_run.temporary_folder(), 0, False, ""
     try:
-        written, wanted = session.in_the_physics_step(request, folder)
+        written, wanted = gazebo_run.in_the_physics_step(request, folder)
 
         def look(seconds: float) -> None:
-            if seconds > session.LOADING_SECONDS and not was_loaded(written.outcome):
+            if seconds > gazebo_run.LOADING_SECONDS and not was_loaded(written.outcome):
                 raise ProjectedControlError(read_outcome(written.outcome))
 
         processes = Processes(wanted)
@@ -120,7 +120,7 @@ def run_session(request: Request) -> Ended:
             reason = str(error)
         finally:
             processes.end()
-        reason = reason or session.judge(written.outcome, status, told_to_end)
+        reason = reason or gazebo_run.judge(written.outcome, status, told_to_end)
     finally:
-        session.tidy(folder)
+        gazebo_run.tidy(folder)
     return Ended(reason, told_to_end)

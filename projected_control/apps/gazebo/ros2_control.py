@@ -12,7 +12,8 @@ import numpy as np
 import pinocchio
 import yaml
 
-from projected_control.apps.gazebo.files import (
+from projected_control.apps.gazebo.model import plugin
+from projected_control.apps.gazebo.world_files import (
     PLAIN,
     GazeboFiles,
     WorldOptions,
@@ -22,7 +23,6 @@ from projected_control.apps.gazebo.files import (
     wrench_frame,
     write_scene,
 )
-from projected_control.apps.gazebo.model import plugin
 from projected_control.apps.launch.hardware_block import with_hardware
 from projected_control.errors import InvalidValue
 from projected_control.settings.nodes import ControllerSettings

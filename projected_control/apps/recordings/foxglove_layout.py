@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from projected_control.runs.messages import plotted_names
+from projected_control.runs.row_messages import plotted_names
 
 NODE = "force_controller"
 COORDINATES = ("tip.x", "tip.angle")

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from projected_control.apps.demo.board import DemoLink
 from projected_control.apps.view.access import Gate, is_local
-from projected_control.apps.view.commands import Commands
+from projected_control.apps.view.browser_commands import Commands
 from projected_control.apps.view.page_process import way_there
 from projected_control.apps.view.ros_link import RosLink
 from projected_control.apps.view.server import Page

@@ -17,7 +17,7 @@ from aiohttp import web
 
 from projected_control import __version__
 from projected_control.apps.view import presets
-from projected_control.apps.view.commands import Commands
+from projected_control.apps.view.browser_commands import Commands
 from projected_control.apps.view.mirror import Mirror
 from projected_control.apps.view.watch import MirrorWatch
 

@@ -19,7 +19,7 @@ from aiohttp import WSMsgType, web
 
 from projected_control.apps.view import access
 from projected_control.apps.view.access import BrokenRequests, Refusals
-from projected_control.apps.view.commands import READ_ONLY, Commands
+from projected_control.apps.view.browser_commands import READ_ONLY, Commands
 from projected_control.apps.view.feed import Client, Feed
 from projected_control.apps.view.requests import Malformed
 from projected_control.apps.view.watch import MirrorWatch

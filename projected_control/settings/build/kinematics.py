@@ -31,7 +31,7 @@ from projected_control.settings.build.paths import moved_columns
 from projected_control.settings.build.plants import start_guess, start_values
 from projected_control.settings.layers import Layers
 from projected_control.settings.nodes import ControllerSettings
-from projected_control.settings.references import REFERENCES
+from projected_control.settings.reference_kinds import REFERENCES
 
 Array = NDArray[np.float64]
 

@@ -24,7 +24,7 @@ from projected_control.errors import InvalidValue, about
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.native.engine import accept_engine
 from projected_control.planning import assemble
-from projected_control.settings import groups, references
+from projected_control.settings import groups, reference_kinds
 from projected_control.settings.build.arms import build_limits, build_model
 from projected_control.settings.build.controllers import build_controller, build_force_reference
 from projected_control.settings.build.paths import check_path, plan_path
@@ -36,7 +36,7 @@ from projected_control.settings.nodes import (
 )
 from projected_control.settings.placing import says_where
 from projected_control.settings.real_arms import is_real
-from projected_control.settings.references import REFERENCES
+from projected_control.settings.reference_kinds import REFERENCES
 
 Array = NDArray[np.float64]
 
@@ -118,12 +118,12 @@ def _estimate_surface(settings: ForceControllerSettings, loop: ControlLoop) -> N
 
 def motion_limits(settings: MovedArmSettings, k: int) -> MotionLimits:
     """What a set-point may ask for on the way."""
-    return references.motion_limits(settings.reference, k)
+    return reference_kinds.motion_limits(settings.reference, k)
 
 
 def build_sines(settings: MovedArmSettings, k: int) -> Sines:
     """The sine of the settings, from time zero."""
-    return references.sines(settings.reference, k)
+    return reference_kinds.sines(settings.reference, k)
 
 
 Plan = Callable[[ReferencePoint, float], Reference]
@@ -147,7 +147,7 @@ def plan_reference(
         running: What is to follow it where it runs already: its posture and λ_d count.
     """
     group = settings.reference
-    kind, limits = REFERENCES[group.kind], references.motion_limits(group, here.value.size)
+    kind, limits = REFERENCES[group.kind], reference_kinds.motion_limits(group, here.value.size)
     if kind.build is not None:
         build = kind.build
         return lambda start, begin: build(group, start, begin)
@@ -228,7 +228,7 @@ def _slow(settings: MovedArmSettings, k: int) -> Array:
 @says_where
 def check_reference(settings: ControllerSettings, k: int) -> None:
     """Raise where the settings make no reference for k coordinates."""
-    references.motion_limits(settings.reference, k)
+    reference_kinds.motion_limits(settings.reference, k)
     if REFERENCES[settings.reference.kind].build is None:
         check_path(settings.reference, settings.coordinates)
     else:

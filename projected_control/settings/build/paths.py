@@ -15,7 +15,7 @@ from projected_control.planning import paths
 from projected_control.planning.following import Follower
 from projected_control.planning.tasks import SquareAxis
 from projected_control.planning.timed_paths import PathLimits, time_strokes
-from projected_control.settings import groups, references
+from projected_control.settings import groups, reference_kinds
 from projected_control.settings.build.arms import build_limits
 from projected_control.settings.build.controllers import build_controller, build_force_reference
 from projected_control.settings.nodes import (
@@ -23,7 +23,7 @@ from projected_control.settings.nodes import (
     ForceControllerSettings,
     MovedArmSettings,
 )
-from projected_control.settings.references import REFERENCES
+from projected_control.settings.reference_kinds import REFERENCES
 
 Array = NDArray[np.float64]
 
@@ -136,7 +136,7 @@ def _limits(settings: MovedArmSettings, model: ConstrainedArm) -> PathLimits:
     return PathLimits(
         group.rate_share * limits.velocity,
         np.minimum(group.effort_share * effort, 1e12),
-        references.motion_limits(group, model.k).array(model.k),
+        reference_kinds.motion_limits(group, model.k).array(model.k),
         group.speed,
         np.array([member.unit == "m" for member in members]),
     )

@@ -33,7 +33,7 @@ from projected_control.settings.nodes import (
     own_values,
 )
 from projected_control.settings.recorded import files_of
-from projected_control.settings.references import REFERENCES
+from projected_control.settings.reference_kinds import REFERENCES
 
 PATIENT = 5.0
 """Silence of the watchdog in lockstep that the controller bears: it falls silent where it gets no

@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
-from projected_control.apps.gazebo import files as gazebo_files
 from projected_control.apps.gazebo import interpreter
+from projected_control.apps.gazebo import world_files as gazebo_files
 from projected_control.apps.gazebo.arguments import AUTO, COMPILED, PYTHON, ROS2_CONTROL
 from projected_control.apps.launch import choices
 from projected_control.apps.launch.choices import BOOLEANS, Choice
