@@ -19,7 +19,8 @@ from projected_control.apps.demo.demo_settings import PATIENT, settings_for
 from projected_control.apps.demo.verdict import judge
 from projected_control.apps.reports.output import CannotWrite, output_folder
 from projected_control.apps.reports.run_numbers import motion_and_force, torque_in_words
-from projected_control.errors import ProjectedControlError
+from projected_control.errors import InvalidValue, ProjectedControlError
+from projected_control.resources import share_file
 from projected_control.settings.nodes import FORCE
 
 
@@ -168,6 +169,19 @@ def state(wanted: float) -> dict[str, np.ndarray]:
         "torque_norm": 7.0 * ones,
         "torque_norm/idc": 6.0 * ones,
     }
+
+
+def test_sections_of_an_own_arms_file_count_for_their_node(tmp_path):
+    file = tmp_path / "mine.yaml"
+    own = share_file("config", "three_link_slider.yaml").read_text(encoding="utf-8")
+    section = "{ros__parameters: {gains: {damping: [33.0]}}}"
+    file.write_text(f"{own}\n/{FORCE}: {section}\n", encoding="utf-8")
+    assert settings_for(
+        "force", 1.0, "paper", True, {}, arm_file=file
+    ).controller.gains.damping == (33.0,)
+    file.write_text(f"{own}\n/{FORCE}: {section.replace('33.0', '-1.0')}\n", encoding="utf-8")
+    with pytest.raises(InvalidValue, match=r"mine\.yaml, line \d+: .*damping"):
+        settings_for("force", 1.0, "paper", True, {}, arm_file=file)
 
 
 def test_a_saving_is_claimed_for_the_motion_alone():

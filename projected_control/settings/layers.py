@@ -7,7 +7,7 @@ launch files and the demo all put their settings together here.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from projected_control.errors import InvalidValue, ProjectedControlError
@@ -22,6 +22,8 @@ from projected_control.settings.files import (
 )
 from projected_control.settings.nodes import (
     ARM,
+    CONTROLLERS,
+    FORCE,
     ControllerSettings,
     NodeSettings,
     SimulatedArmSettings,
@@ -37,13 +39,12 @@ class Layers:
     """Sources of parameters, in the order in which they count.
 
     Attributes:
-        files: That were read, the preset first.
-        more: Values on top of them, by full name: of the command line or of a launch file.
+        layers: Files that were read, the preset first, and values by full name: of the command
+            line, of a launch file, of a case.
         namespace: Of the nodes that are meant; None for the one for which the files have sections.
     """
 
-    files: tuple[ParameterFile, ...] = ()
-    more: Mapping[str, Given] = field(default_factory=dict)
+    layers: tuple[ParameterFile | Mapping[str, Given], ...] = ()
     namespace: str | None = None
 
     @classmethod
@@ -55,20 +56,38 @@ class Layers:
     ) -> Layers:
         """Read a preset, by name or path, and files; all are checked for names nobody has."""
         paths = [preset_file(preset)] if preset else []
-        read = [read_file(path) for path in (*paths, *map(Path, files))]
+        return cls().with_files([*paths, *files]).with_given(more or {})
+
+    @property
+    def files(self) -> list[ParameterFile]:
+        """Those that were read."""
+        return [layer for layer in self.layers if isinstance(layer, ParameterFile)]
+
+    def with_files(self, files: Iterable[Path | str]) -> Layers:
+        """The same with what files say on top."""
+        read = [read_file(path) for path in files]
         for file in read:
             file.require_known()
-        return cls(tuple(read), dict(more or {}))
+        return replace(self, layers=(*self.layers, *read))
+
+    def with_given(self, given: Mapping[str, Given]) -> Layers:
+        """The same with more values on top, each with where it came from."""
+        return replace(self, layers=(*self.layers, dict(given)))
 
     def on_top(self, values: Mapping[str, Value], origin: str) -> Layers:
         """The same with more values on top."""
-        more = {name: Given(value, origin) for name, value in values.items()}
-        return replace(self, more={**self.more, **more})
+        return self.with_given({name: Given(value, origin) for name, value in values.items()})
 
     def of_node(self, name: str) -> tuple[Layers, str]:
         """The same for a node by its full name, and its kind: /left/force_controller."""
         namespace, _, kind = f"/{name.strip('/')}".rpartition("/")
         return replace(self, namespace=namespace or self.namespace), kind
+
+    def of_controller(self, name: str | None) -> tuple[Layers, str]:
+        """`of_node`; unless named, the one that a file has a section for, else force control."""
+        sections = [section for file in self.files for section, _ in file.sections]
+        kinds = [kind for each in sections if (kind := each.rpartition("/")[2]) in CONTROLLERS]
+        return self.of_node(name or (kinds[0] if kinds else FORCE))
 
     def given(self, node: str) -> dict[str, Given]:
         """What is given to a node, and where."""
@@ -78,8 +97,10 @@ class Layers:
             found = {name for file in self.files for name in file.namespaces(node)}
             paths = ", ".join(str(file.path) for file in self.files)
             namespace = one_namespace(node, found, paths)
-        layers = [file.given(node, namespace) for file in self.files]
-        everything = combined([*layers, self.more])
+        everything = combined(
+            layer.given(node, namespace) if isinstance(layer, ParameterFile) else layer
+            for layer in self.layers
+        )
         return {name: g for name, g in everything.items() if kind.parameter(name) is not None}
 
     def values(self, node: str) -> dict[str, Value]:

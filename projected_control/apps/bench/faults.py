@@ -90,8 +90,6 @@ follow follows. Exits with status 1 where a bound is missed: on a busy computer 
 class Arguments(
     Command, help="kill and hang processes and time the answers", description=DESCRIPTION
 ):
-    """What it takes."""
-
     repeats: int = option(
         "of the faults that must be answered at once; the others happen once "
         "(default: %(default)s)",

@@ -93,8 +93,6 @@ class GazeboCase:
 class Arguments(
     Command, help="the controllers inside Gazebo's physics step", description=DESCRIPTION
 ):
-    """What it takes."""
-
     seconds: float = option(
         "simulated time of every run, in s (default: %(default)g)", DEFAULT_SECONDS, "S"
     )

@@ -26,8 +26,6 @@ The controller's may be {BOUND:g} times the echo's.
 class Arguments(
     Command, help="a controller's processor time beside an echo's", description=DESCRIPTION
 ):
-    """What it takes."""
-
     seconds: float = option("of a turn (default: %(default)g)", 8.0, "S")
     rounds: int = option("of two turns (default: %(default)s)", 2, "N")
     bound: float = bench.bound(BOUND, "the controller's processor time against the echo's")

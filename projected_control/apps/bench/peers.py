@@ -24,8 +24,6 @@ than ours and run in environments of their own, which are made once. Our tick ta
 
 
 class Arguments(Command, help="one tick beside those of other libraries", description=DESCRIPTION):
-    """What it takes."""
-
     seconds: float = option("measure each for this long (default: %(default)g)", 2.0, "S")
     bound: float = bench.bound(BOUND, "our native tick against placo's, medians,")
     json: bool = bench.JSON

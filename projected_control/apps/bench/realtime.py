@@ -32,8 +32,6 @@ Needs a compiler.
 class Arguments(
     Command, help="wake-ups and cycles at 1 kHz, native and Python", description=DESCRIPTION
 ):
-    """What it takes."""
-
     seconds: float = option("of each loop under each condition (default: %(default)g)", 4.0, "S")
     priority: int = option(
         "of SCHED_FIFO; 0 measures ordinary threads alone (default: %(default)s)", 80, "P"

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from time import monotonic
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from projected_control.apps.bench.faults import DRIVE_TIMEOUT, RESTFUL
@@ -17,7 +16,7 @@ from projected_control.apps.bench.view import by_minute
 from projected_control.apps.bench.wire import Wire
 from projected_control.apps.demo.demo_settings import DemoSettings, settings_for
 from projected_control.apps.fleet.monitor import join
-from projected_control.apps.fleet.node_processes import Fleet
+from projected_control.apps.fleet.node_processes import Fleet, processor_time
 from projected_control.apps.view.page_process import PageProcess
 from projected_control.errors import ProjectedControlError
 from projected_control.ros.transport import avoid_shared_memory
@@ -62,12 +61,11 @@ class Scene:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End all of it."""
         self._fleet.stop()
         self._monitor.close()
 
@@ -95,12 +93,8 @@ class FaultScene(Scene):
         super().__init__(folder, settings_for("force", 1.0, "paper", False, more))
         self._wire = Wire()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
+        """End all of it."""
         self._fleet.stop()
         self._wire.close()
         self._monitor.close()
@@ -265,16 +259,12 @@ class NodeScene(Scene):
         self._answering, self._joints = answering, settings.arm.joints
         self._echo: subprocess.Popen[bytes] | None = None
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
+        """End all of it."""
         if self._echo is not None:
             self._echo.terminate()
             self._echo.wait()
-        super().__exit__(kind, error, trace)
+        super().close()
 
     def measure(self, seconds: float) -> dict[str, float]:
         """Processor time per state of what answers, of the arm and of the watchdog [µs].
@@ -314,9 +304,3 @@ class NodeScene(Scene):
             _, _, values = self._monitor.diagnostics.get(ARM, (0, "", {}))
             if "ticks" in values:
                 return int(values["ticks"])
-
-
-def processor_time(pid: int) -> float:
-    """Of a process, all its threads, user and system [s]."""
-    fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

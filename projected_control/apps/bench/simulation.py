@@ -65,8 +65,6 @@ class Speed:
 
 
 class Arguments(Command, help="a closed loop in process", description=DESCRIPTION):
-    """What it takes."""
-
     seconds: float = option(
         "measure each case for this long, in s (default: %(default)g)", DEFAULT_SECONDS, "S"
     )

@@ -40,8 +40,6 @@ each within {BOUND:g} times in C++.
 
 
 class Arguments(Command, help="one tick of the control loop", description=DESCRIPTION):
-    """What it takes."""
-
     seconds: float = option(
         "measure each case for this long, in s (default: %(default)g)", DEFAULT_SECONDS, "S"
     )

@@ -34,8 +34,6 @@ For a client that stays for ten minutes: --seconds 600 --rounds 1, which takes t
 
 
 class Arguments(Command, help="a loop with and without the live page", description=DESCRIPTION):
-    """What it takes."""
-
     seconds: float = option("of a turn (default: %(default)g)", 10.0, "S")
     rounds: int = option("of two turns (default: %(default)s)", 3, "N")
     bound: float = bench.bound(BOUND, "the latency with the page against that without")

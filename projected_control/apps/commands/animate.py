@@ -35,8 +35,6 @@ class Arguments(
     description=DESCRIPTION,
     epilog=EPILOG,
 ):
-    """What it takes."""
-
     what: list[str] = positional("names or files, see above", "WHAT")
     out: Path | None = option(
         "where to: *.gif, *.mp4, or a folder for several (default: its name, as GIF)",

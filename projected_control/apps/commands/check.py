@@ -46,8 +46,6 @@ class Arguments(
     description=DESCRIPTION,
     epilog=EPILOG,
 ):
-    """What it takes."""
-
     files: list[Path] = positional("later ones win", "FILE")
     node: str | None = option(
         "which controller node, with its namespace where files have sections for several "
@@ -78,7 +76,7 @@ def run(args: Arguments) -> int:
     from projected_control.settings.layers import Layers
 
     layers = Layers.read(args.files, args.preset, from_command_line(args.set, "--set"))
-    layers, node = layers.of_node(args.node or controller_named_in(layers))
+    layers, node = layers.of_controller(args.node)
     if args.show:
         print("\n".join(layers.table(node)))
     settings, guess = layers.controller(node), layers.arm().simulation.start
@@ -185,19 +183,6 @@ def _leaning(flight: FlightCheck) -> str:
     if flight.leans:
         return "; the law sends the least torque, and leans on the constraint what weight it can"
     return ""
-
-
-def controller_named_in(layers: Layers) -> str:
-    """The controller that a file has a section for, else the force controller."""
-    from projected_control.settings.nodes import CONTROLLERS, FORCE
-
-    named = [
-        kind
-        for file in layers.files
-        for section, _ in file.sections
-        if (kind := section.rpartition("/")[2]) in CONTROLLERS
-    ]
-    return named[0] if named else FORCE
 
 
 def _text(value: Any) -> str:

@@ -59,8 +59,6 @@ class Arguments(
     help="run the ROS 2 nodes on the simulated arm, live, with a report",
     description=DESCRIPTION,
 ):
-    """What it takes."""
-
     controller: str = option(
         "one of the above, on its arm of the papers (default: the task slider)", "", "NAME"
     )

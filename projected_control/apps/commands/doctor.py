@@ -28,8 +28,6 @@ Says what was found and what to do about it. The exit status is 1 where nodes ca
 
 
 class Arguments(Command, help="what this computer allows, and what to do", description=DESCRIPTION):
-    """What it takes."""
-
     json: bool = flag("print the findings as JSON")
 
 

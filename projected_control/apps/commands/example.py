@@ -30,8 +30,6 @@ class Arguments(
     description=DESCRIPTION,
     epilog=EPILOG,
 ):
-    """What it takes."""
-
     name: str | None = positional("without it: what there is", "NAME")
     out: Path = option("into which folder (default: here)", Path(), "DIR")
 

@@ -21,8 +21,6 @@ examples:
 
 
 class Arguments(Command, help="the kernels as a C library", description=DESCRIPTION, epilog=EPILOG):
-    """What it takes."""
-
     out: Path | None = option("copy them here", metavar="FOLDER")
     loop: bool = flag("build the native loop too (needs a C++ compiler and Eigen's headers)")
 

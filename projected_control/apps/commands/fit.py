@@ -37,8 +37,6 @@ class Arguments(
     description=DESCRIPTION,
     epilog=EPILOG,
 ):
-    """What it takes."""
-
     shape: str = positional(choices=("line", "plane", "circle"))
     motion: Path = positional("points or joint positions", "FILE")
     arm: Path | None = option("parameter file of the arm, for joint positions", metavar="FILE")

@@ -27,8 +27,6 @@ that; 2 refused before anything was started; 130 interrupted
 class Arguments(
     Command, help="a controller on an arm in Gazebo", description=DESCRIPTION, epilog=EPILOG
 ):
-    """What it takes."""
-
     arguments: list[str] = positional("as for gazebo.launch.py", "name:=value", default=[])
     show_args: bool = flag(
         "list the arguments, and end",

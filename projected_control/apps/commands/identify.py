@@ -46,8 +46,6 @@ class Arguments(
     description=DESCRIPTION,
     epilog=EPILOG,
 ):
-    """What it takes."""
-
     files: list[Path] = positional("later ones win", "FILE")
     record: Path | None = option("a recorded motion", metavar="FILE", alternatives=SOURCE)
     simulate: float | None = option(

@@ -41,8 +41,6 @@ class Arguments(
     description=DESCRIPTION,
     epilog=EPILOG,
 ):
-    """What it takes."""
-
     files: list[Path] = positional("later ones win", "FILE")
     node: str | None = option(
         "whose settings count (default: the controller that a file has a section for, else "
@@ -77,7 +75,7 @@ class Arguments(
 
 def run(args: Arguments) -> int:
     """Solve, print, draw."""
-    from projected_control.apps.commands.check import controller_named_in, require_picture
+    from projected_control.apps.commands.check import require_picture
     from projected_control.errors import InvalidValue
     from projected_control.settings.build.kinematics import ArmKinematics
     from projected_control.settings.files import from_command_line
@@ -88,7 +86,7 @@ def run(args: Arguments) -> int:
             raise InvalidValue("--picture draws --along or --map: give one of them")
         require_picture(args.picture)
     layers = Layers.read(args.files, "", from_command_line(args.set, "--set"))
-    layers, node = layers.of_node(args.node or controller_named_in(layers))
+    layers, node = layers.of_controller(args.node)
     case = ArmKinematics.of(layers, node, args.q)
     if args.along:
         return _along(case, args)

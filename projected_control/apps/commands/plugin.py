@@ -23,8 +23,6 @@ examples:
 class Arguments(
     Command, help="the plugins for ros2_control", description=DESCRIPTION, epilog=EPILOG
 ):
-    """What it takes."""
-
     prefix: Path | None = option("build, and install under this folder", metavar="FOLDER")
 
 

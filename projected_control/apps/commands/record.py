@@ -31,8 +31,6 @@ examples:
 class Arguments(
     Command, help="record a running controller tick by tick", description=DESCRIPTION, epilog=EPILOG
 ):
-    """What it takes."""
-
     node: str = positional("the controller, as in ros2 node list", "NODE")
     out: Path | None = option(
         "where to, *.mcap (default: the node's name and the time); a name that exists gets a "

@@ -34,8 +34,6 @@ class Arguments(
     description=DESCRIPTION,
     epilog=EPILOG,
 ):
-    """What it takes."""
-
     file: Path = positional("a recording, *.mcap", "FILE")
     set: list[str] = option(
         "another value of a parameter (NAME:=VALUE is the same); may be repeated", [], "NAME=VALUE"
@@ -56,17 +54,14 @@ def run(args: Arguments) -> int:
     from projected_control.apps.recordings.playback import simulated, what_if
     from projected_control.apps.reports.contents import as_json
     from projected_control.apps.reports.output import output_folder, publish
-    from projected_control.runs.recording import read_recording
     from projected_control.settings.files import from_command_line
 
     extras.require("matplotlib", "projected-control replay")
-    from projected_control.apps.recordings.recording_report import comparison
+    from projected_control.apps.recordings.recording_report import comparison, opened
 
     items = [item if ":=" in item else item.replace("=", ":=", 1) for item in args.set]
     values = {name: given.value for name, given in from_command_line(items, "--set").items()}
-    recording = read_recording(args.file)
-    for sentence in recording.warnings():
-        print(f"projected-control: {sentence}", file=sys.stderr)
+    recording = opened(args.file)
     with terminal_progress(sys.stderr) as progress:
         if args.simulate:
             done, difference = (

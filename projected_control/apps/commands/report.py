@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 from projected_control.apps.console.command import Command, flag, option, positional
@@ -15,8 +14,6 @@ class Arguments(
     help="figures and a page of a recorded run",
     description="Writes the demo's report of a recorded run: numbers, steadiness, figures.",
 ):
-    """What it takes."""
-
     file: Path = positional("a recording, *.mcap", "FILE")
     out: Path = option("folder for page and figures (default: %(default)s)", DEFAULT_FOLDER, "DIR")
     json: bool = flag("print the numbers as one JSON object")
@@ -27,15 +24,11 @@ def run(args: Arguments) -> int:
     from projected_control.apps.console import extras
 
     extras.require("matplotlib", "projected-control report")
-    from projected_control.apps.recordings.recording_report import report
+    from projected_control.apps.recordings.recording_report import opened, report
     from projected_control.apps.reports.contents import as_json
     from projected_control.apps.reports.output import output_folder, publish
-    from projected_control.runs.recording import read_recording
 
-    recording = read_recording(args.file)
-    for sentence in recording.warnings():
-        print(f"projected-control: {sentence}", file=sys.stderr)
-    outcome = report(recording)
+    outcome = report(opened(args.file))
     with output_folder(args.out) as folder:
         publish(folder, [outcome], "index.html")
     if args.json:

@@ -68,8 +68,6 @@ class Arguments(
     description=DESCRIPTION,
     epilog=EPILOG.format(cases="\n".join(f"  {name:<14}{summary}" for name, summary in CASES)),
 ):
-    """What it takes."""
-
     case: str = positional("see the list below", "case", choices=[name for name, _ in CASES])
     out: Path | None = option(
         f"folder for figures and page, made if missing (default: {DEFAULT_FOLDER})", metavar="DIR"

@@ -37,8 +37,6 @@ class Arguments(
     description=DESCRIPTION,
     epilog=EPILOG,
 ):
-    """What it takes."""
-
     files: list[Path] = positional("later ones win", "FILE")
     node: str | None = option("which kind of controller node", metavar="NODE")
     preset: str = option("a name or a path", "", "NAME")
@@ -106,7 +104,7 @@ def send(name: str, values: dict[str, Any]) -> None:
 
 def find(args: Arguments, progress: Any) -> Any:
     """All that is printed."""
-    from projected_control.apps.commands.check import controller_named_in
+    from projected_control.apps.recordings.recording_report import opened
     from projected_control.apps.tuning.choice import (
         best_force,
         force_choices,
@@ -119,18 +117,15 @@ def find(args: Arguments, progress: Any) -> Any:
     from projected_control.apps.tuning.trials import Rig
     from projected_control.control.gains import MotionGains
     from projected_control.errors import InvalidValue
-    from projected_control.runs.recording import read_recording
     from projected_control.settings import build
     from projected_control.settings.files import from_command_line
     from projected_control.settings.layers import Layers
 
     layers = Layers.read(args.files, args.preset, from_command_line(args.set, "--set"))
-    layers, node = layers.of_node(args.node or controller_named_in(layers))
+    layers, node = layers.of_controller(args.node)
     controller, arm = layers.controller(node), layers.arm()
     if args.record is not None:
-        run = read_recording(args.record)
-        for sentence in run.warnings():
-            print(f"projected-control: {sentence}", file=sys.stderr)
+        run = opened(args.record)
     else:
         run = Rig(node, controller, arm).exciting_run(
             MEASURE_SECONDS, lambda done: progress("a run to measure from", done)

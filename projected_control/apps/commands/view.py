@@ -32,8 +32,6 @@ class Arguments(
     description=DESCRIPTION,
     epilog=EPILOG,
 ):
-    """What it takes."""
-
     control: bool = flag("may send; without it the page only shows")
     port: int | None = option("default: the first free one from 8765 on", metavar="N")
     host: str = option(

@@ -17,8 +17,7 @@ from projected_control.resources import share_file
 from projected_control.runs.recorder import Recorder
 from projected_control.runs.recording_head import About
 from projected_control.settings import build
-from projected_control.settings.files import read_file, read_parameter_file
-from projected_control.settings.layers import preset_file
+from projected_control.settings.layers import Layers
 from projected_control.settings.nodes import (
     ARM,
     TASKS,
@@ -28,9 +27,7 @@ from projected_control.settings.nodes import (
     NodeSettings,
     SimulatedArmSettings,
     WatchdogSettings,
-    checked_controller,
     demo_cases,
-    own_values,
 )
 from projected_control.settings.recorded import files_of
 from projected_control.settings.reference_kinds import REFERENCES
@@ -126,48 +123,25 @@ def settings_for(
     case = cases[choice]
     if case.parts:
         files = [share_file("config", f"{case.parts}.yaml"), *files]
-    own_files = [preset_file(preset), Path(arm_file or share_file("config", f"{case.arm}.yaml"))]
-    values = _read(own_files, "")
-    more = {node: _read(files, node) for node in (case.node, ARM)}
-    if lockstep and not paced:
-        values["simulation.factor"] = 0.0
-    values |= {"lockstep": lockstep, **case.own, **_read(files, ""), **overrides}
+    own_file = arm_file or share_file("config", f"{case.arm}.yaml")
+    pace = {"simulation.factor": 0.0} if lockstep and not paced else {}
+    layers = Layers.read([own_file], preset)
+    layers = layers.on_top({**pace, "lockstep": lockstep, **case.own}, f"the case {case.name}")
+    layers = layers.with_files(files).on_top(overrides, "command line")
     start: dict[str, Any] = {}
-    if values.get("reference.kind") == "sine":
-        values["reference.approach"] = False
-        start = _on_the_sine(checked_controller(case.node, own_values(case.node, values)))
-    own = {**values, **more[case.node], **overrides}
-    controller = checked_controller(case.node, own_values(case.node, own))
-    controller = controller.from_origins(_origins([*own_files, *files], case.node, overrides))
-    values |= {
-        **more[ARM],
-        **overrides,
-        **start,
+    if layers.values(case.node).get("reference.kind") == "sine":
+        layers = layers.on_top({"reference.approach": False}, "on a sine from the start")
+        start = _on_the_sine(layers.controller(case.node))
+    start |= {
         "simulation.duration": seconds if lockstep else 0.0,
         "simulation.wait_for_command": True,
     }
-    arm = SimulatedArmSettings.of(own_values(ARM, values))
-    arm = arm.from_origins(_origins([*own_files, *files], ARM, overrides))
+    arm = layers.on_top(start, "the demonstration").arm()
     watchdog: dict[str, Any] = {"joints": arm.joints, "controller": case.node}
-    everybody = {**values, **_read(files, WATCHDOG), **overrides}
+    everybody = layers.values(WATCHDOG)
     watchdog |= {name: v for name, v in everybody.items() if name.startswith("realtime.")}
+    controller = layers.controller(case.node)
     return DemoSettings(case, seconds, controller, arm, WatchdogSettings.of(watchdog))
-
-
-def _read(files: Sequence[Path | str], node: str) -> dict[str, Any]:
-    """What files say to a node, or to all of them; later ones win."""
-    return {
-        name: value for file in files for name, value in read_parameter_file(file, node).items()
-    }
-
-
-def _origins(
-    files: Sequence[Path | str], node: str, overrides: Mapping[str, Any]
-) -> dict[str, str]:
-    """Where the values of a node come from, for messages."""
-    given = [read_file(file).given(node) for file in files]
-    found = {name: each.origin for layer in given for name, each in layer.items()}
-    return {**found, **dict.fromkeys(overrides, "command line")}
 
 
 def _on_the_sine(controller: ControllerSettings) -> dict[str, Any]:

@@ -104,3 +104,9 @@ class Fleet:
         for process in self._killed:
             process.wait()
         self._killed.clear()
+
+
+def processor_time(pid: int) -> float:
+    """Of a process, all its threads, user and system [s]."""
+    fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,7 +18,7 @@ from projected_control.apps.reports.contents import Outcome, Picture, Table
 from projected_control.apps.reports.style import BLUE, VERMILION, canvas, legend_above
 from projected_control.control.events import Action, events_in
 from projected_control.errors import InvalidValue
-from projected_control.runs.recording import Recording
+from projected_control.runs.recording import Recording, read_recording
 from projected_control.settings import build
 from projected_control.settings.recorded import controller_settings
 
@@ -24,6 +26,14 @@ Array = NDArray[np.float64]
 
 FACTOR = 10.0
 """From here on a change is told as a factor and not in percent."""
+
+
+def opened(path: Path) -> Recording:
+    """Read a recording, and say on standard error what is to be known of it."""
+    recording = read_recording(path)
+    for sentence in recording.warnings():
+        print(f"projected-control: {sentence}", file=sys.stderr)
+    return recording
 
 
 def numbers_of(recording: Recording) -> dict[str, Any]:

@@ -9,9 +9,9 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 from time import monotonic, sleep
-from types import TracebackType
 from urllib.parse import urlsplit
 
+from projected_control.apps.fleet.node_processes import processor_time
 from projected_control.errors import ProjectedControlError
 from projected_control.with_parent import tied
 
@@ -80,12 +80,7 @@ class PageProcess:
     def __enter__(self) -> PageProcess:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def address(self, seconds: float = START_SECONDS) -> str:
@@ -117,9 +112,7 @@ class PageProcess:
 
     def cpu_seconds(self) -> float:
         """Processor time that it has used [s]."""
-        fields = Path(f"/proc/{self._process.pid}/stat").read_text(encoding="utf-8")
-        user, system = fields.rpartition(")")[2].split()[11:13]
-        return (int(user) + int(system)) / float(os.sysconf("SC_CLK_TCK"))
+        return processor_time(self._process.pid)
 
     def close(self) -> None:
         """End it."""
