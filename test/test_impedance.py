@@ -12,7 +12,7 @@ from projected_control import SimulatedArm
 from projected_control.apps.bench.tick_cases import spatial_urdf
 from projected_control.control import ForceGains, Impedance, ImpedanceController
 from projected_control.control.disturbance import Disturbance
-from projected_control.control.impedance import geometric_mean
+from projected_control.control.laws.impedance import geometric_mean
 from projected_control.control.loop import ControlLoop
 from projected_control.control.references import Constant
 from projected_control.errors import InvalidValue, UnknownName, UnstableMotionLoop

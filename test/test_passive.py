@@ -23,12 +23,10 @@ from projected_control.control import (
     PassiveJointController,
 )
 from projected_control.control.events import Action, Event
+from projected_control.control.independence import CONTROLLABILITY_TOLERANCE
+from projected_control.control.laws.passive import achievable_force_directions
 from projected_control.control.limits import Limits
 from projected_control.control.loop import ControlLoop
-from projected_control.control.passive import (
-    CONTROLLABILITY_TOLERANCE,
-    achievable_force_directions,
-)
 from projected_control.control.references import Constant, Reference, ReferencePoint, Waypoints
 from projected_control.errors import InvalidValue, Uncontrollable
 from projected_control.model.arm import Arm

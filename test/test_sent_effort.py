@@ -20,7 +20,7 @@ from projected_control.control import (
     SelectionController,
 )
 from projected_control.control.disturbance import Disturbance
-from projected_control.control.law import Law
+from projected_control.control.law_kinds import Law, kind_of
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.coordinates import Coordinate, Coordinates
 from projected_control.model.projection import Metric, Projection
@@ -137,7 +137,7 @@ def test_a_passive_joint_with_a_force_is_planned_as_it_is_sent():
     model.arm = SimpleNamespace(actuated=np.array([1.0, 0.0]))
     controller = SimpleNamespace(
         model=model,
-        law=Law.PASSIVE_FORCE,
+        kind=kind_of(Law.PASSIVE_FORCE),
         passive=np.array([1]),
         force=SimpleNamespace(controlled=np.ones(1)),
         task=SimpleNamespace(projected=np.ones(1)),

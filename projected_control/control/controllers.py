@@ -23,11 +23,11 @@ from projected_control.control.gains import (
     MotionGains,
     Posture,
 )
-from projected_control.control.law import Law, compute
+from projected_control.control.independence import CONTROLLABILITY_TOLERANCE
+from projected_control.control.law_kinds import Law, LawKind, kind_of
 from projected_control.control.live import advance_slots, is_blending
 from projected_control.control.mailbox import Mailbox
 from projected_control.control.motion import SINGULAR_RANGE
-from projected_control.control.passive import CONTROLLABILITY_TOLERANCE
 from projected_control.control.stability import MotionLoop
 from projected_control.control.surface import (
     EstimatedSurface,
@@ -100,6 +100,7 @@ class Controller:
     Attributes:
         model: The arm, its constraint and its coordinates, evaluated by `update`.
         law, law_number: Which one, and its number for kernels.
+        kind: What is known of it.
         passive: Indices of the joints without a motor.
         work: An array of `ControlTerms`, for compiled loops.
         mailbox: Where new gains wait for the next tick.
@@ -134,6 +135,7 @@ class Controller:
         if model.coordinates is None:
             raise InvalidValue("a controller needs coordinates to follow: give the model some")
         self.model, self.law, self.law_number = model, law, int(law)
+        self.kind: LawKind = kind_of(law)
         model.fade()
         self.period = validate.positive("period", period)
         self.passive = np.flatnonzero(model.arm.actuated == 0.0).astype(np.int64)
@@ -209,7 +211,7 @@ class Controller:
         """In words, what holds the motions that no coordinate describes."""
         if not self.undescribed:
             return "there are none"
-        if self.law is Law.GRAVITY:
+        if not self.kind.follows:
             return "nothing: they are led by hand, and damped"
         if not self.posture_acts:
             return "nothing: they are only damped"
@@ -418,7 +420,15 @@ class Controller:
         n = self.model.n
         return validate.vector("q", q, n), validate.vector("v", v, n)
 
+    def _close_force_loop(self, gains: ForceGains | None) -> None:
+        """Control λ, where gains for it are given."""
+        if gains is not None:
+            self.force = ForceLoopState(gains, self._terms, self.period, self.mailbox)
+            self.set_delay(gains.delay)
+
     def _compute(self, stop: bool, q: Array, v: Array) -> None:
+        from projected_control.control.laws import compute  # all of them, which build on this class
+
         compute(
             self.law_number,
             stop,
@@ -429,82 +439,6 @@ class Controller:
             self.passive,
             self.work,
         )
-
-
-class MotionController(Controller):
-    """PIDC, or IDC for comparison.
-
-    Args:
-        model: The arm, its constraint and its coordinates.
-        gains: On the coordinates.
-        law: `Law.PIDC` or `Law.IDC`.
-        period: Period of the loop [s].
-    """
-
-    def __init__(
-        self,
-        model: ConstrainedArm,
-        gains: MotionGains,
-        law: Law = Law.PIDC,
-        period: float = 1e-3,
-    ) -> None:
-        if law not in (Law.PIDC, Law.IDC):
-            raise InvalidValue(f"a motion controller has the law PIDC or IDC, got {law.name}")
-        refuse_passive(model)
-        super().__init__(model, gains, period, law)
-
-
-class ForceController(Controller):
-    """Hybrid: PIDC on the coordinates, PI on the multipliers; either error obeys its own equation.
-
-    Args:
-        model: The arm, its constraint and its coordinates.
-        gains: On the coordinates.
-        force_gains: On λ; refused where the sampled loop would diverge.
-        period: Period of the loop [s].
-    """
-
-    force: ForceLoopState
-
-    def __init__(
-        self,
-        model: ConstrainedArm,
-        gains: MotionGains,
-        force_gains: ForceGains,
-        period: float = 1e-3,
-    ) -> None:
-        refuse_passive(model)
-        super().__init__(model, gains, period, Law.HYBRID)
-        self.force = ForceLoopState(force_gains, self._terms, self.period, self.mailbox)
-        self.set_delay(force_gains.delay)
-
-
-class PassiveJointController(Controller):
-    """(I + H) f∥, and a force loop on what is left where gains for one are given.
-
-    Args:
-        model: The arm with passive joints, its constraint and its coordinates.
-        gains: On the coordinates.
-        force_gains: On λ, or None for motion only.
-        period: Period of the loop [s].
-    """
-
-    def __init__(
-        self,
-        model: ConstrainedArm,
-        gains: MotionGains,
-        force_gains: ForceGains | None = None,
-        period: float = 1e-3,
-    ) -> None:
-        if not model.arm.passive:
-            raise InvalidValue(
-                "no joint is passive; use a motion or force controller, or name passive joints"
-            )
-        law = Law.PASSIVE if force_gains is None else Law.PASSIVE_FORCE
-        super().__init__(model, gains, period, law)
-        if force_gains is not None:
-            self.force = ForceLoopState(force_gains, self._terms, self.period, self.mailbox)
-            self.set_delay(force_gains.delay)
 
 
 def refuse_passive(model: ConstrainedArm) -> None:

@@ -23,9 +23,8 @@ from numpy.typing import ArrayLike, NDArray
 from projected_control import validate
 from projected_control.compiled import compiled, kernel
 from projected_control.control.gains import BLEND_SECONDS
-from projected_control.control.law_kinds import FORCE, LAWS, Law, LawKind
 from projected_control.control.mailbox import Mailbox
-from projected_control.control.motion import carry_all, motion_effort
+from projected_control.control.motion import carry_all
 from projected_control.control.rank_change import counts_as_full
 from projected_control.control.stability import ForceLoop
 from projected_control.control.terms import ControlTerms
@@ -243,13 +242,6 @@ def normal_effort(t: Terms, c: ControlTerms) -> None:
 
 
 @compiled
-def hybrid_law(stop: bool, t: Terms, c: ControlTerms) -> None:
-    """f = f∥ + f⊥ (Aghili 52)."""
-    motion_effort(stop, False, t, c)
-    hold_force(stop, t, c)
-
-
-@compiled
 def hold_force(stop: bool, t: Terms, c: ControlTerms) -> None:
     """normal from the force loop; in a stop the arm carries itself, at λ = 0."""
     force_feedback(stop, t, c)
@@ -257,13 +249,6 @@ def hold_force(stop: bool, t: Terms, c: ControlTerms) -> None:
         carry_all(t, c)
     else:
         normal_effort(t, c)
-
-
-LAWS.add(
-    LawKind(
-        "hybrid", "projected inverse dynamics, and the constraint force held", Law.HYBRID, (FORCE,)
-    )
-)
 
 
 class ForceLoopState:

@@ -13,15 +13,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from projected_control.control.impedance import IMMOBILE, Impedance
 from projected_control.control.stability import growth_margin
 from projected_control.errors import UnstableMotionLoop
 
+if TYPE_CHECKING:
+    from projected_control.control.laws.impedance import Impedance
+
 Array = NDArray[np.float64]
+
+IMMOBILE = 1e-9
+"""Share of the largest below which a mode's ω² counts as held by the constraint."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,6 +18,9 @@ from projected_control.model.function_kinds import (
 
 Array = NDArray[np.float64]
 
+CONTROLLABILITY_TOLERANCE = 1e-3
+"""Sine of the angle below which a passive joint counts as out of the motors' reach."""
+
 INDEPENDENT = 1e-3
 """Smallest singular value of J_θ P, in the metric's coordinates, from which coordinates count as
 independent of the constraint and of each other."""

@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 from projected_control.compiled import compiled
 from projected_control.control.compensation import compensate_friction
 from projected_control.control.disturbance import integrate_error, note_rest, take_disturbance
-from projected_control.control.law_kinds import LAWS, MOTION, PASSIVE, Law, LawKind
 from projected_control.control.rejoining import followed_error
 from projected_control.control.task_terms import unpack_task
 from projected_control.control.terms import ControlTerms
@@ -291,26 +290,3 @@ def motion_effort(stop: bool, stiff: bool, t: Terms, c: ControlTerms) -> None:
     matvec_add(t.J_theta, u_p, a, -1.0)
     matvec_add(c.J_free_pinv, a, u_p)
     find_effort(t, c)
-
-
-@compiled
-def motion_law(idc: bool, stop: bool, t: Terms, c: ControlTerms) -> None:
-    """IDC sends full = h + M u_p, PIDC its tangent part only."""
-    motion_effort(stop, idc and not stop, t, c)
-    if not idc:
-        fill(c.normal, 0.0)
-    elif stop:
-        carry_all(t, c)
-    else:
-        keep_all(t, c)
-
-
-LAWS.add(
-    LawKind(
-        "pidc",
-        "projected inverse dynamics, the least torque for the motion",
-        Law.PIDC,
-        (MOTION, PASSIVE),
-    )
-)
-LAWS.add(LawKind("idc", "inverse dynamics, for comparison", Law.IDC, (MOTION,)))

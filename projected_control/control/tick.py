@@ -41,7 +41,8 @@ from projected_control.control.guard_kernels import (
     release_effort,
     unpack_guard,
 )
-from projected_control.control.law import apply_law
+from projected_control.control.independence import CONTROLLABILITY_TOLERANCE
+from projected_control.control.laws import apply_law
 from projected_control.control.live import (
     LIVE,
     NUMBER,
@@ -56,7 +57,6 @@ from projected_control.control.live import (
     unpack_block,
 )
 from projected_control.control.motion import note_stop, posture_distance, tracking_error
-from projected_control.control.passive import CONTROLLABILITY_TOLERANCE
 from projected_control.control.rank_change import keep_directions
 from projected_control.control.rejoining import lead_back, note_following
 from projected_control.control.silence import SILENT

@@ -11,7 +11,7 @@ from projected_control.compiled import KERNELS
 from projected_control.control.disturbance import DisturbanceKind
 from projected_control.control.events import Action, Event
 from projected_control.control.force_kernels import SourceKind
-from projected_control.control.law import Law
+from projected_control.control.law_kinds import Law
 from projected_control.control.silence import SilenceAnswer, SilencePhase
 from projected_control.native.header import AnyLayout, Enumeration
 from projected_control.native.kernel_calls import Frame, frame_of
@@ -75,7 +75,8 @@ def kernel_modules() -> tuple[Any, ...]:
     """All modules that declare kernels or layouts, imported."""
     root = kernel_library.PACKAGE.parent
     paths = [path.relative_to(root) for path in kernel_library.kernel_sources()]
-    return tuple(import_module(".".join(path.with_suffix("").parts)) for path in paths)
+    names = (".".join(path.with_suffix("").parts).removesuffix(".__init__") for path in paths)
+    return tuple(import_module(name) for name in names)
 
 
 @cache

@@ -101,6 +101,7 @@ def enumeration(kinds: Enumeration, name: str = "") -> str:
     """The names and numbers of an enumeration, under its own name or this one."""
     stem = f"{PREFIX}{snake_case(name or kinds.__name__)}".upper()
     lines = [f"  {stem}_{kind.name} = {int(kind)}," for kind in kinds]
+    lines += [f"  {stem}_LAST = {int(max(kinds))},"]
     return "enum {\n" + "\n".join(lines) + "\n};\n"
 
 

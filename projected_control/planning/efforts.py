@@ -10,14 +10,10 @@ from numpy.typing import NDArray
 from projected_control.control.compensation import FrictionCompensation
 from projected_control.control.controllers import Controller
 from projected_control.control.force import own_force
-from projected_control.control.law_kinds import Law
-from projected_control.control.passive import CONTROLLABILITY_TOLERANCE
-from projected_control.control.task_axes import locate_axes
+from projected_control.control.independence import CONTROLLABILITY_TOLERANCE
 from projected_control.model.constrained_arm import ConstrainedArm
 
 Array = NDArray[np.float64]
-
-_UNAWARE = (Law.IDC, Law.COMPUTED_TORQUE, Law.GRAVITY)
 
 
 class SentEffort(NamedTuple):
@@ -34,7 +30,7 @@ class SentEffort(NamedTuple):
 
 def is_projected(controller: Controller) -> bool:
     """Whether across the constraint a controller sends what its force loop asks for, no more."""
-    return controller.law not in _UNAWARE and bool(controller.task.projected[0] != 0.0)
+    return controller.kind.projected and bool(controller.task.projected[0] != 0.0)
 
 
 def leans(controller: Controller) -> bool:
@@ -45,9 +41,9 @@ def leans(controller: Controller) -> bool:
 def asked_motion(controller: Controller, v: Array, a: Array) -> Array:
     """The acceleration that a controller sends efforts for, along a motion of joints, n.
 
-    That of the motion itself; gravity compensation follows no reference, and asks for −d q̇.
+    That of the motion itself; a law that follows no reference asks for −d q̇.
     """
-    return -controller.gains.null_damping * v if controller.law is Law.GRAVITY else a
+    return a if controller.kind.follows else -controller.gains.null_damping * v
 
 
 def sent_effort(controller: Controller) -> SentEffort:
@@ -75,8 +71,8 @@ def sent_effort(controller: Controller) -> SentEffort:
             S = P + G @ model.A_pinv.T
         elif projected:
             S = eye
-    if controller.law is Law.SELECTION:
-        G = _selected(controller) @ G
+    if controller.kind.pressing is not None:
+        G = controller.kind.pressing(controller) @ G
     if controller.passive.size:
         B = np.diag(model.arm.actuated)
         Q = (eye - B) @ (eye - P)
@@ -84,14 +80,6 @@ def sent_effort(controller: Controller) -> SentEffort:
         spared = eye - (eye - P) @ Q_pinv @ (eye - B)
         S, G = spared @ S, spared @ G
     return SentEffort(scale[:, None] * S / scale[None, :], scale[:, None] * G)
-
-
-def _selected(controller: Controller) -> Array:
-    """Jᵀ S_f J⁺ᵀ, n × n: what a selection leaves of efforts that press."""
-    model, task = controller.model, controller.task
-    locate_axes(model.arm.placements, model.n, controller.terms)
-    forced = task.T @ np.diag(1.0 - task.selected) @ task.T.T
-    return np.asarray(model.J_theta.T @ forced @ np.linalg.pinv(model.J_theta).T)
 
 
 def planned_friction(

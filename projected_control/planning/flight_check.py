@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from projected_control.control.independence import INDEPENDENT
+from projected_control.control.independence import CONTROLLABILITY_TOLERANCE, INDEPENDENT
 from projected_control.control.loop import ControlLoop
-from projected_control.control.passive import CONTROLLABILITY_TOLERANCE
 from projected_control.control.references import Reference
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.planning.efforts import asked_motion, leans, planned_friction, sent_effort

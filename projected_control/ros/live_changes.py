@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from projected_control.control import ImpedanceController
 from projected_control.control.loop import ControlLoop
 from projected_control.control.references import ReferencePoint
-from projected_control.control.task_controllers import ImpedanceController
 from projected_control.planning.way_check import WayCheck
 from projected_control.runs.runner import Change
 from projected_control.settings import build

@@ -105,29 +105,6 @@ class Gains(MotionGains):
 
 
 @dataclass(frozen=True)
-class OperationalSpace(Group):
-    """Task levels of the law operational_space."""
-
-    priority: Numbers = parameter((), "Level of each coordinate, 1 the highest: a lower level never moves a higher one; empty for all on one level", minimum=1.0, maximum=100.0)
-    singular_range: float = parameter(0.01, "Singular values of a level's Jacobian, in what higher levels leave, from which on it is damped", minimum=1e-5, maximum=1.0)
-
-
-@dataclass(frozen=True)
-class Impedance(control.Impedance):
-    """What the law impedance behaves like, and in which directions."""
-
-    projected: bool = parameter(True, "Along the constraint only, with the force loop across it; false for a law that knows of no constraint, and λ_d open-loop on top")
-
-
-@dataclass(frozen=True)
-class Selection(Group):
-    """Directions of the law selection."""
-
-    force: Words = parameter((), "Coordinates along which a force is controlled; the others are moved")
-    frame: str = parameter("", "Frame whose axes link.x, link.y and link.z of selection.force stand for; empty for the world's")
-
-
-@dataclass(frozen=True)
 class Posture(control.Posture):
     """Where motions that no coordinate describes are drawn to, or that they are held."""
 

@@ -14,7 +14,6 @@ import numpy as np
 
 from projected_control import validate
 from projected_control.control.activation import obstacles
-from projected_control.control.law_kinds import Law
 from projected_control.control.loop import ControlLoop
 from projected_control.errors import ProjectedControlError
 from projected_control.model.arm import Arm
@@ -94,7 +93,7 @@ def _warnings(settings: ControllerSettings, loop: ControlLoop) -> list[str]:
 def drifting(loop: ControlLoop) -> list[str]:
     """In words, that there are motions that nothing holds; those that are led by hand are not."""
     controller, left = loop.controller, loop.controller.undescribed
-    if left == 0 or controller.posture_acts or controller.law is Law.GRAVITY:
+    if left == 0 or controller.posture_acts or not controller.kind.follows:
         return []
     return [
         f"{left} of the arm's {controller.model.free_directions} free directions have no "

@@ -10,6 +10,9 @@ from typing import Any
 from projected_control.control import law_kinds
 from projected_control.control.compensation import FrictionCompensation
 from projected_control.control.disturbance import Disturbance
+from projected_control.control.laws.impedance import ImpedanceSettings
+from projected_control.control.laws.operational_space import OperationalSpace
+from projected_control.control.laws.selection import Selection
 from projected_control.control.surface import EstimatedSurface
 from projected_control.declaration import LARGE
 from projected_control.errors import InvalidValue, UnknownName
@@ -101,8 +104,8 @@ class MovedArmSettings(ConstrainedArmSettings):
     effort_states: str = parameter("", "What the efforts are that the arm reports: torque (or force of a sliding joint), motor current (UR), or none. Momentum observers (force.source momentum, disturbance.kind observer) are refused with current and none, and on an arm behind ros2_control until torque is said; the delay is measured by the echo of efforts only where they are not said to be something else", choices=("", "torque", "current", "none"))
     coordinates: Words = parameter((), "Independent coordinates: link.x, link.y, link.z, link.angle (in the plane of motion), link.rx, link.ry and link.rz (orientation), centre_of_mass.x, .y or .z, a joint's name, or a name of coordinate.names", required=True)
     gains: groups.Gains = group(groups.Gains)
-    operational_space: groups.OperationalSpace = group(groups.OperationalSpace)
-    impedance: groups.Impedance = group(groups.Impedance)
+    operational_space: OperationalSpace = group(OperationalSpace)
+    impedance: ImpedanceSettings = group(ImpedanceSettings)
     posture: groups.Posture = group(groups.Posture)
     compensation: FrictionCompensation = group(FrictionCompensation)
     disturbance: Disturbance = group(Disturbance)
@@ -143,7 +146,7 @@ class ForceControllerSettings(ControllerSettings):
     law: str = parameter("hybrid", f"What turns errors into efforts. {law_kinds.titles_for(law_kinds.FORCE)}", choices=law_kinds.laws_for(law_kinds.FORCE))
     limits: groups.ForceLimits = group(groups.ForceLimits)
     force: groups.Force = group(groups.Force)
-    selection: groups.Selection = group(groups.Selection)
+    selection: Selection = group(Selection)
     surface: EstimatedSurface = group(EstimatedSurface)
 
     @classmethod

@@ -214,7 +214,7 @@ Verdict ActingLoop::check_contents() {
   const double nothing = -1.0;
   if (Verdict v = check_block(tick_.mailbox, &nothing, sizes_, period_); !v.accepted()) return v;
   if (Verdict v = check_limits(tick_.guard_work, n, k, period_); !v.accepted()) return v;
-  if (tick_.choices[0] < 0 || tick_.choices[0] > PROJECTED_CONTROL_LAW_GRAVITY)
+  if (tick_.choices[0] < 0 || tick_.choices[0] > PROJECTED_CONTROL_LAW_LAST)
     return refused(bad_value, "there is no law %" PRId64, tick_.choices[0]);
   if (tick_.choices[3] != 0)
     return refused(bad_value, "the gains are changed by Python: they cannot be followed here");

@@ -2,29 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from projected_control.control import (
-    ComputedTorqueController,
-    Controller,
-    ForceController,
-    ForceGains,
-    ImpedanceController,
-    Law,
-    MotionController,
-    MotionGains,
-    OperationalSpaceController,
-    PassiveJointController,
-    Posture,
-    SelectionController,
-)
+from projected_control.control import Controller, ForceGains, MotionGains, Posture
 from projected_control.control.controllers import motion_loops
 from projected_control.control.force import ForceLoopState
-from projected_control.control.law_kinds import LAWS
+from projected_control.control.law_kinds import LAWS, LawRequest
 from projected_control.control.references import Constant
 from projected_control.control.stability import MotionLoop
 from projected_control.errors import InvalidValue, UnknownName, about
@@ -64,7 +50,7 @@ def build_controller(node: str, settings: ControllerSettings) -> Controller:
         with about(given_of(settings, "posture.stiffness", "posture.damping", "posture.target")):
             for loop, name in controller.posture_loops(controller.gains, delay_of(settings)):
                 loop.require_stable(name)
-    elif settings.posture.hold > 0.0 and controller.law is not Law.GRAVITY:
+    elif settings.posture.hold > 0.0 and controller.kind.follows:
         held = Posture.held(settings.posture.hold, settings.gains.null_damping)
         controller.set_posture(held)
     controller.set_compensation(settings.compensation, 0.0)
@@ -80,59 +66,14 @@ def motion_controller(
     settings: MotionControllerSettings, model: ConstrainedArm, gains: MotionGains
 ) -> Controller:
     """PIDC, or another law without a force loop by parameter."""
-    period, law = 1.0 / settings.rate, LAWS[settings.law].number
-    if law in (Law.COMPUTED_TORQUE, Law.GRAVITY):
-        return ComputedTorqueController(model, gains, period, gravity=law is Law.GRAVITY)
-    return task_controller(settings, model, gains, None) or MotionController(
-        model, gains, law, period
-    )
-
-
-def task_controller(
-    settings: MotionControllerSettings | ForceControllerSettings,
-    model: ConstrainedArm,
-    gains: MotionGains,
-    force: ForceGains | None,
-) -> Controller | None:
-    """The controller of a law that is offered with and without a force loop; None for others."""
-    period, law = 1.0 / settings.rate, LAWS[settings.law].number
-    if law is Law.OPERATIONAL_SPACE:
-        group = settings.operational_space
-        levels = _whole("operational_space.priority", group.priority)
-        return OperationalSpaceController(
-            model, gains, levels, force, period, singular_range=group.singular_range
-        )
-    if law is Law.IMPEDANCE:
-        behaviour = settings.impedance
-        behaviour.array(model.k)
-        if behaviour.shaped and settings.disturbance.kind != "observer":
-            raise InvalidValue(
-                "impedance.inertia needs to know the force of the surroundings: set "
-                "disturbance.kind to observer, or leave impedance.inertia empty",
-                key="impedance.inertia",
-            )
-        return ImpedanceController(
-            model, behaviour, force, period, projected=behaviour.projected, gains=gains
-        )
-    return None
-
-
-def _whole(name: str, numbers: Sequence[float]) -> list[int]:
-    if any(number != int(number) for number in numbers):
-        raise InvalidValue(f"{name} must be whole numbers, got {list(numbers)}", key=name)
-    return [int(number) for number in numbers]
+    return _by_law(settings, settings.law, model, gains, None)
 
 
 def force_controller(
     settings: ForceControllerSettings, model: ConstrainedArm, gains: MotionGains
 ) -> Controller:
     """Hybrid control of motion and force, or another law with a force loop."""
-    force, period = build_force_gains(settings), 1.0 / settings.rate
-    if LAWS[settings.law].number is Law.SELECTION:
-        chosen, frame = settings.selection.force, settings.selection.frame
-        return SelectionController(model, gains, force, chosen, period, frame=frame)
-    other = task_controller(settings, model, gains, force)
-    return other or ForceController(model, gains, force, period)
+    return _by_law(settings, settings.law, model, gains, build_force_gains(settings))
 
 
 def passive_joint_controller(
@@ -145,8 +86,19 @@ def passive_joint_controller(
             "no joint is passive; use a motion or force controller, or name passive joints",
             key="passive_joints",
         )
-    other = task_controller(settings, model, gains, force)
-    return other or PassiveJointController(model, gains, force, 1.0 / settings.rate)
+    law = "passive" if settings.law == "pidc" else settings.law
+    return _by_law(settings, law, model, gains, force)
+
+
+def _by_law(
+    settings: MovedArmSettings,
+    law: str,
+    model: ConstrainedArm,
+    gains: MotionGains,
+    force: ForceGains | None,
+) -> Controller:
+    kind, rate = LAWS[law], settings.rate if isinstance(settings, TimedSettings) else 1000.0
+    return kind.make(LawRequest(kind, model, gains, force, 1.0 / rate, settings))
 
 
 def delay_of(settings: MovedArmSettings, arm_delay: int = 1) -> int:
@@ -173,7 +125,8 @@ def build_gains(settings: MovedArmSettings, k: int, arm_delay: int = 1) -> Motio
 def gain_warnings(settings: MovedArmSettings, arm_delay: int = 1) -> list[str]:
     """What is doubtful about the gains though nothing is wrong with them."""
     found = []
-    if getattr(settings, "law", "") not in ("impedance", "gravity"):  # which do not use them
+    law = getattr(settings, "law", "")
+    if not law or LAWS[law].uses_gains:
         loops = _loops_of(settings, len(settings.coordinates), arm_delay)
         found += [loop.warning(name) for loop, name in loops]
     if isinstance(settings, ForceControllerSettings):

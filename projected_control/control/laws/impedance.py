@@ -39,8 +39,26 @@ from numpy.typing import ArrayLike, NDArray
 from projected_control import validate
 from projected_control.compiled import compiled
 from projected_control.control.compensation import compensate_friction
-from projected_control.control.disturbance import take_disturbance
-from projected_control.control.law_kinds import FORCE, LAWS, MOTION, PASSIVE, Law, LawKind
+from projected_control.control.controllers import Controller, SampledLoop, refuse_passive
+from projected_control.control.disturbance import Disturbance, DisturbanceKind, take_disturbance
+from projected_control.control.force import ForceGains
+from projected_control.control.gains import BLEND_SECONDS, MotionGains
+from projected_control.control.impedance_stability import (
+    IMMOBILE,
+    ImpedanceLoop,
+    impedance_loop,
+)
+from projected_control.control.law_kinds import (
+    FORCE,
+    LAWS,
+    MOTION,
+    PASSIVE,
+    Law,
+    LawKind,
+    LawRequest,
+)
+from projected_control.control.laws.operational_space import follow_levels
+from projected_control.control.laws.passive import press
 from projected_control.control.motion import (
     INDEPENDENCE_TOLERANCE,
     brake,
@@ -51,10 +69,8 @@ from projected_control.control.motion import (
     stop_damping,
     tracking_error,
 )
-from projected_control.control.operational_space import follow_levels
-from projected_control.control.passive import press
 from projected_control.control.rejoining import followed_error
-from projected_control.control.task_axes import into_coordinates
+from projected_control.control.task_axes import into_coordinates, locate_axes, write_axes
 from projected_control.control.task_terms import TaskTerms, unpack_task
 from projected_control.control.terms import ControlTerms
 from projected_control.declaration import (
@@ -66,7 +82,8 @@ from projected_control.declaration import (
     parameter,
 )
 from projected_control.errors import InvalidValue
-from projected_control.model.constrained_arm import Terms
+from projected_control.model.constrained_arm import ConstrainedArm, Terms
+from projected_control.model.dynamics import Regularisation, constraint_inertia
 from projected_control.model.linalg import (
     axpy,
     cholesky,
@@ -84,9 +101,6 @@ from projected_control.model.linalg import (
 from projected_control.model.projection import pseudo_inverse, unpack_svd
 
 Array = NDArray[np.float64]
-
-IMMOBILE = 1e-9
-"""Share of the largest below which a mode's ω² counts as held by the constraint."""
 
 
 @dataclass(frozen=True)
@@ -337,11 +351,146 @@ def impedance_law(stop: bool, passive: NDArray[np.int64], t: Terms, c: ControlTe
     matvec_transposed_add(t.A, c.u_lambda, c.normal)
 
 
+@dataclass(frozen=True)
+class ImpedanceSettings(Impedance):
+    """What the law impedance behaves like, and in which directions."""
+
+    projected: bool = parameter(
+        True,
+        "Along the constraint only, with the force loop across it; false for a law that knows of "
+        "no constraint, and λ_d open-loop on top",
+    )
+
+
+class ImpedanceController(Controller):
+    """A spring and a damper between the coordinates and their reference.
+
+    Args:
+        model: The arm, its constraint and its coordinates; some joints may be passive.
+        impedance: Stiffness, damping, inertia.
+        force_gains: On λ, or None where no force is controlled.
+        period: Period of the loop [s].
+        projected: Whether the law knows of the constraint: stiffness then acts along it only, and
+            the force loop across it. Otherwise the force reference acts open-loop.
+        gains: Of these, only the damping of the null space counts.
+
+    Attributes:
+        impedance: In force, or blending in.
+    """
+
+    needs_independence = False
+
+    def __init__(
+        self,
+        model: ConstrainedArm,
+        impedance: Impedance,
+        force_gains: ForceGains | None = None,
+        period: float = 1e-3,
+        *,
+        projected: bool = True,
+        gains: MotionGains | None = None,
+    ) -> None:
+        super().__init__(model, gains or MotionGains(1.0, 1.0), period, Law.IMPEDANCE)
+        assert model.coordinates is not None
+        if not projected:
+            refuse_passive(model)
+            if impedance.shaped:
+                raise InvalidValue(
+                    "another inertia than the arm's needs the projected law: set projected, or "
+                    "leave the inertia as it is",
+                    key="impedance.inertia",
+                )
+        write_axes(model.arm, model.coordinates, impedance.frame, self.task)
+        self.task.projected[0] = float(projected)
+        self.task.shaped[0] = float(impedance.shaped)
+        self._terms.impedance[:] = impedance.array(model.k)
+        self.impedance = impedance
+        self._close_force_loop(force_gains)
+        self.feeds_force_back = projected
+        self._terms.force_loop[0] = float(projected and force_gains is not None)
+
+    def set_impedance(self, impedance: Impedance, seconds: float = BLEND_SECONDS) -> None:
+        """Change stiffness, damping and inertia while running, over this time [s]."""
+        numbers = self.check_impedance(impedance)
+        self.mailbox.post("impedance", numbers, validate.not_negative("blend time", seconds))
+        self.impedance = impedance
+
+    def check_impedance(self, impedance: Impedance, delay: int | None = None) -> Array:
+        """What `set_impedance` would blend to; raises where it would refuse it.
+
+        That is, also, where the sampled loop would diverge at the present configuration, with this
+        delay or, unless given, the one in force [samples].
+        """
+        if impedance.frame != self.impedance.frame or impedance.shaped != self.impedance.shaped:
+            raise InvalidValue(
+                "the frame of an impedance, and whether the inertia is shaped, cannot change while "
+                "the controller runs: deactivate it first"
+            )
+        numbers = impedance.array(self.model.k)
+        if self.model.M.any() and np.isfinite(self.model.M).all():  # it was evaluated
+            self._loop(impedance, delay or self.delay).require_stable()
+        return numbers
+
+    def set_disturbance(self, disturbance: Disturbance, seconds: float = BLEND_SECONDS) -> None:
+        if disturbance.number is DisturbanceKind.INTEGRAL:
+            raise InvalidValue(
+                "an impedance gives way to a force, which disturbance.kind integral would take "
+                "back; use none"
+            )
+        if disturbance.observes and not self.impedance.shaped:
+            raise InvalidValue(
+                "disturbance.kind observer would cancel the force to which the impedance is to "
+                "give way; use none, or shape the inertia (impedance.inertia), which needs it"
+            )
+        super().set_disturbance(disturbance, seconds)
+
+    @property
+    def mobility(self) -> Array:
+        """Λ⁻¹ of the coordinates at the state last evaluated, k × k [1/kg, 1/(kg·m²)]."""
+        model = self.model
+        P = model.P if self.task.projected[0] else np.eye(model.n)
+        M_c = constraint_inertia(Regularisation.INERTIA, model.M, P)
+        found = model.J_theta @ np.linalg.solve(M_c, P @ model.J_theta.T)
+        return np.asarray(0.5 * (found + found.T))
+
+    def _loop(self, impedance: Impedance, delay: int) -> ImpedanceLoop:
+        locate_axes(self.model.arm.placements, self.model.n, self._terms)
+        turned = self.task.T.copy()
+        return impedance_loop(impedance, self.mobility, turned, self.period, delay)
+
+    def motion_loops(self, delay: int) -> list[tuple[SampledLoop, str]]:
+        """One loop of all coordinates, at the state last evaluated, and one of the posture."""
+        return [(self._loop(self.impedance, delay), ""), *self.posture_loops(self.gains, delay)]
+
+
+def make_controller(asked: LawRequest) -> ImpedanceController:
+    """As parameters say."""
+    behaviour: ImpedanceSettings = asked.settings.impedance
+    behaviour.array(asked.model.k)
+    if behaviour.shaped and asked.settings.disturbance.kind != "observer":
+        raise InvalidValue(
+            "impedance.inertia needs to know the force of the surroundings: set "
+            "disturbance.kind to observer, or leave impedance.inertia empty",
+            key="impedance.inertia",
+        )
+    return ImpedanceController(
+        asked.model,
+        behaviour,
+        asked.force_gains,
+        asked.period,
+        projected=behaviour.projected,
+        gains=asked.gains,
+    )
+
+
 LAWS.add(
     LawKind(
         "impedance",
         "a spring and a damper between the coordinates and their reference (impedance.*)",
         Law.IMPEDANCE,
         (MOTION, FORCE, PASSIVE),
+        kernel=impedance_law,
+        make=make_controller,
+        uses_gains=False,
     )
 )

@@ -20,10 +20,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projected_control.compiled import Integers, Matrix, compiled, kernel
-from projected_control.control.force import force_feedback, hold_force, normal_effort
+from projected_control.control.controllers import Controller
+from projected_control.control.force import (
+    ForceGains,
+    force_feedback,
+    hold_force,
+    normal_effort,
+)
+from projected_control.control.gains import MotionGains
+from projected_control.control.independence import CONTROLLABILITY_TOLERANCE
+from projected_control.control.law_kinds import LAWS, Law, LawKind, LawRequest
 from projected_control.control.motion import carry_all, motion_effort
 from projected_control.control.rank_change import is_projector
 from projected_control.control.terms import ControlTerms
+from projected_control.errors import InvalidValue
 from projected_control.model.constrained_arm import ConstrainedArm, Terms
 from projected_control.model.linalg import (
     axpy,
@@ -36,9 +46,6 @@ from projected_control.model.linalg import (
 from projected_control.model.projection import pseudo_inverse
 
 Array = NDArray[np.float64]
-
-CONTROLLABILITY_TOLERANCE = 1e-3
-"""Sine of the angle below which a passive joint counts as out of the motors' reach."""
 
 
 @kernel
@@ -131,6 +138,18 @@ def press(stop: bool, passive: NDArray[np.int64], t: Terms, c: ControlTerms) -> 
         fill(c.normal, 0.0)
 
 
+@compiled
+def passive_motion_law(stop: bool, passive: NDArray[np.int64], t: Terms, c: ControlTerms) -> None:
+    """(I + H) f∥."""
+    passive_law(stop, False, passive, t, c)
+
+
+@compiled
+def passive_force_law(stop: bool, passive: NDArray[np.int64], t: Terms, c: ControlTerms) -> None:
+    """The same, with the force loop."""
+    passive_law(stop, True, passive, t, c)
+
+
 def achievable_force_directions(model: ConstrainedArm) -> int:
     """How many directions of λ the motors can still choose: rank − number of passive joints."""
     passive = np.flatnonzero(model.arm.actuated == 0.0)
@@ -138,3 +157,51 @@ def achievable_force_directions(model: ConstrainedArm) -> int:
     passive_rows(model.P, passive, Q)
     free = np.eye(model.n) - model.P - np.linalg.pinv(Q) @ Q
     return max(round(float(np.trace(free))), 0)
+
+
+class PassiveJointController(Controller):
+    """(I + H) f∥, and a force loop on what is left where gains for one are given.
+
+    Args:
+        model: The arm with passive joints, its constraint and its coordinates.
+        gains: On the coordinates.
+        force_gains: On λ, or None for motion only.
+        period: Period of the loop [s].
+    """
+
+    def __init__(
+        self,
+        model: ConstrainedArm,
+        gains: MotionGains,
+        force_gains: ForceGains | None = None,
+        period: float = 1e-3,
+    ) -> None:
+        if not model.arm.passive:
+            raise InvalidValue(
+                "no joint is passive; use a motion or force controller, or name passive joints"
+            )
+        law = Law.PASSIVE if force_gains is None else Law.PASSIVE_FORCE
+        super().__init__(model, gains, period, law)
+        self._close_force_loop(force_gains)
+
+
+def make_controller(asked: LawRequest) -> PassiveJointController:
+    """As parameters say."""
+    return PassiveJointController(asked.model, asked.gains, asked.force_gains, asked.period)
+
+
+LAWS.add(
+    LawKind(
+        "passive", "(I + H) f∥", Law.PASSIVE, (), kernel=passive_motion_law, make=make_controller
+    )
+)
+LAWS.add(
+    LawKind(
+        "passive_force",
+        "(I + H) f∥, and the force where freedom is left",
+        Law.PASSIVE_FORCE,
+        (),
+        kernel=passive_force_law,
+        make=make_controller,
+    )
+)

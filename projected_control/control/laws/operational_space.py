@@ -26,26 +26,45 @@ not notice, as u_p changes within R(N).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
+from projected_control import validate
 from projected_control.compiled import compiled
-from projected_control.control.law_kinds import FORCE, LAWS, MOTION, PASSIVE, Law, LawKind
+from projected_control.control.controllers import Controller
+from projected_control.control.force import ForceGains
+from projected_control.control.gains import MotionGains
+from projected_control.control.law_kinds import (
+    FORCE,
+    LAWS,
+    MOTION,
+    PASSIVE,
+    Law,
+    LawKind,
+    LawRequest,
+)
+from projected_control.control.laws.passive import press
 from projected_control.control.motion import (
     INDEPENDENCE_TOLERANCE,
+    SINGULAR_RANGE,
     asked_acceleration,
     brake,
     find_effort,
     posture_motion,
     prepare_motion,
 )
-from projected_control.control.passive import press
 from projected_control.control.task_terms import TaskTerms, unpack_task
 from projected_control.control.terms import ControlTerms
-from projected_control.model.constrained_arm import Terms
+from projected_control.declaration import Group, Numbers, parameter
+from projected_control.errors import InvalidValue
+from projected_control.model.constrained_arm import ConstrainedArm, Terms
 from projected_control.model.dynamics import acceleration_kernel
 from projected_control.model.linalg import axpy, copy, dot, fill, matmul, matvec, matvec_add, svd
 from projected_control.model.projection import damped, unpack_svd
+from projected_control.model.rotations import Topology
 
 Array = NDArray[np.float64]
 
@@ -159,11 +178,107 @@ def operational_space_law(
     press(stop, passive, t, c)
 
 
+@dataclass(frozen=True)
+class OperationalSpace(Group):
+    """Task levels of the law operational_space."""
+
+    priority: Numbers = parameter(
+        (),
+        "Level of each coordinate, 1 the highest: a lower level never moves a higher one; empty "
+        "for all on one level",
+        minimum=1.0,
+        maximum=100.0,
+    )
+    singular_range: float = parameter(
+        0.01,
+        "Singular values of a level's Jacobian, in what higher levels leave, from which on it is "
+        "damped",
+        minimum=1e-5,
+        maximum=1.0,
+    )
+
+
+class OperationalSpaceController(Controller):
+    """Tasks by priority under the constraint, the force held across it where gains are given.
+
+    Args:
+        model: The arm, its constraint and its coordinates; some joints may be passive.
+        gains: On the coordinates.
+        priority: Level of each coordinate, 1 is the highest; all on one level unless given.
+        force_gains: On λ, or None for motion only.
+        period: Period of the loop [s].
+        singular_range: Singular values of a level's J_i N from which on it is damped.
+    """
+
+    needs_independence = False
+
+    def __init__(
+        self,
+        model: ConstrainedArm,
+        gains: MotionGains,
+        priority: Sequence[int] = (),
+        force_gains: ForceGains | None = None,
+        period: float = 1e-3,
+        *,
+        singular_range: float = SINGULAR_RANGE,
+    ) -> None:
+        super().__init__(model, gains, period, Law.OPERATIONAL_SPACE)
+        self.task.level[:] = check_priority(model, priority)
+        self.task.singular_range[0] = validate.positive("singular range", singular_range)
+        self._close_force_loop(force_gains)
+
+
+def check_priority(model: ConstrainedArm, priority: Sequence[int]) -> Array:
+    """Levels 1, 2, …, one per coordinate; raises where they make none."""
+    k, names = model.k, model.coordinates.names if model.coordinates else ()
+    if len(priority) == 0:
+        return np.ones(k)
+    levels = np.asarray(priority, dtype=np.float64)
+    if levels.shape != (k,):
+        raise InvalidValue(
+            f"priority must have {k} numbers, one per coordinate ({', '.join(names)}), got "
+            f"{levels.size}",
+            key="operational_space.priority",
+        )
+    if set(levels.tolist()) != set(range(1, int(max(levels, default=0)) + 1)):
+        raise InvalidValue(
+            f"priority must be levels 1, 2, … without a gap, 1 the highest, got {list(priority)}",
+            key="operational_space.priority",
+        )
+    if model.coordinates is not None:
+        for i in np.flatnonzero(model.coordinates.topology == Topology.ROTATION):
+            if len(set(levels[i : i + 3])) > 1:
+                raise InvalidValue(
+                    f"{', '.join(names[i : i + 3])} are one orientation and must have one "
+                    f"priority, got {levels[i : i + 3].tolist()}",
+                    key="operational_space.priority",
+                )
+    return levels
+
+
+def make_controller(asked: LawRequest) -> OperationalSpaceController:
+    """As parameters say."""
+    group: OperationalSpace = asked.settings.operational_space
+    if any(number != int(number) for number in group.priority):
+        name = "operational_space.priority"
+        raise InvalidValue(f"{name} must be whole numbers, got {list(group.priority)}", key=name)
+    return OperationalSpaceController(
+        asked.model,
+        asked.gains,
+        [int(number) for number in group.priority],
+        asked.force_gains,
+        asked.period,
+        singular_range=group.singular_range,
+    )
+
+
 LAWS.add(
     LawKind(
         "operational_space",
         "tasks by priority under the constraint, dynamically consistent",
         Law.OPERATIONAL_SPACE,
         (MOTION, FORCE, PASSIVE),
+        kernel=operational_space_law,
+        make=make_controller,
     )
 )
