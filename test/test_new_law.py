@@ -60,7 +60,7 @@ for law in ("pidc", "half"):
     controller = build.build_controller(MOTION, settings)
     q = np.array([-3.0, 2.0, 1.0])
     controller.hold(q)
-    found[law] = controller.update(q, np.zeros(3)).total.tolist()
+    found[law] = controller.update(q, np.array([0.3, -0.2, 0.1])).total.tolist()
 found["header"] = enumeration(next(e for e in exports.ENUMERATIONS if e.__name__ == "Law"))
 print(json.dumps(found))
 """
