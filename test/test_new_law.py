@@ -47,7 +47,7 @@ LAWS.add(
 PROGRAM = """
 import json
 import numpy as np
-from projected_control.apps.demo.case import run_in_process, settings_for
+from projected_control.apps.demo.demo_settings import run_in_process, settings_for
 from projected_control.control.law_kinds import LAWS
 from projected_control.native import exports
 from projected_control.native.header import enumeration
