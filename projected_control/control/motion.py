@@ -1,4 +1,4 @@
-"""Motion control: inverse dynamics (IDC) and projected inverse dynamics (PIDC).
+"""Motion control: inverse dynamics (IDC), projected inverse dynamics (PIDC), and the damped stop.
 
     u_p solves [J_θ; A] u_p = [θ̈_d + G_D ė + G_P e − J̇_θ q̇; b]
 
@@ -11,6 +11,9 @@ R(Aᵀ), moves nothing and only presses on the constraint.
 **Near a singular pose** of the coordinates, where the constraint all but forbids one of them, 1/σ
 of J_θ P is replaced by σ/(σ² + δ²), δ² = ¼ (ε² − σ²) for σ < ε (`projection.damped`), in every law:
 u_p stays below 1.16 a/ε, and the error of that one coordinate no longer obeys its equation.
+
+**The damped stop** stands here, beside what it is made of: it is PIDC without a reference, the same
+for every law: w = K (q_s − q) − d q̇ in place of what the coordinates ask (`brake`, `note_stop`).
 """
 
 from __future__ import annotations

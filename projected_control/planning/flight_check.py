@@ -57,6 +57,7 @@ class Seen:
         rank: Rank of A, N.
         singular_value: Smallest singular value of A that counts, N.
         force: λ, what the arm exerts on its constraint, N × m [N or N·m].
+        stopped: λ where it has come to rest there in a damped stop, N × m.
     """
 
     theta: Array
@@ -65,6 +66,7 @@ class Seen:
     rank: Array
     singular_value: Array
     force: Array
+    stopped: Array
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,6 @@ class FlightCheck(Seen):
         times: Instants looked at, N [s].
         q: Joint positions there, N × n.
         names: Of the coordinates.
-        stopped: λ where the arm has come to rest in a damped stop, N × m.
         rows: Names of the constraint's rows.
         leans: Whether the law leaves to the constraint what of the weight that can carry: without a
             force loop it sends no effort across it.
@@ -84,7 +85,6 @@ class FlightCheck(Seen):
     times: Array
     q: Array
     names: tuple[str, ...]
-    stopped: Array
     rows: tuple[str, ...]
     leans: bool
 
@@ -198,21 +198,9 @@ def fly(
         times=times,
         q=places,
         names=model.coordinates.names if model.coordinates is not None else (),
-        stopped=stopped_force(loop, times, places),
         rows=tuple(model.constraint.row_names) if model.constraint is not None else (),
         leans=leans(loop.controller),
     )
-
-
-def stopped_force(loop: ControlLoop, times: Array, q: Array) -> Array:
-    """λ where an arm has come to rest in a damped stop, at each of these places, N × m."""
-    controller, model = loop.controller, loop.controller.model
-    force, rest = np.zeros((times.size, model.m)), np.zeros(model.n)
-    for i, time in enumerate(times):
-        sent = controller.stop(q[i], rest, time).total
-        kept = model.arm.M @ (model.sqrt_metric * (model.A_pinv @ model.terms.b)) + model.arm.h
-        force[i] = np.linalg.pinv(model.terms.jacobian[: model.m].T, rcond=SINGULAR) @ (sent - kept)
-    return force
 
 
 def look_along(
@@ -240,13 +228,15 @@ def look_along(
     count, names = times.size, model.arm.joint_names
     effort, theta = np.zeros((count, model.n)), np.zeros((count, model.k))
     independence, controllability = np.ones(count), np.ones(count)
-    force = np.zeros((count, model.m))
+    force, stopped = np.zeros((2, count, model.m))
+    own, rest = controller.model, np.zeros(model.n)
     measure, rank, smallest = np.zeros(count), np.zeros(count), np.full(count, np.inf)
     if desired is None:
         led = loop.force_reference
         desired = np.tile(np.zeros(model.m) if led is None else led.at(0.0).value, (count, 1))
     for i in range(count):
-        controller.stop(q[i], v[i], times[i])
+        held = controller.stop(q[i], rest, times[i]).total
+        kept = own.arm.h + own.arm.M @ (own.sqrt_metric * (own.A_pinv @ own.terms.b))
         independence[i], controllability[i] = controller.margins
         model.evaluate(q[i], v[i], times[i])
         theta[i] = model.theta
@@ -255,8 +245,9 @@ def look_along(
         sent, pressed = sent_effort(controller)
         asked = asked_motion(controller, v[i], a[i])
         effort[i] = sent @ (M @ asked + load) + pressed @ desired[i]
-        A = model.terms.jacobian[: model.m]
-        force[i] = np.linalg.pinv(A.T, rcond=SINGULAR) @ (effort[i] - M @ a[i] - load)
+        carries = np.linalg.pinv(model.terms.jacobian[: model.m].T, rcond=SINGULAR)
+        force[i] = carries @ (effort[i] - M @ a[i] - load)
+        stopped[i] = carries @ (held - kept)
         measure[i] = manipulability(model).measure
         rank[i] = model.rank
         counted = model.singular_values[model.singular_values > model.tolerance]
@@ -274,8 +265,8 @@ def look_along(
     if controller.passive.size:
         name = "controllability of the passive joints"
         found.append(floor(name, controllability, CONTROLLABILITY_TOLERANCE))
-    kept = tuple(each for each in found if each is not None)
-    return Seen(theta, kept, measure, rank, smallest, force)
+    known = tuple(each for each in found if each is not None)
+    return Seen(theta, known, measure, rank, smallest, force, stopped)
 
 
 def _rows(model: ConstrainedArm, rank: Array, smallest: Array) -> list[Quantity]:
