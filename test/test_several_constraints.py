@@ -15,9 +15,8 @@ from projected_control.model.constraints import FrameFixed, Parallel, PointOnPla
 from projected_control.model.coordinates import Coordinate, Coordinates
 from projected_control.planning import assemble
 from projected_control.settings import build
-from projected_control.settings.carrying import missing_moments
 from projected_control.settings.files import read_file
-from projected_control.settings.inspection import inspect
+from projected_control.settings.inspection import inspect, missing_moments
 from projected_control.settings.layers import Layers
 from projected_control.settings.nodes import ARM, FORCE, checked
 from projected_control.simulation import Plant

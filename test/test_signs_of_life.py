@@ -7,7 +7,7 @@ import pytest
 
 pytest.importorskip("rclpy", reason="projected_control.ros imports it")
 
-from projected_control.ros.signs_of_life import HUNG_SECONDS, SignsOfLife
+from projected_control.ros.loop_thread import HUNG_SECONDS, SignsOfLife
 
 REQUEST = 30.0
 

@@ -24,9 +24,14 @@ from projected_control.model.frames import (
     placements_of,
 )
 from projected_control.model.inertias import doubts
-from projected_control.model.joint_limits import JointLimits, limits_of
 from projected_control.model.kinematics import frame_motion
-from projected_control.model.pinocchio_model import build_model, gravity_vector, mimics_of
+from projected_control.model.pinocchio_model import (
+    JointLimits,
+    build_model,
+    gravity_vector,
+    limits_of,
+    mimics_of,
+)
 
 Array = NDArray[np.float64]
 

@@ -31,8 +31,13 @@ from numpy.typing import NDArray
 
 from projected_control.errors import InvalidValue
 from projected_control.model.constrained_arm import ConstrainedArm
-from projected_control.model.estimates import CONFIDENCE, Estimate, Identification
-from projected_control.model.motion_record import MotionRecord, low_pass
+from projected_control.model.motion_record import (
+    CONFIDENCE,
+    Estimate,
+    Identification,
+    MotionRecord,
+    low_pass,
+)
 from projected_control.model.stribeck import SLOWER, JointMotion, fit_stribeck
 
 Array = NDArray[np.float64]

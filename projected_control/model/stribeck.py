@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
-from projected_control.model.estimates import CONFIDENCE, Estimate
-from projected_control.model.motion_record import low_pass
+from projected_control.model.motion_record import CONFIDENCE, Estimate, low_pass
 
 Array = NDArray[np.float64]
 

@@ -19,7 +19,6 @@ from projected_control.control.loop import ControlLoop
 from projected_control.errors import ProjectedControlError
 from projected_control.planning.way_check import WayCheck
 from projected_control.ros.console import GuardConsole, Notices
-from projected_control.ros.controller_diagnostics import controller_status
 from projected_control.ros.controller_manager import CannotEngage
 from projected_control.ros.last_word import LastWord
 from projected_control.ros.lifecycle import ERROR, OK, WARN, ManagedNode, Status
@@ -30,14 +29,13 @@ from projected_control.ros.live_changes import (
     force_change,
     prepare_change,
 )
-from projected_control.ros.loop_thread import LoopThread
+from projected_control.ros.loop_thread import LoopThread, SignsOfLife
 from projected_control.ros.markers import Markers
 from projected_control.ros.neighbours import AnotherCommander, ForeignCommand, Neighbours
 from projected_control.ros.node_recording import NodeRecording
 from projected_control.ros.parameters import is_live
-from projected_control.ros.signs_of_life import SignsOfLife
 from projected_control.ros.starting import pause
-from projected_control.ros.state_topic import StateReporter
+from projected_control.ros.state_topic import StateReporter, controller_status
 from projected_control.ros.tare_service import TareService
 from projected_control.ros.trajectories import Led, reviewed
 from projected_control.ros.trajectory_action import follow_trajectories

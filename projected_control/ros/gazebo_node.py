@@ -14,6 +14,7 @@ from sensor_msgs.msg import JointState
 from projected_control.control.force_source import WORLD, ForceSource
 from projected_control.control.loop import ControlLoop, Tick
 from projected_control.errors import ProjectedControlError
+from projected_control.model.friction import FRICTIONLESS, JointFriction
 from projected_control.ros.controller_node import DISCOVERY_SECONDS, ControllerNode
 from projected_control.ros.gazebo_stopwatch import Spent
 from projected_control.ros.listening_port import QUEUE
@@ -25,7 +26,6 @@ from projected_control.runs.port import Port
 from projected_control.runs.rows import Rows, RowWriter
 from projected_control.runs.runner import Runner
 from projected_control.runs.stepped import SteppedArm
-from projected_control.simulation.friction import FRICTIONLESS, JointFriction
 
 Array = NDArray[np.float64]
 

@@ -21,7 +21,6 @@ from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackRet
 from rclpy.signals import SignalHandlerOptions
 
 from projected_control.errors import NotYet, ProjectedControlError
-from projected_control.ros.description_topic import description_from_topic
 from projected_control.ros.leaving import ending
 from projected_control.ros.parameters import (
     DeclaredParameters,
@@ -29,7 +28,12 @@ from projected_control.ros.parameters import (
     require_inactive,
 )
 from projected_control.ros.realtime import Preparation, ordinary_priority, prepare_process
-from projected_control.ros.starting import StartInterrupted, starting, tell_to_end
+from projected_control.ros.starting import (
+    StartInterrupted,
+    description_from_topic,
+    starting,
+    tell_to_end,
+)
 from projected_control.ros.transport import avoid_shared_memory, unheard
 from projected_control.settings.nodes import (
     ConstrainedArmSettings,

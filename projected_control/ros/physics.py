@@ -32,7 +32,7 @@ from projected_control.ros.messages import (
 )
 from projected_control.ros.pace import NAP_SECONDS, Pace
 from projected_control.ros.realtime import quiet_interpreter
-from projected_control.ros.truth_topic import TruthTopic
+from projected_control.ros.state_topic import TruthTopic
 from projected_control.ros.wait_set import Worker, unused
 from projected_control.runs.simulated import SimulatedArm
 from projected_control.settings.nodes import SimulatedArmSettings

@@ -30,11 +30,11 @@ from projected_control.native.updates import (
     Update,
 )
 from projected_control.ros.controller_manager import PLUGIN, CannotEngage
-from projected_control.ros.engagement import Engagement
 from projected_control.ros.lifecycle import ManagedNode
 from projected_control.ros.listening_port import ListeningPort, Wiring
+from projected_control.ros.loop_thread import BEAT_SECONDS
 from projected_control.ros.plugin_link import PluginLink
-from projected_control.ros.signs_of_life import BEAT_SECONDS
+from projected_control.ros.ros2_control_port import Engagement
 from projected_control.ros.starting import interrupted
 from projected_control.ros.transport import let_arrive
 from projected_control.runs.port import Port

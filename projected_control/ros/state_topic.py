@@ -1,20 +1,34 @@
-"""What a running controller publishes: its heartbeat, and its state in a form to be plotted."""
+"""What running nodes publish of themselves.
+
+A controller: its heartbeat, its state in a form to be plotted, its status on /diagnostics; a
+simulated arm: what it really does, which no sensor shows (``~/truth``).
+"""
 
 from __future__ import annotations
 
 from time import monotonic
 from typing import Any
 
+import numpy as np
+from builtin_interfaces.msg import Time
+from numpy.typing import NDArray
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, QoSProfile
+from sensor_msgs.msg import JointState
 from std_msgs.msg import Header
 
 from projected_control.control.loop import ControlLoop, Tick
+from projected_control.model.dynamics import condition_numbers
+from projected_control.ros.lifecycle import OK, WARN, Status
 from projected_control.ros.messages import NANOSECONDS, header_layout, state_layout
 from projected_control.ros.transport import let_arrive
 from projected_control.runs.port import Port
 from projected_control.runs.row_messages import plotted, plotted_names
 from projected_control.runs.rows import Rows, RowWriter
+from projected_control.runs.runner import Runner
+from projected_control.runs.simulated import SimulatedArm
 from projected_control.runs.statistics import Statistics
-from projected_control.settings.nodes import ControllerSettings
+from projected_control.settings.nodes import ARM, ControllerSettings, SimulatedArmSettings
 
 FAREWELL_SECONDS = 0.05
 """How long the farewell may take to arrive [s]."""
@@ -129,3 +143,101 @@ class StateReporter:
             stamp = max(self._beaten_ns, 1)
         self._beats.publish(self._alive.write(*divmod(stamp, NANOSECONDS)))
         self._beaten = now
+
+
+RATE = 100.0
+"""Of the topic, in simulated time [Hz]."""
+
+KEPT = QoSProfile(depth=1000, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+"""Reliable, and the last ten seconds also for who comes later: in lockstep nothing may be lost."""
+
+
+class TruthTopic:
+    """Joint positions, λ and ‖Φ‖ of a simulated arm, as a joint state to be plotted.
+
+    Names are quantities, positions their values, as on the topic ~/state of controllers: joints by
+    their names, ``lambda_0`` and so on, ``residual``. In real time nothing is put together while
+    nobody listens.
+
+    Args:
+        node: That gets the topic.
+        hardware: What is simulated.
+        settings: Of the simulated arm.
+    """
+
+    def __init__(self, node: Node, hardware: SimulatedArm, settings: SimulatedArmSettings) -> None:
+        model = hardware.plant.model
+        rows = [f"lambda_{row}" for row in range(model.m)]
+        self._hardware, self._every = hardware, max(round(settings.rate / RATE), 1)
+        self._always = settings.lockstep
+        self._message = JointState(name=[*model.arm.joint_names, *rows, "residual"])
+        self.publisher = node.create_publisher(JointState, f"{ARM}/truth", KEPT)
+
+    def tell(self, tick: int, stamp_ns: int) -> None:
+        """Publish the state of a tick, counted from zero, if it is one of those that are told."""
+        if (tick + 1) % self._every:
+            return
+        if not (self._always or self.publisher.get_subscription_count()):
+            return
+        truth, message = self._hardware.truth, self._message
+        seconds, nanoseconds = divmod(stamp_ns, NANOSECONDS)
+        message.header.stamp = Time(sec=seconds, nanosec=nanoseconds)
+        message.position = [*truth.q.tolist(), *truth.multipliers.tolist(), float(truth.residual)]
+        self.publisher.publish(message)
+
+
+RECENT = 2000
+"""Ticks that the diagnostics look back on; to sort more would keep the loop waiting."""
+
+
+def controller_status(loop: ControlLoop | None, runner: Runner | None) -> Status:
+    """Level, message and values; of an inactive controller what can be said without an arm."""
+    if loop is None:
+        return OK, "", {}
+    controller, model = loop.controller, loop.controller.model
+    values: dict[str, Any] = {"law": controller.law.name, "engine": loop.engine}
+    if controller.force is not None:
+        gains = controller.force.gains
+        values["force loop gain margin"] = gains.loop(controller.period).gain_margin
+    if runner is None:
+        return OK, "", values
+    statistics, port = runner.statistics, runner.port
+    summary = statistics.summary(RECENT)
+    latency, counters = summary["latency_us"], port.counters()
+    values |= {
+        "ticks": summary["ticks"],
+        "rate (Hz)": summary["rate_hz"],
+        "jitter (us)": summary["jitter_us"],
+        "latency p50 (us)": latency["p50"],
+        "latency p99 (us)": latency["p99"],
+        "latency max (us)": latency["max"],
+        "deadlines missed": statistics.deadline_misses,
+        "states skipped": counters.get("states_skipped", 0),
+        "messages malformed": counters.get("malformed", 0),
+        "residual (m)": float(np.linalg.norm(model.residual)),
+        "rank": model.rank,
+        "condition number of M_c": _condition_number(model.M.copy(), model.P.copy()),
+        "undescribed directions": controller.undescribed,
+        "held by": controller.held_by,
+        "coordinate independence": float(controller.margins[0]),
+        "force from": "none" if controller.force is None else loop.force_source.name,
+        "delay (samples)": port.measured_delay(),
+        "delay allowed for (samples)": controller.delay,
+        **summary["events"],
+    }
+    if model.arm.passive:
+        values["controllability"] = float(controller.margins[1])
+    troubled = {a.name.lower(): n for a, n in statistics.actions.copy().items() if a}
+    values |= {f"answers: {name}": n for name, n in troubled.items()}
+    if runner.refused:
+        return WARN, f"a change could not be made: {runner.refused}", values
+    if loop.report.events:
+        return WARN, ", ".join(loop.report.reasons), values
+    return OK, "following", values
+
+
+def _condition_number(M: NDArray[np.float64], P: NDArray[np.float64]) -> float:
+    """κ(M_c); NaN for a state that was not finite."""
+    if not (np.isfinite(M).all() and np.isfinite(P).all()):
+        return float("nan")
+    return float(condition_numbers(M, P)["R2"])

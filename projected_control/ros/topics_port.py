@@ -9,8 +9,7 @@ from std_msgs.msg import Float64MultiArray
 
 from projected_control.control.loop import ControlLoop
 from projected_control.errors import ProjectedControlError
-from projected_control.ros.command_monitor import CommandMonitor
-from projected_control.ros.last_word import LastWord
+from projected_control.ros.last_word import CommandMonitor, LastWord
 from projected_control.ros.lifecycle import ManagedNode
 from projected_control.ros.listening_port import QUEUE, ListeningPort, Wiring
 from projected_control.ros.messages import EffortWriter, tag_of

@@ -4,7 +4,7 @@ Messages are put together many at a time, by a format that is worked out once (`
 mcap-ros2-support, which writes and reads any message by its definition, would take 59 µs for the
 three messages of a tick where this takes 10 (5,000 ticks of 70 numbers, one core): with a loop at
 1 kHz beside it that is a twentieth of a core more. It does not bring definitions either: those of
-the messages used here are in `schemas`.
+the messages used here are in `process`.
 """
 
 from __future__ import annotations

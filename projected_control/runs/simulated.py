@@ -23,11 +23,11 @@ from projected_control.control.state import RawState
 from projected_control.control.wrench_map import WRENCH, write_map
 from projected_control.errors import InvalidValue
 from projected_control.model.constrained_arm import ConstrainedArm
+from projected_control.model.friction import FRICTIONLESS, JointFriction
 from projected_control.planning import start_of
 from projected_control.runs.port import Port
 from projected_control.runs.runner import Runner
 from projected_control.runs.statistics import Statistics
-from projected_control.simulation.friction import FRICTIONLESS, JointFriction
 from projected_control.simulation.joint_stops import stops_within
 from projected_control.simulation.plant import Plant, PlantState
 from projected_control.simulation.plant_sensing import drive_motors, sense_force, sense_joints

@@ -19,9 +19,9 @@ from projected_control.model.constraints import CONSTRAINTS
 from projected_control.model.constraints.point_on_surface import SURFACES
 from projected_control.model.constraints.poses import DIRECTIONS
 from projected_control.model.coordinates import OWN_COORDINATES
+from projected_control.model.friction import JointFriction
 from projected_control.settings.declaration import Group, Numbers, Words, group, parameter
 from projected_control.settings.reference_kinds import REFERENCES
-from projected_control.simulation.friction import JointFriction
 
 # fmt: off
 

@@ -4,7 +4,7 @@ Integrators with drift correction, friction and sensors belong here. As an arm t
 can be run on it is `ports.SimulatedArm`; where it may start is for `planning`.
 """
 
-from projected_control.simulation.friction import FRICTIONLESS, JointFriction
+from projected_control.model.friction import FRICTIONLESS, JointFriction
 from projected_control.simulation.integrators import DORMAND_PRINCE, RK4, TABLEAUX, Tableau
 from projected_control.simulation.plant import Plant, PlantState
 from projected_control.simulation.sensors import Encoders, ForceSensor, Motors

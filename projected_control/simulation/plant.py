@@ -17,7 +17,7 @@ from projected_control.errors import InvalidValue, SimulationFailed
 from projected_control.model.consistency import contradiction, require_consistent
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.dynamics import massless_joints
-from projected_control.simulation.friction import FRICTIONLESS, JointFriction
+from projected_control.model.friction import FRICTIONLESS, JointFriction
 from projected_control.simulation.integrators import RK4, Tableau
 from projected_control.simulation.plant_kernels import (
     DONE,

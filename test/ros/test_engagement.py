@@ -11,7 +11,7 @@ import pytest
 
 pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
 
-from projected_control.ros import engagement, starting
+from projected_control.ros import ros2_control_port, starting
 from projected_control.ros.controller_manager import STATE_BROADCASTER, ZEROING, CannotEngage
 
 OURS, THEIRS = "effort_controller", "arm_controller"
@@ -128,17 +128,17 @@ def manager(monkeypatch: pytest.MonkeyPatch) -> Manager:
     monkeypatch.setitem(sys.modules, "controller_manager_msgs", SimpleNamespace(srv=services))
     monkeypatch.setitem(sys.modules, "controller_manager_msgs.srv", services)
     monkeypatch.setattr("rclpy.executors.SingleThreadedExecutor", lambda context: made)
-    monkeypatch.setattr(engagement, "side_node", lambda parent, name: made)
+    monkeypatch.setattr(ros2_control_port, "side_node", lambda parent, name: made)
     for name in ("told", "starts", "computes"):
         monkeypatch.setattr(starting._Process, name, False)
     return made
 
 
-def engaging(manager: Manager, timeout: float = 60.0) -> engagement.Engagement:
+def engaging(manager: Manager, timeout: float = 60.0) -> ros2_control_port.Engagement:
     arm = SimpleNamespace(joint_names=["joint_1"], actuated=[1.0])
     loop = SimpleNamespace(controller=SimpleNamespace(model=SimpleNamespace(arm=arm)))
     reached = SimpleNamespace(manager="controller_manager", timeout=timeout, effort_controller="")
-    return engagement.Engagement(manager, loop, SimpleNamespace(ros2_control=reached))
+    return ros2_control_port.Engagement(manager, loop, SimpleNamespace(ros2_control=reached))
 
 
 def test_ctrl_c_during_the_switch_gives_the_arm_back(manager: Manager) -> None:

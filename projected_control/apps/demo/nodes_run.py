@@ -23,7 +23,7 @@ from projected_control.apps.reports.output import write_files
 from projected_control.apps.view.page_process import PageProcess, way_there
 from projected_control.errors import ProjectedControlError
 from projected_control.ros.neighbours import of_ours
-from projected_control.ros.truth_topic import RATE
+from projected_control.ros.state_topic import RATE
 from projected_control.settings.nodes import ARM, WATCHDOG
 
 START_SECONDS = 1200.0

@@ -21,7 +21,7 @@ from projected_control.apps.gazebo.chains import ChainJoint, Holder
 from projected_control.apps.gazebo.visuals import Visual, add_visual
 from projected_control.errors import InvalidDescription, InvalidValue
 from projected_control.model.arm import Arm
-from projected_control.simulation.friction import FRICTIONLESS, JointFriction
+from projected_control.model.friction import FRICTIONLESS, JointFriction
 
 Array = NDArray[np.float64]
 

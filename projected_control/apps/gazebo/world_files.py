@@ -26,6 +26,7 @@ from projected_control.apps.gazebo.visuals import read_visuals
 from projected_control.declaration import is_given
 from projected_control.errors import InvalidValue
 from projected_control.model.arm import Arm
+from projected_control.model.friction import JointFriction
 from projected_control.resources import share_file
 from projected_control.settings import build
 from projected_control.settings.nodes import (
@@ -34,7 +35,6 @@ from projected_control.settings.nodes import (
     SimulatedArmSettings,
     own_values,
 )
-from projected_control.simulation.friction import JointFriction
 
 Array = NDArray[np.float64]
 

@@ -5,8 +5,7 @@ How the names in a parameter file are read is said by one record per kind, in `k
 other packages come in through the entry points ``projected_control.coordinates``.
 """
 
-from projected_control.model.coordinates.coordinate import CENTRE_OF_MASS, Coordinate
-from projected_control.model.coordinates.coordinates import Coordinates
+from projected_control.model.coordinates.coordinate import CENTRE_OF_MASS, Coordinate, Coordinates
 from projected_control.model.coordinates.kinds import (
     COORDINATES,
     CoordinateKind,

@@ -16,7 +16,6 @@ from projected_control.settings.build.arms import (
     refuse_moved_centre,
     set_payload,
 )
-from projected_control.settings.build.checks import REAL_DISTANCE, build_way_check, fly
 from projected_control.settings.build.controllers import (
     build_controller,
     build_force_gains,
@@ -29,6 +28,7 @@ from projected_control.settings.build.controllers import (
     motion_controller,
     passive_joint_controller,
 )
+from projected_control.settings.build.kinematics import REAL_DISTANCE, build_way_check, fly
 from projected_control.settings.build.loops import (
     build_loop,
     build_reference,
