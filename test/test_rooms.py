@@ -17,7 +17,6 @@ WORDS_OF_THE_COMMAND_LINE = (APPS / "commands", APPS / "bench")
 SHARED = {
     "controllers": "settings/build/ builds from settings what the library has under that name",
     "declaration": "how one field is declared, and how a node's groups of them are",
-    "friction": "the law of friction that arms have, and its part of the plant",
     "kinematics": "settings/build/ builds from settings what the library has under that name",
     "kinds": "each the record of a kind, in the package of these kinds",
     "paths": "settings/build/ builds from settings what the library has under that name",
