@@ -158,8 +158,10 @@ def test_rows_that_depend_on_none_beside_them_are_controlled_alone():
 class Biased(ForceSensor):
     """Reads too much by a constant: a disturbance that only the integral takes out."""
 
-    def read(self, multipliers):
-        return super().read(multipliers) + 5.0
+    disturbed = True
+
+    def draw(self, readings, size):
+        return super().draw(readings, size) + 5.0
 
 
 def hold_still(gains, seconds, sensor, wanted, guard_limits=None, reference=None):

@@ -214,7 +214,7 @@ class NativeSimulation:
 
     def _noise(self, ticks: int) -> Array | None:
         sensor = self.hardware.sensor
-        if not self._measures or sensor is None or sensor.noise == 0.0:
+        if not self._measures or sensor is None or not sensor.disturbed:
             return None
         return sensor.draw(ticks, self.plant.model.m)
 

@@ -235,7 +235,7 @@ class SimulatedArm(Port):
         plant, model = self.plant, self.plant.model
         if self.sensor is None or self.frame is None or model.constraint is None:
             return None
-        if self.sensor.noise > 0.0:
+        if self.sensor.disturbed:
             plant.terms.noise[:] = self.sensor.draw(1, model.m)[0]
         if self.computed_in_python:
             plant.terms.basis[:] = np.asarray(model.constraint.wrench_basis(model.arm, self.frame))

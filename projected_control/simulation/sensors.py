@@ -26,7 +26,8 @@ class ForceSensor(Group):
 
     The delay is on top of the one that sampling itself brings. The noise goes on from draw to draw:
     of the sensor in settings, a simulated arm gets a copy (`dataclasses.replace`). There the kernel
-    `sense_force` delays and adds; where there is no plant of ours, as in Gazebo, `read` does.
+    `sense_force` delays and adds; where there is no plant of ours, as in Gazebo, `read` does. A
+    sensor with errors of its own overrides `disturbed` and `draw`.
     """
 
     noise: float = parameter(
@@ -52,20 +53,25 @@ class ForceSensor(Group):
         self._late.clear()
         object.__setattr__(self, "_random", np.random.default_rng(self.seed))
 
+    @property
+    def disturbed(self) -> bool:
+        """Whether anything is added to what it measures."""
+        return self.noise > 0.0
+
     def read(self, multipliers: Array) -> Array:
         """What the sensor measures where these numbers are true: λ, or a wrench."""
-        if self.delay == 0 and self.noise == 0.0:
+        if self.delay == 0 and not self.disturbed:
             return multipliers.copy()
         self._late.append(multipliers.copy())
         while len(self._late) > self.delay + 1:
             self._late.popleft()
         reading = self._late[0].copy()
-        if self.noise > 0.0:
-            reading += self._random.normal(0.0, self.noise, reading.shape)
+        if self.disturbed:
+            reading += self.draw(1, reading.size)[0].reshape(reading.shape)
         return reading
 
     def draw(self, readings: int, size: int) -> Array:
-        """The noise of the next readings, one line each."""
+        """What is added to the next readings, one line each."""
         return self._random.normal(0.0, self.noise, (readings, size))
 
 
