@@ -17,7 +17,7 @@ pytest.importorskip("mkdocstrings", reason="mkdocstrings is not installed: extra
 
 import projected_control
 from projected_control.apps.cli import parser
-from projected_control.apps.docs import command_pages, python_pages, site_hooks
+from projected_control.apps.docs import command_pages, site_hooks
 from projected_control.apps.docs.site_hooks import SEVERAL, separated
 
 ROOT = Path(__file__).parents[1]
@@ -63,7 +63,7 @@ class Fetches(HTMLParser):
 def test_every_page_is_there(site):
     pages = [path.relative_to(ROOT / "docs") for path in (ROOT / "docs").rglob("*.md")]
     made = [Path("cli.md"), Path("examples.md"), Path("contributing.md"), Path("changelog.md")]
-    for page in [*pages, *made, *(Path("api", name) for name in python_pages.pages())]:
+    for page in [*pages, *made, *(Path("api", name) for name in site_hooks.interface_pages())]:
         assert (site / page.with_suffix(".html")).is_file(), page
 
 
@@ -81,8 +81,8 @@ def test_nothing_comes_from_the_network(site):
 
 def test_every_name_of_the_package_is_explained(site):
     text = "".join(path.read_text(encoding="utf-8") for path in (site / "api").glob("*.html"))
-    assert set(python_pages.names()) == {*projected_control.__all__} - {"__version__"}
-    for name in python_pages.names():
+    assert set(site_hooks.interface_names()) == {*projected_control.__all__} - {"__version__"}
+    for name in site_hooks.interface_names():
         assert f'id="projected_control.{name}"' in text, name
 
 

@@ -1,7 +1,7 @@
 """What `make docs` does beside MkDocs itself: hooks, called by their names (see mkdocs.yml).
 
 - Pages that are made from code or stand outside of docs/ are added: the command line, the Python
-  interface, the examples, CONTRIBUTING and CHANGELOG.
+  interface (one page per subpackage), the examples, CONTRIBUTING and CHANGELOG.
 - Links to files outside of docs/, which work in the repository, are turned to those pages.
 - The navigation of mkdocs.yml may name pages that are not there yet, which are left out, and may
   end in ``*`` for all pages of a folder. A page of docs/ that it does not name is a warning, and
@@ -23,7 +23,8 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
-from projected_control.apps.docs import command_pages, python_pages
+import projected_control
+from projected_control.apps.docs import command_pages
 
 ROOT = Path(__file__).parents[3]
 GENERATED = {
@@ -51,7 +52,7 @@ test. They need neither ROS nor an arm.
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
     """Leave out of the navigation what is not there."""
     folder = Path(config.docs_dir)
-    made = {*GENERATED.values(), "cli.md", *(f"api/{name}" for name in python_pages.pages())}
+    made = {*GENERATED.values(), "cli.md", *(f"api/{name}" for name in interface_pages())}
     config.nav = _present(config.nav or [], folder, made)
     return config
 
@@ -81,7 +82,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         "examples.md": examples(),
         "contributing.md": (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"),
         "changelog.md": (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"),
-        **{f"api/{name}": text for name, text in python_pages.pages().items()},
+        **{f"api/{name}": text for name, text in interface_pages().items()},
     }
     for name, text in pages.items():
         files.append(File.generated(config, name, content=text))
@@ -148,3 +149,84 @@ def separated(match: re.Match[str]) -> str:
     lines = [f"{match['indent']}{first}: {match['text']}"]
     lines = [f"{match['indent']}{other}: See `{first}`." for other in others] + lines
     return "\n".join(lines)
+
+
+TITLES = {
+    "model": (
+        "Arms, constraints, coordinates",
+        "What an arm and its constraint are, without any controller: kinematics, dynamics and "
+        "projection of one state.",
+    ),
+    "control": (
+        "Controllers, loop, references",
+        "Laws, gains and limits, what the arm is to follow, and the loop that makes one tick of "
+        "all of them.",
+    ),
+    "planning": (
+        "Inverse kinematics and planning",
+        "Where an arm can go: joint positions for tasks, a configuration to start from, what is "
+        "within reach.",
+    ),
+    "simulation": (
+        "The plant",
+        "A constrained arm that moves: integration on the constraint, friction, sensors.",
+    ),
+    "runs": (
+        "Ports, runner, recordings",
+        "The way to an arm, simulated or not, what steps a loop on it, and what is kept of a run.",
+    ),
+}
+"""Title and first sentence of each subpackage's page; names of other modules go to `REST`."""
+
+REST = ("rest", "Errors and files", "What every package shares.")
+
+INDEX = """\
+# Python interface
+
+Everything here can be imported from the package itself:
+
+```python
+import projected_control as pc
+
+print(pc.__version__, pc.PointOnPlane)
+```
+
+| page | names |
+|---|---|
+{rows}
+
+Parameters and results are in SI units; arrays are NumPy's. What enters is checked, and refused with
+a [`ProjectedControlError`][projected_control.ProjectedControlError] that says what was expected.
+The [examples](../examples.md) are short programs that use it; what a module is for stands in its
+first lines, and [contributing](../contributing.md) has the map.
+"""
+
+DIRECTIVE = """\
+::: projected_control.{name}
+    options:
+      heading_level: 2
+"""
+
+
+def page_of(name: str) -> str:
+    """The page on which a name stands."""
+    page = projected_control._HOME[name].split(".")[1]
+    return page if page in TITLES else REST[0]
+
+
+def interface_names() -> list[str]:
+    """What can be imported from the package, in alphabetical order."""
+    return sorted(projected_control._HOME)
+
+
+def interface_pages() -> dict[str, str]:
+    """The pages in Markdown, by file name."""
+    titles = {**TITLES, REST[0]: REST[1:]}
+    rows, made = [], {}
+    for page, (title, sentence) in titles.items():
+        here = [name for name in interface_names() if page_of(name) == page]
+        links = ", ".join(f"[`{name}`][projected_control.{name}]" for name in here)
+        rows.append(f"| [{title}]({page}.md) | {links} |")
+        parts = [DIRECTIVE.format(name=name) for name in here]
+        made[f"{page}.md"] = "\n".join([f"# {title}\n\n{sentence}\n", *parts])
+    return {"index.md": INDEX.format(rows="\n".join(rows)), **made}
