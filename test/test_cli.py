@@ -18,8 +18,8 @@ from projected_control.apps import cli, commands
 from projected_control.apps.commands import reproduce
 from projected_control.apps.console import interrupt
 from projected_control.apps.console.command import Command
+from projected_control.apps.console.progress import silent, terminal_progress
 from projected_control.apps.experiments import EXPERIMENTS, Options, run_experiment
-from projected_control.apps.experiments.progress import silent, terminal_progress
 from projected_control.errors import InvalidValue
 
 ROOT = Path(__file__).parents[1]

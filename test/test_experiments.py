@@ -8,6 +8,7 @@ from math import pi
 import numpy as np
 import pytest
 
+from projected_control.apps.console.progress import silent
 from projected_control.apps.experiments import (
     EXPERIMENTS,
     Options,
@@ -21,7 +22,6 @@ from projected_control.apps.experiments import table1 as table1_module
 from projected_control.apps.experiments.case import ConstantEffort
 from projected_control.apps.experiments.case_run import attempt, simulate
 from projected_control.apps.experiments.paper_controllers import rms_norm
-from projected_control.apps.experiments.progress import silent
 from projected_control.apps.experiments.random_starts import study_random_starts
 from projected_control.apps.reports.contents import as_json
 from projected_control.apps.reports.output import (

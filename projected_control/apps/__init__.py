@@ -4,7 +4,7 @@ Nothing else in the package imports from here, and only here are matplotlib and 
 ``apps``). Each part has a package of its own, and `cli` starts all of them::
 
     commands     what the command line offers, one module each
-    console      what every command shares: extras that are missing, interruption
+    console      what every command shares: arguments, progress, missing extras, interruption
     reports      what commands report with: numbers, tables, figures, pages, files
     fleet        nodes as processes, in a ROS domain of their own, watched
     demo         the demonstration

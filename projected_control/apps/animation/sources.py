@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projected_control.apps.animation.film import Film, Strip, film_of
+from projected_control.apps.console.progress import Progress, silent
 from projected_control.apps.demo.demo_settings import settings_for
 from projected_control.apps.demo.task_run import TaskRun, run_task
 from projected_control.apps.experiments.catalogue import ALIASES, EXPERIMENTS, Options
-from projected_control.apps.experiments.progress import Progress, silent
 from projected_control.errors import InvalidValue, UnknownName
 from projected_control.model.arm import Arm
 from projected_control.model.constrained_arm import ConstrainedArm

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projected_control.apps.bench.tick_cases import CASES, PERIOD
-from projected_control.apps.experiments.progress import Progress, silent
+from projected_control.apps.console.progress import Progress, silent
 from projected_control.native.library import native_loop
 from projected_control.native.simulation import NativeSimulation
 from projected_control.runs.runner import Runner

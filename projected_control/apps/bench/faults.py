@@ -105,7 +105,7 @@ class Arguments(
 def run(args: Arguments) -> int:
     """Measure and report. The exit status is 1 where a bound is missed."""
     from projected_control import validate
-    from projected_control.apps.experiments.progress import terminal_progress
+    from projected_control.apps.console.progress import terminal_progress
     from projected_control.apps.reports.contents import as_json
     from projected_control.errors import InvalidValue
 

@@ -131,7 +131,7 @@ def run(args: Arguments) -> int:
             f"the command {command[0]} was not found: Gazebo is not installed, or its setup file "
             "is not sourced (apt install ros-$ROS_DISTRO-ros-gz)"
         )
-    from projected_control.apps.experiments.progress import terminal_progress
+    from projected_control.apps.console.progress import terminal_progress
 
     access, reason = _library(args.access)
     cases = {name: GazeboCase(name) for name in (PLAIN, *CASES)}

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from projected_control.apps.bench.five_bar import ENDS, assembled, five_bar_loop, five_bar_urdf
 from projected_control.apps.bench.peer_environment import PLACO, TSID, Unavailable, ask
 from projected_control.apps.bench.tick_timing import TickTiming, time_native, time_ticks
-from projected_control.apps.experiments.progress import Progress, silent
+from projected_control.apps.console.progress import Progress, silent
 from projected_control.control.loop import ControlLoop
 from projected_control.native.library import reason_against
 from projected_control.native.toolchain import ExportFailed

@@ -36,7 +36,7 @@ def run(args: Arguments) -> int:
     bound = validate.positive("bound", args.bound)
     seconds = validate.positive("seconds", args.seconds)
     from projected_control.apps.bench.peer_timing import measure
-    from projected_control.apps.experiments.progress import terminal_progress
+    from projected_control.apps.console.progress import terminal_progress
 
     with terminal_progress(sys.stderr) as progress:
         peers, missing, engine = measure(seconds, progress)

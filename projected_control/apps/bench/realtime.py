@@ -60,7 +60,7 @@ def run(args: Arguments) -> int:
         return subprocess.run(tied([*command, *options]), env=environment, check=False).returncode
 
     from projected_control.apps.bench.deadlines import measure
-    from projected_control.apps.experiments.progress import terminal_progress
+    from projected_control.apps.console.progress import terminal_progress
 
     os.environ.pop("LD_PRELOAD", None)
     with terminal_progress(sys.stderr) as progress:

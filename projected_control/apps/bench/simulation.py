@@ -85,7 +85,7 @@ def run(args: Arguments) -> int:
     if seconds > MAX_SECONDS:
         raise InvalidValue(f"seconds must be at most {MAX_SECONDS:g}, got {seconds:g}")
     from projected_control.apps.bench.tick_cases import CASES, HYBRID
-    from projected_control.apps.experiments.progress import terminal_progress
+    from projected_control.apps.console.progress import terminal_progress
     from projected_control.native.library import reason_against
 
     speeds, reason = [], reason_against()

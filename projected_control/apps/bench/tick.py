@@ -13,7 +13,7 @@ from projected_control.errors import InvalidValue
 
 if TYPE_CHECKING:
     from projected_control.apps.bench.tick_timing import TickTiming
-    from projected_control.apps.experiments.progress import Progress
+    from projected_control.apps.console.progress import Progress
 
 BOUND = 5.0
 """A tick may take this many times what Pinocchio alone takes for the same arm."""
@@ -65,7 +65,7 @@ def run(args: Arguments) -> int:
     bound = validate.positive("bound", args.bound)
     if validate.positive("seconds", args.seconds) > MAX_SECONDS:
         raise InvalidValue(f"seconds must be at most {MAX_SECONDS:g}, got {args.seconds:g}")
-    from projected_control.apps.experiments.progress import terminal_progress
+    from projected_control.apps.console.progress import terminal_progress
     from projected_control.compiled import COMPILED
 
     with terminal_progress(sys.stderr) as progress:

@@ -12,7 +12,7 @@ import pinocchio
 from numpy.typing import NDArray
 
 from projected_control.apps.bench.tick_cases import TimedCase
-from projected_control.apps.experiments.progress import Progress, silent
+from projected_control.apps.console.progress import Progress, silent
 from projected_control.compiled import COMPILED
 from projected_control.control.loop import ControlLoop
 from projected_control.control.state import RawState

@@ -49,7 +49,7 @@ def run(args: Arguments) -> int:
     extras.require("matplotlib", "projected-control animate")
     from projected_control.apps.animation.drawing import encode, pictures, require_kind
     from projected_control.apps.animation.sources import film
-    from projected_control.apps.experiments.progress import terminal_progress
+    from projected_control.apps.console.progress import terminal_progress
     from projected_control.apps.reports.output import output_folder, write_files
     from projected_control.errors import InvalidValue
 

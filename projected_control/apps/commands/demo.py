@@ -148,8 +148,8 @@ def run(args: Arguments) -> int:
 
     settings = make(choice)
     if args.in_process:
+        from projected_control.apps.console.progress import terminal_progress
         from projected_control.apps.demo.demo_settings import numbers_in_process
-        from projected_control.apps.experiments.progress import terminal_progress
 
         with terminal_progress(sys.stderr) as progress:
             numbers = numbers_in_process(settings, choice, progress)

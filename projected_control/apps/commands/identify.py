@@ -68,7 +68,7 @@ def run(args: Arguments) -> int:
     """Read or make the motion, fit, write; the exit status is 1 where something was not excited."""
     extras.require("matplotlib", "projected-control identify")
     from projected_control.apps.assess import exciting_motion
-    from projected_control.apps.experiments.progress import terminal_progress
+    from projected_control.apps.console.progress import terminal_progress
     from projected_control.apps.reports.contents import as_json
     from projected_control.apps.reports.output import output_folder, write_files
     from projected_control.model.constrained_arm import ConstrainedArm

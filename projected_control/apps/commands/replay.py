@@ -50,7 +50,7 @@ class Arguments(
 def run(args: Arguments) -> int:
     """Replay, compare, say."""
     from projected_control.apps.console import extras
-    from projected_control.apps.experiments.progress import terminal_progress
+    from projected_control.apps.console.progress import terminal_progress
     from projected_control.apps.recordings.playback import simulated, what_if
     from projected_control.apps.reports.contents import as_json
     from projected_control.apps.reports.output import output_folder, publish

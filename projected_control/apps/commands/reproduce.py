@@ -114,7 +114,7 @@ def run(args: Arguments) -> int:
 
 
 def _run(case: str, names: list[str], options: Options, folder: Path | None) -> list[Outcome]:
-    from projected_control.apps.experiments.progress import terminal_progress
+    from projected_control.apps.console.progress import terminal_progress
     from projected_control.apps.reports.output import publish
 
     with terminal_progress(sys.stderr) as progress:

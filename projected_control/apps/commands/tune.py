@@ -55,7 +55,7 @@ def run(args: Arguments) -> int:
     if args.apply:
         extras.require("rclpy", "projected-control tune --apply")
         look_for(args.apply)
-    from projected_control.apps.experiments.progress import terminal_progress
+    from projected_control.apps.console.progress import terminal_progress
     from projected_control.apps.reports.contents import as_json
     from projected_control.apps.reports.output import output_folder, write_files
     from projected_control.apps.reports.style import render

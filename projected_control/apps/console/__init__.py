@@ -1,1 +1,1 @@
-"""What every command shares: what it takes, what it needs installed, and how it is interrupted."""
+"""What every command shares: arguments, progress, missing extras, and how it is interrupted."""

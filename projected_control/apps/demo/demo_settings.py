@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import yaml
 
+from projected_control.apps.console.progress import Progress, silent
 from projected_control.apps.demo.task_run import TaskRun, run_task
-from projected_control.apps.experiments.progress import Progress, silent
 from projected_control.errors import UnknownName
 from projected_control.resources import share_file
 from projected_control.runs.recorder import Recorder

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from projected_control.apps.console.progress import BUILDING, Progress, each_percent, silent
 from projected_control.apps.demo.judging import EVERY, Samples, Series
-from projected_control.apps.experiments.progress import BUILDING, Progress, each_percent, silent
 from projected_control.control.loop import ControlLoop
 from projected_control.control.references import Reference
 from projected_control.errors import ProjectedControlError

@@ -8,8 +8,8 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from projected_control.apps.console.progress import Progress, silent
 from projected_control.apps.experiments.case import Case
-from projected_control.apps.experiments.progress import Progress, silent
 from projected_control.control.loop import ControlLoop
 from projected_control.errors import InvalidValue, SimulationFailed
 from projected_control.model.arm import Arm

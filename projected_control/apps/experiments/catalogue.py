@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, cast
 
-from projected_control.apps.experiments.progress import Progress, silent
+from projected_control.apps.console.progress import Progress, silent
 from projected_control.errors import InvalidValue, UnknownName
 
 if TYPE_CHECKING:

@@ -8,6 +8,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from projected_control.apps.console.progress import Progress
 from projected_control.apps.experiments.arm_drawing import fit_beside, mark_instants, stroboscope
 from projected_control.apps.experiments.case import (
     ArmSpec,
@@ -18,7 +19,6 @@ from projected_control.apps.experiments.case import (
 )
 from projected_control.apps.experiments.case_run import CaseRun, simulate
 from projected_control.apps.experiments.catalogue import Options
-from projected_control.apps.experiments.progress import Progress
 from projected_control.apps.experiments.road_comparison import LABELS, RoadComparison, compare_roads
 from projected_control.apps.reports.contents import Outcome, Picture, Table
 from projected_control.apps.reports.style import (

@@ -13,9 +13,9 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from projected_control.apps.console.progress import Progress
 from projected_control.apps.demo.judging import EVERY
 from projected_control.apps.experiments.catalogue import Options
-from projected_control.apps.experiments.progress import Progress
 from projected_control.apps.experiments.wiping import (
     ALL_SIX,
     FIRST_SHOWN,

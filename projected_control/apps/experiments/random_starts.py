@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from projected_control.apps.console.progress import Progress
 from projected_control.apps.experiments.case import Case
 from projected_control.apps.experiments.case_run import CaseRun, attempt
-from projected_control.apps.experiments.progress import Progress
 
 Array = NDArray[np.float64]
 

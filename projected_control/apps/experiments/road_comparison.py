@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from projected_control.apps.console.progress import Progress
 from projected_control.apps.experiments.case_run import CaseRun
-from projected_control.apps.experiments.progress import Progress
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.dynamics import (
     Problem,

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 
 from projected_control import validate
+from projected_control.apps.console.progress import Progress
 from projected_control.apps.experiments.arm_drawing import (
     fit_beside,
     mark_instants,
@@ -21,7 +22,6 @@ from projected_control.apps.experiments.arm_drawing import (
 from projected_control.apps.experiments.case import ArmSpec, Case, ConstantEffort, start_on
 from projected_control.apps.experiments.case_run import CaseRun, simulate
 from projected_control.apps.experiments.catalogue import Options
-from projected_control.apps.experiments.progress import Progress
 from projected_control.apps.experiments.random_starts import Study, study_random_starts
 from projected_control.apps.reports.contents import Outcome, Picture, Table
 from projected_control.apps.reports.style import BLUE, GREEN, VERMILION, canvas, legend_above

@@ -10,11 +10,11 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from scipy.integrate import trapezoid
 
+from projected_control.apps.console.progress import Progress
 from projected_control.apps.experiments.case import ArmSpec, Case
 from projected_control.apps.experiments.case_run import CaseRun, simulate
 from projected_control.apps.experiments.catalogue import Options
 from projected_control.apps.experiments.paper_controllers import Control, rms_norm, root_mean_square
-from projected_control.apps.experiments.progress import Progress
 from projected_control.apps.reports.contents import Outcome, Picture, Table
 from projected_control.apps.reports.style import (
     BLACK,

@@ -9,6 +9,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from projected_control.apps.console.progress import Progress
 from projected_control.apps.experiments.arm_drawing import (
     chain_points,
     fit_beside,
@@ -17,7 +18,6 @@ from projected_control.apps.experiments.arm_drawing import (
 )
 from projected_control.apps.experiments.case_run import CaseRun, simulate
 from projected_control.apps.experiments.catalogue import Options
-from projected_control.apps.experiments.progress import Progress
 from projected_control.apps.experiments.table2_cases import (
     CONTROLLERS,
     LABELS,

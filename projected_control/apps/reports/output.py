@@ -16,7 +16,7 @@ from html import escape
 from pathlib import Path
 
 from projected_control import __version__
-from projected_control.apps.experiments.progress import Progress, silent
+from projected_control.apps.console.progress import Progress, silent
 from projected_control.apps.reports.contents import Outcome, Picture, Table
 from projected_control.apps.reports.style import render
 from projected_control.errors import ProjectedControlError
