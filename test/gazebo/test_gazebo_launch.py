@@ -71,9 +71,10 @@ def through_ros2_control(folder, controller, loop, *more):
     )
 
 
+@pytest.mark.quiet
 @pytest.mark.parametrize("controller", ["motion", "force"])
 def test_through_ros2_control(own_domain, controller):
-    """As on a real arm: late, but stable, and within 30 %."""
+    """As on a real arm: late, but stable, and within 30 %; the watchdog goes by the clock."""
     more = ("preset:=delayed", "friction:=true")
     numbers = through_ros2_control(own_domain, controller, "topics", *more)
     assert numbers["tracking_rms"] == pytest.approx(COURSE, rel=0.3)
