@@ -61,7 +61,7 @@ class LibraryMismatch(ProjectedControlError):
 def kernel_sources() -> list[Path]:
     """The files of this package that declare kernels, or layouts of what they work on."""
     paths = [path for name in KERNEL_PACKAGES for path in sorted((PACKAGE / name).rglob("*.py"))]
-    marks = (b"@compiled", b"@kernel", b"Layout")
+    marks = (b"@compiled", b"@kernel", b" = Layout(")
     return [path for path in paths if any(mark in path.read_bytes() for mark in marks)]
 
 

@@ -189,6 +189,30 @@ def test_a_changed_kernel_is_another_library(monkeypatch, tmp_path):
     assert whole() == before
 
 
+def test_kernels_are_made_without_what_the_package_needs_to_run(tmp_path):
+    """Where a package is built there are numba and NumPy: neither Pinocchio nor anything else."""
+    code = """
+import sys
+from types import ModuleType
+
+class OnlyNumPy:
+    def find_spec(self, name, path=None, target=None):
+        known = {"numpy", "projected_control", *sys.stdlib_module_names}
+        if name.partition(".")[0] not in known:
+            raise ModuleNotFoundError(name)
+
+sys.meta_path.insert(0, OnlyNumPy())
+sys.modules["pinocchio"] = ModuleType("pinocchio")  # as the worker does
+from projected_control.native import exports
+print(len(exports.kernel_modules()))
+"""
+    status, out, err = output_of(
+        code, tmp_path, PROJECTED_CONTROL_COMPILE="0", PYTHONPATH=str(ROOT)
+    )
+    assert status == 0, err
+    assert int(out) > 30
+
+
 # Names of engines, of before
 
 
