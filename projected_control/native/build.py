@@ -47,7 +47,7 @@ def loop_folder(say: Callable[[str], None] | None = None) -> Path:
     kernels = kernel_library.folder()
     library, includes = pinocchio_library(), include_folders()
     sources = sorted(path for path in CPP.iterdir() if path.suffix in (".cpp", ".h"))
-    digest = hashlib.sha256(kernel_library.digest().encode())
+    digest = hashlib.sha256((kernels / kernel_library.LIBRARY).read_bytes())
     for path in sources:
         digest.update(path.read_bytes())
     digest.update(" ".join([str(library), *FLAGS, *DEFINITIONS, compiler()]).encode())
