@@ -15,7 +15,7 @@ unexport PYTHONDONTWRITEBYTECODE PYTHONPATH LD_LIBRARY_PATH AMENT_PREFIX_PATH RM
 export ROS_AUTOMATIC_DISCOVERY_RANGE ?= LOCALHOST
 export ROS_LOG_DIR ?= $(CURDIR)/$(VENV)/log
 
-.PHONY: help demo docs test test-peers test-long lint format clean
+.PHONY: help demo docs test test-peers test-long lint format wheel release-check clean
 
 ROUNDS ?= 20
 WORKERS ?= 2
@@ -29,6 +29,7 @@ help:
 	@echo "make test-long  all tests with random examples, then those of the nodes $(ROUNDS) times"
 	@echo "make lint     lint, type check and import contract only"
 	@echo "make format   format the code, mend what ruff can mend"
+	@echo "make wheel    the wheel of this architecture and the package of sources into dist/, and try them"
 	@echo "make clean    remove the environment and everything built"
 	@echo "Each makes $(VENV) first if it is missing. Another Python: make PYTHON=python3.12 ..."
 
@@ -80,6 +81,20 @@ lint: $(INSTALLED)
 format: $(INSTALLED)
 	@$(BIN)/ruff check --fix
 	@$(BIN)/ruff format
+
+# The native loop is for one Pinocchio (LOOP in setup.py); plugins are built where ros2_control is. TRY=--ros: with nodes.
+TOOLS := build/wheel_tools
+wheel:
+	@rm -rf dist
+	@"$(PYTHON)" -m venv $(TOOLS)
+	@$(TOOLS)/bin/python -m pip install --quiet build twine
+	@PROJECTED_CONTROL_LOOP=1 PROJECTED_CONTROL_PLUGIN=0 $(TOOLS)/bin/python -m build
+	@$(TOOLS)/bin/twine check --strict dist/*
+	@$(TOOLS)/bin/python test/try_wheel.py dist $(TRY)
+
+# What must be true before a release goes out; TAG=v1.2.3.
+release-check:
+	@"$(PYTHON)" test/release_check.py $(TAG)
 
 clean:
 	rm -rf $(VENV) $(PEERS) build dist demo_output projected_control/native/lib *.egg-info .hypothesis .import_linter_cache .mypy_cache \

@@ -2,18 +2,29 @@
 
 import ast
 import os
+import re
 import shutil
 import subprocess
 import sys
+import xml.etree.ElementTree as ET
 from collections import defaultdict
 from pathlib import Path
 
 from setuptools import Distribution, find_packages, setup
-from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_py import build_py
 from setuptools.command.develop import develop
 
+try:
+    from setuptools.command.bdist_wheel import bdist_wheel
+except ImportError:  # before setuptools 70.1, as on Ubuntu 24.04; colcon makes no wheel
+    bdist_wheel = None
+
 NAME = "projected_control"
+
+# Version, description, licence, maintainer and addresses are said there and nowhere else.
+MANIFEST = ET.parse("package.xml").getroot()
+MAINTAINER = MANIFEST.find("maintainer")
+ADDRESSES = {"website": "Homepage", "repository": "Source", "bugtracker": "Issues"}
 
 
 def node_names() -> list[str]:
@@ -67,28 +78,49 @@ exec "$(dirname "$0")/../../bin/$(basename "$0")" "$@"
 
 KERNELS = Path(NAME, "native", "lib")
 BUILD_PYTHON = "PROJECTED_CONTROL_BUILD_PYTHON"
+WITH_LOOP = os.environ.get("PROJECTED_CONTROL_LOOP") == "1"
+
+# For the native loop in a wheel: the Pinocchio it is for, and headers that its wheels lack.
+LOOP = ["pin==4.1.0", "cmeel-eigen>=3.4,<3.5"]
+
+
+def build_libraries(folder: Path) -> None:
+    """Put the library of kernels into a folder; with PROJECTED_CONTROL_LOOP=1 the native loop."""
+    build_kernels(folder)
+    if WITH_LOOP:
+        command = [sys.executable, "-m", f"{NAME}.native.build", str(folder.absolute())]
+        if subprocess.run(command, env=of_these_sources(), check=False).returncode:
+            raise SystemExit(
+                f"{NAME}: PROJECTED_CONTROL_LOOP is 1, and the native loop could not be built (see "
+                f"above); it needs a C++ compiler and {', '.join(LOOP)}"
+            )
 
 
 def build_kernels(folder: Path) -> None:
     """Put the library of kernels into a folder, where it is not there already.
 
-    It is compiled by numba: of this Python, or of the one that ``PROJECTED_CONTROL_BUILD_PYTHON``
-    names. Where there is none, the library of an installed package of the same sources is taken.
+    That of an installed package of the same sources is taken; otherwise numba compiles it: that of
+    this Python, or of the one that ``PROJECTED_CONTROL_BUILD_PYTHON`` names.
     """
-    path = os.pathsep.join([str(Path.cwd()), os.environ.get("PYTHONPATH", "")])
-    ours = {**os.environ, "PYTHONPATH": path.rstrip(os.pathsep)}
     state = "from projected_control import kernel_library as k; "
-    digest = answer(state + "print(k.digest())", ours)
+    digest = answer(state + "print(k.digest())", of_these_sources())
     if digest and (folder / "digest").is_file() and (folder / "digest").read_text() == digest:
         return
-    python = os.environ.get(BUILD_PYTHON) or sys.executable
-    command = [python, "-m", f"{NAME}.native.worker", str(folder.absolute())]
-    if subprocess.run(command, env=ours, check=False).returncode == 0:
-        return
-    elsewhere = answer(state + "print(k.BUILT, k.digest())", dict(os.environ), cwd="/").split()
-    if digest and elsewhere[1:] == [digest]:
-        shutil.copytree(elsewhere[0], folder, dirs_exist_ok=True)
-        return
+    python = os.environ.get(BUILD_PYTHON)
+    if not python:
+        state += "print(k.digest(), k.is_built(k.BUILT), k.BUILT)"
+        there, _, library = answer(state, dict(os.environ), cwd="/").partition(" True ")
+        if digest and there == digest:
+            print(f"{NAME}: kernels of the installed package, from {library}", file=sys.stderr)
+            without_loop = shutil.ignore_patterns("*loop*", "*allocations*")
+            shutil.copytree(library, folder, ignore=without_loop, dirs_exist_ok=True)
+            return
+    command = [python or sys.executable, "-m", f"{NAME}.native.worker", str(folder.absolute())]
+    try:
+        if subprocess.run(command, env=of_these_sources(), check=False).returncode == 0:
+            return
+    except OSError as error:
+        print(f"{NAME}: {BUILD_PYTHON} cannot be run: {error}", file=sys.stderr)
     versions = ast.parse(Path(NAME, "tested_versions.py").read_text(encoding="utf-8")).body[1]
     numba, llvmlite = ast.literal_eval(versions.value)
     raise SystemExit(
@@ -97,9 +129,15 @@ def build_kernels(folder: Path) -> None:
         f"  kernels/bin/pip install numpy numba=={numba} llvmlite=={llvmlite}\n"
         f"  export {BUILD_PYTHON}=$PWD/kernels/bin/python\n"
         "and build again; or take the library from the package of the same version:\n"
-        f"  pip install {NAME}\n"
+        f"  pip install --no-deps {NAME}=={MANIFEST.findtext('version')}\n"
         "and build again beside it."
     )
+
+
+def of_these_sources() -> dict[str, str]:
+    """The environment of a Python that imports the package as it lies here."""
+    path = os.pathsep.join([str(Path.cwd()), os.environ.get("PYTHONPATH", "")])
+    return {**os.environ, "PYTHONPATH": path.rstrip(os.pathsep)}
 
 
 def answer(code: str, environment: dict[str, str], cwd: str | None = None) -> str:
@@ -111,19 +149,20 @@ def answer(code: str, environment: dict[str, str], cwd: str | None = None) -> st
     return done.stdout.strip() if done.returncode == 0 else ""
 
 
-class BuildKernels(build_py):
-    """The Python files, and the library of kernels beside them; in place where it is editable."""
+class BuildLibraries(build_py):
+    """The Python files, and the libraries beside them; in place where it is editable."""
 
     def run(self) -> None:
         super().run()
-        build_kernels(KERNELS if self.editable_mode else Path(self.build_lib) / KERNELS)
+        editable = getattr(self, "editable_mode", False)
+        build_libraries(KERNELS if editable else Path(self.build_lib) / KERNELS)
 
 
-class DevelopKernels(develop):
+class DevelopLibraries(develop):
     """As colcon's --symlink-install runs it."""
 
     def run(self) -> None:
-        build_kernels(KERNELS)
+        build_libraries(KERNELS)
         super().run()
 
 
@@ -134,11 +173,29 @@ class WithLibrary(Distribution):
         return True
 
 
-class PlatformWheel(bdist_wheel):
-    """One wheel for every Python: the library knows none."""
+COMMANDS = {"build_py": BuildLibraries, "develop": DevelopLibraries}
 
-    def get_tag(self) -> tuple[str, str, str]:
-        return "py3", "none", super().get_tag()[2]
+if bdist_wheel is not None:
+
+    class PlatformWheel(bdist_wheel):
+        """One wheel for every Python, and for every Linux whose C library is new enough."""
+
+        def get_tag(self) -> tuple[str, str, str]:
+            return "py3", "none", platform_tag(super().get_tag()[2], Path(self.bdist_dir))
+
+    COMMANDS["bdist_wheel"] = PlatformWheel
+
+
+def platform_tag(platform: str, folder: Path) -> str:
+    """manylinux with the newest symbols that the libraries in a folder ask of the C library."""
+    found = [
+        int(minor)
+        for path in folder.rglob("*.so")
+        for minor in re.findall(rb"GLIBC_2\.(\d+)", path.read_bytes())
+    ]
+    if not (found and platform.startswith("linux_")):
+        return platform  # another C library, or no library yet (an editable install)
+    return platform.replace("linux", f"manylinux_2_{max(17, *found)}", 1)
 
 
 def shared_files() -> list[tuple[str, list[str]]]:
@@ -162,32 +219,25 @@ def launchers() -> list[tuple[str, list[str]]]:
 
 
 def plugins() -> list[tuple[str, list[str]]]:
-    """Build the plugins for ros2_control where they can be built; otherwise say why not.
+    """Build the plugins for ros2_control where its development files are.
 
-    In a process of its own: what it imports need not be there, and it must not stop an install.
-    ``PROJECTED_CONTROL_PLUGIN=0`` leaves them out.
+    In a process of its own: what it imports need not be here. Where ros2_control is there and they
+    cannot be built, so is the package not; ``PROJECTED_CONTROL_PLUGIN=0`` leaves them out.
     """
     if not {"bdist_wheel", "install", "develop"} & set(sys.argv):
         return []
-    folder = Path("build", "plugins").absolute()
-    why = reason_against_plugins()
-    if not why:
-        command = [sys.executable, "-m", f"{NAME}.native.plugin_build"]
-        path = os.pathsep.join([str(Path.cwd()), os.environ.get("PYTHONPATH", "")])
-        done = subprocess.run(
-            [*command, str(folder / "prefix"), str(folder / "build")],
-            env={**os.environ, "PYTHONPATH": path},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        said = done.stderr.strip().splitlines()
-        why = "" if done.returncode == 0 else "\n".join(said[-5:]) or "the build failed"
-    if why:
-        print(
-            f"projected_control: built without the plugins for ros2_control: {why}", file=sys.stderr
-        )
+    if why := reason_against_plugins():
+        print(f"{NAME}: built without the plugins for ros2_control: {why}", file=sys.stderr)
         return []
+    folder = Path("build", "plugins").absolute()
+    command = [sys.executable, "-m", f"{NAME}.native.plugin_build"]
+    command += [str(folder / "prefix"), str(folder / "build")]
+    if subprocess.run(command, env=of_these_sources(), check=False).returncode:
+        raise SystemExit(
+            f"{NAME}: ros2_control is here, and its plugins could not be built (see above). Mend "
+            "that (pip: with --no-build-isolation it sees this environment's Pinocchio), or leave "
+            "them out: PROJECTED_CONTROL_PLUGIN=0"
+        )
     found = defaultdict(list)
     for path in sorted((folder / "prefix").rglob("*")):
         if path.is_file():
@@ -198,7 +248,7 @@ def plugins() -> list[tuple[str, list[str]]]:
 
 
 def reason_against_plugins() -> str:
-    """Why they need not be tried; empty where they may be built."""
+    """Why they are not wanted; empty where they are."""
     if os.environ.get("PROJECTED_CONTROL_PLUGIN") == "0":
         return "PROJECTED_CONTROL_PLUGIN is 0"
     prefixes = os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep)
@@ -212,12 +262,28 @@ def reason_against_plugins() -> str:
 
 setup(
     name=NAME,
-    version="0.1.0",
-    description="Motion and force control of constrained arms by projected dynamics",
-    author="projected_control developers",
-    maintainer="projected_control developers",
-    maintainer_email="projected_control@example.com",
-    license="BSD-3-Clause",
+    version=MANIFEST.findtext("version"),
+    description=" ".join(MANIFEST.findtext("description").partition(":")[0].split()),
+    long_description=Path("README.md").read_text(encoding="utf-8"),
+    long_description_content_type="text/markdown",
+    author=MAINTAINER.text,
+    maintainer=MAINTAINER.text,
+    maintainer_email=MAINTAINER.get("email"),
+    license=MANIFEST.findtext("license"),
+    project_urls={
+        ADDRESSES[address.get("type", "website")]: address.text
+        for address in MANIFEST.findall("url")
+    },
+    classifiers=[
+        "Development Status :: 4 - Beta",
+        "Intended Audience :: Science/Research",
+        "Operating System :: POSIX :: Linux",
+        "Programming Language :: Python :: 3",
+        "Programming Language :: C++",
+        "Topic :: Scientific/Engineering",
+        "Typing :: Typed",
+    ],
+    keywords="robotics, ROS 2, constrained dynamics, force control, projected inverse dynamics",
     packages=find_packages(include=[NAME, f"{NAME}.*"]),
     package_data={
         NAME: ["py.typed"],
@@ -231,14 +297,11 @@ setup(
         *(launchers() if "bdist_wheel" in sys.argv else []),
         *plugins(),
     ],
-    cmdclass={
-        "bdist_wheel": PlatformWheel,
-        "build_py": BuildKernels,
-        "develop": DevelopKernels,
-    },
+    cmdclass=COMMANDS,
     distclass=WithLibrary,
     zip_safe=False,
     python_requires=">=3.10",
+    setup_requires=LOOP if WITH_LOOP else [],
     install_requires=[
         "numpy",
         "scipy",

@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from projected_control import validate
 from projected_control.control.hermite import cubic, quintic
 from projected_control.declaration import SMALL, Group, OneOrMore, parameter, refused, spread
-from projected_control.errors import InvalidValue
+from projected_control.errors import InvalidValue, ProjectedControlError
 from projected_control.model.motion_tables import MotionTable, evaluate_motion
 
 if TYPE_CHECKING:
@@ -258,7 +258,10 @@ class SetPoint(TabulatedReference):
         begin: float = 0.0,
         arrival: Array | None = None,
     ) -> None:
-        import ruckig
+        try:
+            import ruckig
+        except ImportError:
+            raise ProjectedControlError(RUCKIG_MISSING) from None
 
         size = start.value.size
         for name, values in start._asdict().items():
@@ -290,6 +293,11 @@ class SetPoint(TabulatedReference):
         table = MotionTable.of_polynomials(times, coefficients, self.goal).shifted(self.begin)
         super().__init__(table, self.begin + float(trajectory.duration))
 
+
+RUCKIG_MISSING = (
+    "smooth ways to a set-point are found by ruckig, which is not installed: pip install ruckig "
+    "(for the Python of Debian or Ubuntu: pip install --user --break-system-packages ruckig)"
+)
 
 SHORTEST_PIECE = 1e-9
 """Pieces of a set-point's motion that are shorter are left out [s]: in so short a time no jerk

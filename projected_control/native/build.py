@@ -1,6 +1,7 @@
-"""Builds the native loop, on demand, into the cache.
+"""Builds the native loop, on demand, into the cache; or takes the one that a wheel has.
 
-One folder per state of the sources, of Pinocchio and of the compiler: nothing stale is ever loaded.
+In the cache, one folder per state of the sources, of Pinocchio and of the compiler: nothing stale
+is ever loaded. That of a wheel is for one Pinocchio, which is noted beside it.
 """
 
 from __future__ import annotations
@@ -8,16 +9,27 @@ from __future__ import annotations
 import hashlib
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from projected_control import kernel_library
-from projected_control.native.toolchain import HEADERS, NoCompiler, compiler, run
+from projected_control.native.toolchain import (
+    HEADERS,
+    ExportFailed,
+    NoCompiler,
+    compiler,
+    run,
+)
 from projected_control.resources import cache_folder, made_once
 
 CPP = Path(__file__).parent / "cpp"
 LOOP = "libprojected_control_loop.so"
 COUNTER = "libprojected_control_allocations.so"
+NOTE = "loop"
+"""A file beside a loop in a wheel: of which sources it was built, and for which Pinocchio."""
+
+BESIDE = "$ORIGIN/../../../cmeel.prefix/lib"
+"""Where Pinocchio's wheels have their library, seen from where ours has the loop."""
 
 DEFINITIONS = (
     "BOOST_MPL_LIMIT_LIST_SIZE=30",
@@ -45,31 +57,64 @@ def loop_folder(say: Callable[[str], None] | None = None) -> Path:
         ExportFailed: Where it should be possible, and is not.
     """
     kernels = kernel_library.folder()
-    library, includes = pinocchio_library(), include_folders()
-    sources = sorted(path for path in CPP.iterdir() if path.suffix in (".cpp", ".h"))
-    digest = hashlib.sha256((kernels / kernel_library.LIBRARY).read_bytes())
-    for path in sources:
+    why = reason_against_packed(kernels)
+    if not why:
+        return kernels
+    try:
+        return _built_folder(kernels, say or tell)
+    except NoCompiler as error:
+        raise type(error)(f"{why}; {error}") from None
+
+
+def reason_against_packed(folder: Path) -> str:
+    """Why the native loop that a wheel has is not taken; empty where it is."""
+    import pinocchio
+
+    note = folder / NOTE
+    if not (note.is_file() and (folder / LOOP).is_file()):
+        return "this package came without a native loop"
+    sources, version = note.read_text(encoding="utf-8").split()
+    if version != pinocchio.__version__:
+        return (
+            f"the native loop of this package is for Pinocchio {version}, and loaded is "
+            f"{pinocchio.__version__}"
+        )
+    if sources != _sources().hexdigest():
+        return "the native loop of this package was built from other sources"
+    return ""
+
+
+def _sources() -> hashlib._Hash:
+    digest = hashlib.sha256(kernel_library.digest().encode())
+    for path in sorted(path for path in CPP.iterdir() if path.suffix in (".cpp", ".h")):
         digest.update(path.read_bytes())
-    digest.update(" ".join([str(library), *FLAGS, *DEFINITIONS, compiler()]).encode())
-    digest.update(str(library.stat().st_mtime_ns).encode())
+    digest.update(" ".join([*FLAGS, *DEFINITIONS]).encode())
+    return digest
+
+
+def _built_folder(kernels: Path, say: Callable[[str], None]) -> Path:
+    library, includes = pinocchio_library(), include_folders()
+    digest = _sources()
+    digest.update(f"{library} {compiler()} {library.stat().st_mtime_ns}".encode())
     target = cache_folder() / f"native-{digest.hexdigest()[:16]}"
 
     def make(folder: Path) -> None:
-        (say or tell)(f"the native loop is built once, which takes a minute ({target})")
+        say(f"the native loop is built once, which takes a minute ({target})")
         folder.mkdir(parents=True, exist_ok=True)
         for path in kernels.iterdir():
             shutil.copy(path, folder / path.name)
-        _build_loop(folder, library, includes)
+        (folder / NOTE).unlink(missing_ok=True)
+        _build_loop(folder, library, includes, str(library.parent))
 
     return made_once(target, make)
 
 
-def _build_loop(folder: Path, pinocchio: Path, includes: list[Path]) -> None:
+def _build_loop(folder: Path, pinocchio: Path, includes: list[Path], found_in: str) -> None:
     common = [compiler(), *FLAGS, *(f"-D{name}" for name in DEFINITIONS), f"-I{folder}", f"-I{CPP}"]
     common += [option for path in includes for option in ("-isystem", str(path))]
     sources = [str(path) for path in sorted(CPP.glob("*.cpp")) if path.stem != "allocations"]
     link = [f"-L{folder}", "-lprojected_control_kernels", str(pinocchio), "-lpthread"]
-    link += ["-Wl,-rpath,$ORIGIN", f"-Wl,-rpath,{pinocchio.parent}"]
+    link += ["-Wl,-rpath,$ORIGIN", f"-Wl,-rpath,{found_in}"]
     run([*common, "-o", str(folder / LOOP), *sources, *link], "building the native loop")
     counter = [compiler(), "-std=c++17", "-O2", "-fPIC", "-shared", "-o", str(folder / COUNTER)]
     run([*counter, str(CPP / "allocations.cpp"), "-ldl"], "building the counter of allocations")
@@ -112,3 +157,25 @@ def include_folders() -> list[Path]:
 def tell(sentence: str) -> None:
     """Say what takes time, to people."""
     print(f"projected-control: {sentence}", file=sys.stderr)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Build it beside the kernels of a wheel, in the folder given; the exit status."""
+    if len(arguments) != 1:
+        print("usage: python -m projected_control.native.build FOLDER", file=sys.stderr)
+        return 2
+    folder = Path(arguments[0])
+    try:
+        import pinocchio
+
+        _build_loop(folder, pinocchio_library(), include_folders(), BESIDE)
+    except (ImportError, NoCompiler, ExportFailed) as error:
+        tell(f"the native loop cannot be built: {error}")
+        return 1
+    note = f"{_sources().hexdigest()} {pinocchio.__version__}"
+    (folder / NOTE).write_text(note, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

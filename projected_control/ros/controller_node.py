@@ -20,6 +20,7 @@ from projected_control.errors import ProjectedControlError
 from projected_control.planning.way_check import WayCheck
 from projected_control.ros.console import GuardConsole, Notices
 from projected_control.ros.controller_manager import CannotEngage
+from projected_control.ros.discovery import DISCOVERY_SECONDS, wait_for_others
 from projected_control.ros.last_word import LastWord
 from projected_control.ros.lifecycle import ERROR, OK, WARN, ManagedNode, Status
 from projected_control.ros.listening_port import LOCKSTEP_PATIENCE, QUEUE
@@ -34,7 +35,6 @@ from projected_control.ros.markers import Markers
 from projected_control.ros.neighbours import AnotherCommander, ForeignCommand, Neighbours
 from projected_control.ros.node_recording import NodeRecording
 from projected_control.ros.parameters import is_live
-from projected_control.ros.starting import pause
 from projected_control.ros.state_topic import StateReporter, controller_status
 from projected_control.ros.tare_service import TareService
 from projected_control.ros.trajectories import Led, reviewed
@@ -45,13 +45,6 @@ from projected_control.runs.runner import Runner
 from projected_control.settings import build
 from projected_control.settings.nodes import ControllerSettings, ForceControllerSettings
 from projected_control.settings.real_arms import NO_WATCHDOG, is_real, require_said
-
-DISCOVERY_SECONDS = 3.5
-"""How old a node must be to know who else is there; before, it does not activate [s].
-
-Nodes hear of each other at once or, often, with the next announcement, which comes every 3 s. So a
-node that is told to activate, and is not going to try again by itself, waits that long for its arm.
-"""
 
 LISTEN_SECONDS = 0.05
 """Period of checking the watchdog and of writing to the console [s]."""
@@ -216,7 +209,7 @@ class ControllerNode(ManagedNode[ControllerSettings]):
 
     def _make_port(self, loop: ControlLoop) -> Port:
         """The way to the arm; refused beside others who command it."""
-        pause(self._born + DISCOVERY_SECONDS - monotonic())
+        wait_for_others(self, self._born, self._watched)
         self._require_watchdog()
         port = PORTS[self.settings.hardware].make(self, self._loop_node, loop)
         if not self._starts_itself:
@@ -354,6 +347,14 @@ class ControllerNode(ManagedNode[ControllerSettings]):
                 self.settings.limits.watchdog_time,
                 None if running is None else 1e-9 * running.port.stamp_ns,
             )
+
+    def _watched(self) -> bool:
+        """Whether the watchdog is heard, unless there is none to be heard."""
+        try:
+            self._require_watchdog()
+        except ProjectedControlError:
+            return False
+        return True
 
     def _check_neighbours(self, port: Port) -> None:
         """Raise where the watchdog has fallen silent, or where others command the arm."""

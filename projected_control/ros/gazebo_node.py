@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from time import monotonic
 from typing import Any
 
 import numpy as np
@@ -15,12 +14,12 @@ from projected_control.control.force_source import WORLD, ForceSource
 from projected_control.control.loop import ControlLoop, Tick
 from projected_control.errors import ProjectedControlError
 from projected_control.model.friction import FRICTIONLESS, JointFriction
-from projected_control.ros.controller_node import DISCOVERY_SECONDS, ControllerNode
+from projected_control.ros.controller_node import ControllerNode
+from projected_control.ros.discovery import wait_for_others
 from projected_control.ros.gazebo_stopwatch import Spent
 from projected_control.ros.listening_port import QUEUE
 from projected_control.ros.messages import NANOSECONDS, StateWriter, clock_layout
 from projected_control.ros.neighbours import already_there, of_ours
-from projected_control.ros.starting import pause
 from projected_control.ros.state_topic import StateReporter
 from projected_control.runs.port import Port
 from projected_control.runs.rows import Rows, RowWriter
@@ -37,9 +36,6 @@ TELL_EVERY = 10
 
 HEARD = 100
 """Messages of a topic that wait for their step; of more the oldest are forgotten."""
-
-LISTEN_SECONDS = DISCOVERY_SECONDS
-"""How old the node must be before it is asked who else is there [s]."""
 
 TURNING = 4.0
 """Velocities, in units of `JointFriction.blend`, below which dry friction is not known."""
@@ -230,7 +226,7 @@ class GazeboController(ControllerNode):
         Nothing else can command the arm in Gazebo, but topics, parameters and /clock would be
         those of two.
         """
-        pause(self._born + LISTEN_SECONDS - monotonic())
+        wait_for_others(self, self._born, lambda: True)
         if others := self._others():
             raise ProjectedControlError(already_there(others))
 
