@@ -47,7 +47,8 @@ KERNEL_PACKAGES = ("model", "control", "simulation", "runs")
 
 _MAKERS = (
     *("native/kernel_calls.py", "native/header.py", "native/object_code.py", "native/worker.py"),
-    *("native/numba_kernels.py", "native/workspaces.py", "native/toolchain.py", "native/c/call.c"),
+    *("native/numba_kernels.py", "native/numba_insides.py", "native/workspaces.py"),
+    *("native/toolchain.py", "native/c/call.c"),
     *("native/exports.py", "native/updates.py", "native/updates_header.py"),
     *("compiled.py", "workspace.py", "tested_versions.py", "__init__.py"),
 )
@@ -67,14 +68,14 @@ def kernel_sources() -> list[Path]:
 
 @cache
 def digest() -> str:
-    """Of all that the library is made of, as hexadecimal digits.
+    """Of all that the library is made of, as hexadecimal digits; the same on every machine.
 
     An installed package has what its build has noted; in a clone the sources are read.
     """
     clone = (PACKAGE.parent / "setup.py").is_file()
     if not clone and (BUILT / DIGEST).is_file():
         return (BUILT / DIGEST).read_text(encoding="utf-8").strip()
-    digest = hashlib.sha256(platform.machine().encode())
+    digest = hashlib.sha256()
     for path in (*(PACKAGE / name for name in _MAKERS), *kernel_sources()):
         digest.update(path.read_bytes())
     return digest.hexdigest()
@@ -98,7 +99,8 @@ def folder() -> Path:
         return Path(given)
     if is_built(BUILT):
         return BUILT
-    return made_once(cache_folder() / f"library-{digest()[:16]}", make)
+    name = f"library-{platform.machine()}-{digest()[:16]}"
+    return made_once(cache_folder() / name, make)
 
 
 def make(target: Path) -> None:

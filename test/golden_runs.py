@@ -4,7 +4,8 @@ Each is a few hundred ticks of a controller on a simulated arm, tick by tick. `t
 compares them with what stands in test/golden/, to 1e-9; those of the acting side (`golden_acting`)
 byte by byte. ``python test/golden_runs.py NAME`` writes one anew and says by how much it changed
 (CONTRIBUTING.md, "Golden runs"): do that only where a change of the numbers is wanted. The runs
-start from zero effort, as they did when they were first taken.
+start from zero effort, as they did when they were first taken. ``--folder`` keeps them at another
+place, to compare two libraries or two machines: once without and once with ``--dry``.
 """
 
 from __future__ import annotations
@@ -357,9 +358,9 @@ def made_with() -> tuple[dict[str, str], dict[str, str]]:
     return json.loads(MADE_WITH.read_text()), now
 
 
-def golden(name: str) -> Course:
+def golden(name: str, folder: Path = FOLDER) -> Course:
     """The numbers of a run as they were kept; none where it is new."""
-    file = FOLDER / f"{name}.npz"
+    file = folder / f"{name}.npz"
     if not file.is_file():
         return {}
     with np.load(file) as kept:
@@ -381,9 +382,16 @@ def tolerance(name: str) -> float:
     return 0.0 if name in golden_acting.RUNS and before == now else 1e-9
 
 
-def changes(name: str, now: Course) -> list[str]:
-    """By how much each quantity of a run changed, in lines; none where it is the same."""
-    kept = golden(name)
+def changes(
+    name: str, now: Course, folder: Path = FOLDER, within: float | None = None
+) -> list[str]:
+    """By how much each quantity of a run changed, in lines; none where it is the same.
+
+    Args:
+        folder: Where it was kept.
+        within: Up to which it counts as the same, instead of `tolerance`.
+    """
+    kept = golden(name, folder)
     if not kept:
         return [f"{name}: new"]
     found = {q: difference(now[q], kept.get(q)) for q in now}
@@ -392,7 +400,7 @@ def changes(name: str, now: Course) -> list[str]:
     return [
         f"{name}: {q} changed by {gap:.3g}, its largest value was {size.get(q, 0.0):.3g}"
         for q, gap in found.items()
-        if gap > tolerance(name)
+        if gap > (tolerance(name) if within is None else within)
     ]
 
 
@@ -401,18 +409,22 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help="which; all of them by default")
     parser.add_argument("--dry", action="store_true", help="say it, and write nothing")
+    parser.add_argument("--folder", type=Path, default=FOLDER, help="where they are kept")
+    parser.add_argument("--within", type=float, help="what counts as the same")
     arguments = parser.parse_args()
+    folder = arguments.folder
+    folder.mkdir(exist_ok=True)
     if unknown := [name for name in arguments.names if name not in RUNS]:
         parser.error(f"unknown: {', '.join(unknown)}; there are {', '.join(RUNS)}")
     changed = False
     for name in arguments.names or RUNS:
         now = RUNS[name]()
-        lines = changes(name, now)
+        lines = changes(name, now, folder, arguments.within)
         print("\n".join(lines) or f"{name}: the same", flush=True)
         changed = changed or bool(lines)
         if lines and not arguments.dry:
-            np.savez_compressed(FOLDER / f"{name}.npz", **now)
-    if not arguments.names and not arguments.dry:
+            np.savez_compressed(folder / f"{name}.npz", **now)
+    if folder == FOLDER and not arguments.names and not arguments.dry:
         write_lockstep()
         MADE_WITH.write_text(json.dumps(made_with()[1], indent=2) + "\n")
     return int(changed and arguments.dry)

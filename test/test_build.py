@@ -165,7 +165,7 @@ def test_the_manifest_says_who_and_what(definition):
 @pytest.fixture
 def packed(monkeypatch, tmp_path):
     """A folder as a wheel has it; no compiler."""
-    for name in (build.LOOP, build.NOTE):
+    for name in (build.LOOP, build.NOTE, kernel_library.LIBRARY):
         (tmp_path / name).touch()
     monkeypatch.setattr(kernel_library, "folder", lambda: tmp_path)
 
@@ -173,7 +173,7 @@ def packed(monkeypatch, tmp_path):
         raise NoCompiler("no C++ compiler was found")
 
     monkeypatch.setattr(build, "compiler", none)
-    sources = build._sources().hexdigest()
+    sources = build._sources(tmp_path).hexdigest()
 
     def note(version=pinocchio.__version__, of=sources):
         (tmp_path / build.NOTE).write_text(f"{of} {version}")

@@ -79,13 +79,13 @@ def reason_against_packed(folder: Path) -> str:
             f"the native loop of this package is for Pinocchio {version}, and loaded is "
             f"{pinocchio.__version__}"
         )
-    if sources != _sources().hexdigest():
+    if sources != _sources(folder).hexdigest():
         return "the native loop of this package was built from other sources"
     return ""
 
 
-def _sources() -> hashlib._Hash:
-    digest = hashlib.sha256(kernel_library.digest().encode())
+def _sources(kernels: Path) -> hashlib._Hash:
+    digest = hashlib.sha256((kernels / kernel_library.LIBRARY).read_bytes())
     for path in sorted(path for path in CPP.iterdir() if path.suffix in (".cpp", ".h")):
         digest.update(path.read_bytes())
     digest.update(" ".join([*FLAGS, *DEFINITIONS]).encode())
@@ -94,7 +94,7 @@ def _sources() -> hashlib._Hash:
 
 def _built_folder(kernels: Path, say: Callable[[str], None]) -> Path:
     library, includes = pinocchio_library(), include_folders()
-    digest = _sources()
+    digest = _sources(kernels)
     digest.update(f"{library} {compiler()} {library.stat().st_mtime_ns}".encode())
     target = cache_folder() / f"native-{digest.hexdigest()[:16]}"
 
@@ -172,7 +172,7 @@ def main(arguments: Sequence[str]) -> int:
     except (ImportError, NoCompiler, ExportFailed) as error:
         tell(f"the native loop cannot be built: {error}")
         return 1
-    note = f"{_sources().hexdigest()} {pinocchio.__version__}"
+    note = f"{_sources(folder).hexdigest()} {pinocchio.__version__}"
     (folder / NOTE).write_text(note, encoding="utf-8")
     return 0
 

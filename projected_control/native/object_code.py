@@ -1,10 +1,9 @@
 """Kernels as an object file without Python, numba or LLVM in it.
 
-This module knows numba's insides, as `numba_kernels` does. A kernel is
-compiled for the types of its frame. Around its native function, ``int32 f(result*, exception**,
-arguments…)``, goes a function that takes a frame: it loads pointers, shapes and numbers, makes the
-arrays as numba has them, calls, and stores the results. Everything else becomes internal, what is
-dead is dropped, and the rest is optimised as one piece.
+A kernel is compiled for the types of its frame. Around it goes a function that takes a frame: it
+loads pointers, shapes and numbers, makes the arrays as numba has them, calls, and stores the
+results. Everything else becomes internal, what is dead is dropped, and the rest is optimised as one
+piece, for the baseline of a machine: this one, or another.
 """
 
 from __future__ import annotations
@@ -14,9 +13,8 @@ from typing import Any
 
 import llvmlite.binding as llvm
 from llvmlite import ir
-from numba.core import cgutils, types
-from numba.core.types.containers import BaseTuple
-from numba.np import arrayobj
+from numba import types
+from numba.core import cgutils
 
 from projected_control.errors import InvalidValue
 from projected_control.native.kernel_calls import (
@@ -31,8 +29,9 @@ from projected_control.native.kernel_calls import (
     Leaf,
     Tree,
 )
+from projected_control.native.numba_insides import Part, view
 from projected_control.native.numba_kernels import part_of
-from projected_control.native.toolchain import PROCESSOR, ExportFailed
+from projected_control.native.toolchain import ExportFailed, Machine
 from projected_control.native.workspaces import Workspace
 
 _NUMBERS = {INTEGER: types.int64, REAL: types.float64, TRUTH: types.boolean}
@@ -47,7 +46,7 @@ LIBC = {"memset", "memcpy", "memmove"}
 def numba_type(tree: Tree) -> Any:
     """The type of an argument, as numba has it."""
     if not isinstance(tree, Leaf):
-        return BaseTuple.from_types([numba_type(branch) for branch in tree])
+        return types.BaseTuple.from_types([numba_type(branch) for branch in tree])
     if tree.layout is not None:
         return Workspace(tree.layout)
     number: Any = _NUMBERS[tree.number]
@@ -58,6 +57,7 @@ def numba_type(tree: Tree) -> Any:
 def object_code(
     frames: Sequence[Frame],
     constants: Mapping[str, Any],
+    target: Machine,
     say: Callable[[float, str], None] = lambda done, what: None,
 ) -> bytes:
     """An object file with one function per frame, and constants beside them.
@@ -65,6 +65,8 @@ def object_code(
     Args:
         frames: What to export.
         constants: By symbol: text, or a list of integers.
+        target: Where it shall run.
+        say: Told what is done, as a fraction, and what comes next.
     """
     module = llvm.parse_assembly(str(_constants_module(constants)))
     for i, frame in enumerate(frames):
@@ -72,7 +74,8 @@ def object_code(
         for part in _kernel_modules(frame):
             module.link_in(part)
     keep = {frame.symbol for frame in frames} | set(constants)
-    machine = _target_machine(module)
+    machine = _target_machine(target)
+    module.triple, module.data_layout = machine.triple, str(machine.target_data)
     _internalise(module, keep)
     say(0.7, "optimising")
     _optimise(module, machine)
@@ -85,37 +88,24 @@ def object_code(
 def _kernel_modules(frame: Frame) -> list[Any]:
     """The compiled kernel, and the function that takes a frame and calls it."""
     signature = tuple(numba_type(tree) for tree in frame.arguments)
-    compiled = part_of(frame.kernel, signature)
-    around = _around(frame, compiled)
-    return [
-        llvm.parse_bitcode(compiled.library._final_module.as_bitcode()),
-        llvm.parse_assembly(str(around)),
-    ]
+    part = part_of(frame.kernel, signature)
+    return [llvm.parse_bitcode(part.bitcode), llvm.parse_assembly(str(_around(frame, part)))]
 
 
-def _around(frame: Frame, compiled: Any) -> ir.Module:
+def _around(frame: Frame, part: Part) -> ir.Module:
     """``int32_t projected_control_<name>(struct projected_control_<name> *)``."""
-    context, signature = compiled.target_context, compiled.signature
     module = ir.Module(frame.symbol)
     function = ir.Function(
         module, ir.FunctionType(ir.IntType(32), [_FIELD.as_pointer()]), frame.symbol
     )
     builder = ir.IRBuilder(function.append_basic_block())
-    reader = _Reader(context, builder, function.args[0])
-    values = [reader.argument(tree) for tree in frame.arguments]
-    native = ir.Function(
-        module,
-        context.call_conv.get_function_type(signature.return_type, signature.args),
-        compiled.fndesc.llvm_func_name,
-    )
-    status, result = context.call_conv.call_function(
-        builder, native, signature.return_type, signature.args, values
-    )
-    with builder.if_then(status.is_ok):
-        returned = _returned(frame, signature.return_type, result, builder)
+    reader = _Reader(part.context, builder, function.args[0])
+    well, status, result = part.call(builder, [reader.argument(tree) for tree in frame.arguments])
+    with builder.if_then(well):
+        returned = _returned(frame, part.returned, result, builder)
         for leaf, value in zip(frame.results, returned, strict=True):
             reader.store(leaf, value)
-    builder.ret(status.code)
+    builder.ret(status)
     return module
 
 
@@ -132,7 +122,7 @@ def _returned(frame: Frame, kind: Any, result: Any, builder: ir.IRBuilder) -> li
 
 def _flattened(kind: Any, value: Any, builder: ir.IRBuilder) -> tuple[list[Any], list[Any]]:
     """Values and types of a result, whose tuples may nest."""
-    if isinstance(kind, BaseTuple):
+    if isinstance(kind, types.BaseTuple):
         parts = zip(kind, cgutils.unpack_tuple(builder, value, len(kind)), strict=True)
         found = [_flattened(inner, part, builder) for inner, part in parts]
         return [v for values, _ in found for v in values], [k for _, kinds in found for k in kinds]
@@ -182,19 +172,14 @@ class _Reader:
         return value
 
     def _array(self, leaf: Leaf) -> Any:
-        builder, kind = self._builder, numba_type(leaf)
-        array = arrayobj.make_array(kind)(self._context, builder)
-        data = builder.inttoptr(builder.load(self._place()), array.data.type)
+        builder = self._builder
+        data = builder.load(self._place())
         shape = self._integers(leaf.dimensions)
-        item = ir.Constant(_FIELD, 8)
         if leaf.order == STRIDED:
             strides = self._integers(leaf.dimensions)
         else:
-            strides = self._dense_strides(shape, leaf.order, item)
-        arrayobj.populate_array(
-            array, data=data, shape=shape, strides=strides, itemsize=item, meminfo=None
-        )
-        return array._getvalue()
+            strides = self._dense_strides(shape, leaf.order)
+        return view(self._context, builder, numba_type(leaf), data, shape, strides)
 
     def _workspace(self, leaf: Leaf) -> Any:
         builder = self._builder
@@ -206,10 +191,10 @@ class _Reader:
             setattr(terms, name, size)
         return terms._getvalue()
 
-    def _dense_strides(self, shape: list[Any], order: str, item: Any) -> list[Any]:
+    def _dense_strides(self, shape: list[Any], order: str) -> list[Any]:
         assert order in (DENSE, DENSE_BY_COLUMNS)
         inner_first = shape[::-1] if order == DENSE else shape
-        strides = [item]
+        strides = [ir.Constant(_FIELD, BYTES_PER_FIELD)]
         for extent in inner_first[:-1]:
             strides.append(self._builder.mul(strides[-1], extent))
         return strides[::-1] if order == DENSE else strides
@@ -231,10 +216,13 @@ def _constants_module(constants: Mapping[str, Any]) -> ir.Module:
     return module
 
 
-def _target_machine(module: Any) -> Any:
-    target = llvm.Target.from_triple(module.triple)
-    return target.create_target_machine(
-        cpu=PROCESSOR, features="", opt=3, reloc="pic", codemodel="default"
+def _target_machine(target: Machine) -> Any:
+    if not target.is_this_one:
+        llvm.initialize_all_targets()
+        llvm.initialize_all_asmprinters()
+    triple = target.triple or llvm.get_process_triple()
+    return llvm.Target.from_triple(triple).create_target_machine(
+        cpu=target.processor, features="", opt=3, reloc="pic", codemodel="default"
     )
 
 

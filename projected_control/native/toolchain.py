@@ -9,16 +9,48 @@ import shlex
 import shutil
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 from projected_control.errors import ProjectedControlError
 from projected_control.with_parent import tied
 
-PROCESSORS = {"x86_64": "x86-64", "AMD64": "x86-64", "aarch64": "generic", "arm64": "generic"}
-"""What kernels are compiled for, by machine: the baseline, so that one library serves all. For
-matrices of this size it is also faster than wider instructions, and rounds the same."""
 
-PROCESSOR = PROCESSORS.get(platform.machine(), "generic")
+@dataclass(frozen=True)
+class Machine:
+    """What kernels are compiled for: the baseline of a machine, so that one library serves all.
+
+    For matrices of this size the baseline is also faster than wider instructions, and rounds the
+    same.
+
+    Attributes:
+        name: As ``uname -m`` has it.
+        triple: LLVM's name; empty for that of this process.
+        processor: LLVM's name of the baseline.
+    """
+
+    name: str
+    triple: str = ""
+    processor: str = "generic"
+
+    @property
+    def is_this_one(self) -> bool:
+        """Whether this process runs on one."""
+        return self == this_machine()
+
+
+MACHINES = {
+    "x86_64": Machine("x86_64", "x86_64-unknown-linux-gnu", "x86-64"),
+    "aarch64": Machine("aarch64", "aarch64-unknown-linux-gnu"),
+}
+"""Tried. For any other the library can be made where it is, untried."""
+
+
+def this_machine() -> Machine:
+    """The one that this process runs on."""
+    name = platform.machine()
+    return MACHINES.get(name, Machine(name))
+
 
 HEADERS = "cmeel-eigen"
 """What the native loop needs and Pinocchio's wheels lack; the extra ``native`` brings it."""
@@ -47,22 +79,30 @@ def compiler() -> str:
     )
 
 
-def c_compiler() -> list[str]:
+def c_compiler(machine: Machine) -> list[str]:
     """The command that compiles and links C: ``$CC``, cc, gcc or clang, or Zig's from PyPI.
+
+    Args:
+        machine: For which; for another one than this a cross compiler, or Zig's.
 
     Raises:
         NoCompiler: Where there is none.
     """
     if given := shlex.split(os.environ.get("CC", "")):
         return given
-    for name in ("cc", "gcc", "clang"):
+    names, package = ["cc", "gcc", "clang"], "gcc"
+    if not machine.is_this_one:
+        names = [f"{machine.name}-linux-gnu-gcc"]
+        package = f"gcc-{machine.name.replace('_', '-')}-linux-gnu"
+    for name in names:
         if found := shutil.which(name):
             return [found]
     if importlib.util.find_spec("ziglang") is not None:
-        return [sys.executable, "-m", "ziglang", "cc"]
+        other = [] if machine.is_this_one else ["-target", f"{machine.name}-linux-gnu"]
+        return [sys.executable, "-m", "ziglang", "cc", *other]
     raise NoCompiler(
-        "no C compiler was found (cc, gcc or clang; Debian, Ubuntu: apt install gcc); one from "
-        "PyPI serves as well: pip install ziglang"
+        f"no C compiler was found ({', '.join(names)}; Debian, Ubuntu: apt install {package}); one "
+        "from PyPI serves as well: pip install ziglang"
     )
 
 

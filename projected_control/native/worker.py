@@ -2,11 +2,13 @@
 
 A process of its own, because the processor has to be chosen before numba is loaded, and because
 kernels have to be numba's from the moment they are declared. It needs numba, NumPy and a C
-compiler; neither Pinocchio nor anything else of what the package needs to run.
+compiler; neither Pinocchio nor anything else of what the package needs to run. It makes one for
+another machine as well (``--machine aarch64``), with a cross compiler.
 """
 
 from __future__ import annotations
 
+import argparse
 import importlib.util
 import os
 import sys
@@ -17,27 +19,51 @@ from types import ModuleType
 from typing import TextIO
 
 from projected_control.errors import ProjectedControlError
-from projected_control.native.toolchain import PROCESSOR, NoCompiler, c_compiler, run
-from projected_control.tested_versions import LLVMLITE, NUMBA
+from projected_control.native.toolchain import (
+    MACHINES,
+    ExportFailed,
+    Machine,
+    NoCompiler,
+    c_compiler,
+    run,
+    this_machine,
+)
+from projected_control.tested_versions import ALSO, LLVMLITE, NUMBA
 
 
-def make_library(folder: Path) -> None:
-    """Write kernels, caller and headers into a folder.
+def make_library(folder: Path, machine: Machine) -> None:
+    """Write kernels, caller and headers into a folder, for a machine.
 
     Raises:
         NoCompiler: Where numba or a C compiler is missing.
         ExportFailed: Where both are there, and it fails.
     """
-    command = c_compiler()
-    os.environ["NUMBA_CPU_NAME"], os.environ["NUMBA_CPU_FEATURES"] = PROCESSOR, ""
+    command = c_compiler(machine)
+    os.environ["NUMBA_CPU_NAME"] = this_machine().processor
+    os.environ["NUMBA_CPU_FEATURES"] = ""
     try:
-        import llvmlite
         import numba
     except ImportError as error:
         raise NoCompiler(
             f"{error}: the kernels are compiled by numba {NUMBA} with llvmlite {LLVMLITE}, which "
             f"{sys.executable} does not have"
         ) from None
+
+    if numba.__version__ in (NUMBA, *ALSO):
+        _make(folder, machine, command)
+        return
+    tried = f"{NUMBA} (llvmlite {LLVMLITE}) and {', '.join(ALSO)}"
+    untried = f"numba {numba.__version__} has not been tried; {tried} have"
+    print(f"projected-control: {untried}. It may work", file=sys.stderr)
+    try:
+        _make(folder, machine, command)
+    except Exception as error:  # whatever differs in its insides
+        raise ExportFailed(f"{untried}. It failed: {type(error).__name__}: {error}") from error
+
+
+def _make(folder: Path, machine: Machine, command: list[str]) -> None:
+    import llvmlite
+    import numba
 
     if importlib.util.find_spec("pinocchio") is None:
         # Named by modules that hold kernels, but by no kernel.
@@ -73,12 +99,12 @@ def make_library(folder: Path) -> None:
         exports.ENUMERATIONS,
         version=exports.VERSION,
         digest=digest,
-        processor=PROCESSOR,
+        processor=machine.processor,
     )
     (folder / kernel_library.HEADER).write_text(text, encoding="utf-8")
     (folder / updates_header.FILE).write_text(updates_header.updates_header(), encoding="utf-8")
     kernels = folder / "kernels.o"
-    kernels.write_bytes(object_code(list(everything.values()), constants, say=bar.show))
+    kernels.write_bytes(object_code(list(everything.values()), constants, machine, bar.show))
     library = kernel_library.LIBRARY
     link = [*command, "-shared", "-Wl,-z,defs", f"-Wl,-soname,{library}"]
     run([*link, "-o", str(folder / library), str(kernels), "-lm"], "linking the kernels")
@@ -122,11 +148,21 @@ class Bar:
 
 def main(arguments: Sequence[str]) -> int:
     """Make it; the exit status."""
-    if len(arguments) != 1:
-        print("usage: python -m projected_control.native.worker FOLDER", file=sys.stderr)
-        return 2
+    parser = argparse.ArgumentParser(
+        prog="python -m projected_control.native.worker",
+        description="Make the library of kernels: library, caller and headers.",
+    )
+    parser.add_argument("folder", type=Path, help="where they go")
+    names = ", ".join(MACHINES)
+    parser.add_argument("--machine", help=f"for which ({names}; default: this one)")
+    given = parser.parse_args(arguments)
+    machine = this_machine()
+    if given.machine:
+        if given.machine not in MACHINES:
+            parser.error(f"unknown machine {given.machine}; there are: {names}")
+        machine = MACHINES[given.machine]
     try:
-        make_library(Path(arguments[0]))
+        make_library(given.folder, machine)
     except ProjectedControlError as error:
         print(f"projected-control: {error}", file=sys.stderr)
         return 1

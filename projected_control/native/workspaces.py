@@ -13,9 +13,8 @@ from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
-from numba.core import cgutils, types
-from numba.core.types.misc import CPointer
-from numba.core.typing.templates import AttributeTemplate
+from numba import types
+from numba.core import cgutils
 from numba.extending import (
     infer_getattr,
     lower_builtin,
@@ -24,7 +23,8 @@ from numba.extending import (
     register_model,
     type_callable,
 )
-from numba.np import arrayobj
+
+from projected_control.native.numba_insides import AttributeTemplate, array_pointer, view
 
 _BYTES = 8
 
@@ -47,7 +47,7 @@ class WorkspaceModel(models.StructModel):
 
     def __init__(self, manager: Any, kind: Workspace) -> None:
         sizes = [(name, types.intp) for name in kind.layout.sizes]
-        super().__init__(manager, kind, [("work", CPointer(types.float64)), *sizes])
+        super().__init__(manager, kind, [("work", types.CPointer(types.float64)), *sizes])
 
 
 @infer_getattr
@@ -69,20 +69,11 @@ def get_part(context: Any, builder: Any, kind: Workspace, value: Any, attr: str)
     part = kind.layout.declared[attr]
     offset = numbers.of(kind.layout.begins[attr])
     shape = [numbers.of(extent) for extent in part.extents]
-    item = ir.Constant(ir.IntType(64), _BYTES)
-    strides = [item]
+    strides = [ir.Constant(ir.IntType(64), _BYTES)]
     for extent in shape[:0:-1]:
         strides.insert(0, builder.mul(strides[0], extent))
-    result = arrayobj.make_array(kind.part(attr))(context, builder)
-    arrayobj.populate_array(
-        result,
-        data=builder.gep(terms.work, [offset]),
-        shape=shape,
-        strides=strides,
-        itemsize=item,
-        meminfo=None,
-    )
-    return result._getvalue()
+    begin = builder.gep(terms.work, [offset])
+    return view(context, builder, kind.part(attr), begin, shape, strides)
 
 
 class _Numbers:
@@ -125,9 +116,8 @@ def teach(unpack: Callable[..., Any], layout: Any) -> None:
 
     @lower_builtin(unpack, types.Array, *(types.Integer for _ in layout.sizes))
     def make_unpack(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        work = arrayobj.make_array(signature.args[0])(context, builder, arguments[0])
         terms = cgutils.create_struct_proxy(kind)(context, builder)
-        terms.work = work.data
+        terms.work = array_pointer(context, builder, signature.args[0], arguments[0])
         for name, given, value in zip(layout.sizes, signature.args[1:], arguments[1:], strict=True):
             setattr(terms, name, context.cast(builder, value, given, types.intp))
         return terms._getvalue()
