@@ -82,7 +82,7 @@ def _watch(node: Any, seconds: float | None, quiet: bool) -> dict[str, Any]:
     passed, step = 0.0, 0.5
     try:
         while seconds is None or passed < seconds:
-            node.wait(min(step, seconds - passed) if seconds is not None else step)
+            node.spin(min(step, seconds - passed) if seconds is not None else step)
             passed += step
             status = node.summary().get("recording", {})
             if status and not quiet:

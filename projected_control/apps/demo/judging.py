@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from projected_control.apps.reports.run_numbers import rms
 from projected_control.control.controllers import Controller
 from projected_control.errors import ProjectedControlError
 from projected_control.model.function_kinds import AxisCosine
@@ -79,18 +80,14 @@ class Samples:
             "task": task,
             "arm": model.arm.name,
             "joints": model.n,
-            "force_wanted": _rms(wanted),
-            "force_error_rms": _rms(self.multipliers[late][:, rows] - wanted),
+            "force_wanted": rms(wanted),
+            "force_error_rms": rms(self.multipliers[late][:, rows] - wanted),
             "lateral_drift": _largest(error[:, lengths]),
             "tilt_error": _largest(error[:, tilts]),
-            "tracking_rms": _rms(error[:, moved]),
+            "tracking_rms": rms(error[:, moved]),
             "residual_max": float(self.residual[late].max()),
             "torque_peak_ratio": float(self.effort_ratio[late].max()),
         }
-
-
-def _rms(values: Array) -> float:
-    return float(np.sqrt(np.mean(np.sum(values**2, axis=1)))) if values.size else 0.0
 
 
 def _largest(values: Array) -> float:

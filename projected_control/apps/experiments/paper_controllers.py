@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from projected_control.apps.experiments.case import Bound
 from projected_control.apps.experiments.case_run import CaseRun
+from projected_control.apps.reports.run_numbers import rms
 from projected_control.control import (
     Controller,
     ForceController,
@@ -96,14 +97,9 @@ class Control:
 
 def rms_norm(recording: CaseRun) -> float:
     """(1/T ∫ fᵀf dt)^½ of the joint efforts, held from sample to sample [N·m]."""
-    return root_mean_square(recording.effort[:-1])
+    return rms(recording.effort[:-1])
 
 
 def peak_norm(recording: CaseRun) -> float:
     """The largest magnitude of any joint's effort [N·m]."""
     return float(np.abs(recording.effort[:-1]).max())
-
-
-def root_mean_square(values: Array) -> float:
-    """Root of the mean over samples (rows) of the squared norm."""
-    return float(np.sqrt(np.mean(np.sum(np.square(values), axis=1))))

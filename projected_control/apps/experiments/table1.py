@@ -14,8 +14,9 @@ from projected_control.apps.console.progress import Progress
 from projected_control.apps.experiments.case import ArmSpec, Case
 from projected_control.apps.experiments.case_run import CaseRun, simulate
 from projected_control.apps.experiments.catalogue import Options
-from projected_control.apps.experiments.paper_controllers import Control, rms_norm, root_mean_square
+from projected_control.apps.experiments.paper_controllers import Control, rms_norm
 from projected_control.apps.reports.contents import Outcome, Picture, Table
+from projected_control.apps.reports.run_numbers import rms
 from projected_control.apps.reports.style import (
     BLACK,
     BLUE,
@@ -133,7 +134,7 @@ def run(options: Options, progress: Progress) -> Outcome:
         "continuous": exact,
         "ratio": ratio,
         "ratio_printed": PRINTED["one_active"] / PRINTED["two_active"],
-        "lambda_rms": {name: root_mean_square(r.multipliers) for name, r in runs.items()},
+        "lambda_rms": {name: rms(r.multipliers) for name, r in runs.items()},
         "q1_final": {name: float(r.q[-1, 0]) for name, r in runs.items()},
         "guard_interventions": int(sum(np.count_nonzero(r.events) for r in runs.values())),
         "seconds": seconds,

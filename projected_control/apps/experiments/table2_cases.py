@@ -14,8 +14,8 @@ from projected_control.apps.experiments.paper_controllers import (
     Control,
     peak_norm,
     rms_norm,
-    root_mean_square,
 )
+from projected_control.apps.reports.run_numbers import rms
 from projected_control.control import ForceGains, Law, MotionGains
 from projected_control.control.references import Sine, Sines
 from projected_control.model.constrained_arm import ConstrainedArm
@@ -136,7 +136,7 @@ class Run:
         return {
             "rms": rms_norm(self.recording),
             "peak": peak_norm(self.recording),
-            "lambda_rms": root_mean_square(self.recording.multipliers),
+            "lambda_rms": rms(self.recording.multipliers),
             "x_error_max": float(error[0]),
             "heading_error_max": float(error[1]),
         }

@@ -9,26 +9,22 @@ import json
 import os
 from collections.abc import Callable, Collection
 from functools import partial
-from time import monotonic
 from typing import Any
 
 import numpy as np
-import rclpy
 from diagnostic_msgs.msg import DiagnosticArray
 from rcl_interfaces.msg import ParameterEvent
 from rcl_interfaces.srv import SetParameters
-from rclpy.executors import SingleThreadedExecutor
 from rclpy.parameter import Parameter
 from rclpy.qos import DurabilityPolicy, QoSProfile
-from rclpy.signals import SignalHandlerOptions
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
 
 from projected_control.apps.demo.judging import Series
+from projected_control.apps.fleet.remote_node import Observer
 from projected_control.errors import ProjectedControlError
-from projected_control.ros.leaving import leave
 from projected_control.ros.neighbours import DOMAINS, already_there, of_ours
 from projected_control.settings.nodes import ARM, WATCHDOG
 
@@ -39,7 +35,7 @@ KEPT = QoSProfile(depth=DEPTH, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 """The same, with those that were told before anybody listened."""
 
 
-class Monitor:
+class Monitor(Observer):
     """A node that listens to a controller, and to what the simulated arm really does.
 
     Args:
@@ -54,12 +50,8 @@ class Monitor:
     """
 
     def __init__(self, controller: str) -> None:
+        super().__init__("projected_control_demo")
         self.units: dict[str, str] = {}
-        self._context = rclpy.context.Context()
-        rclpy.init(context=self._context, signal_handler_options=SignalHandlerOptions.NO)
-        self._node = rclpy.create_node("projected_control_demo", context=self._context)
-        self._executor = SingleThreadedExecutor(context=self._context)
-        self._executor.add_node(self._node)
         self._node.create_subscription(JointState, f"{controller}/state", self._on_state, DEPTH)
         self._node.create_subscription(JointState, f"{ARM}/truth", self._on_truth, KEPT)
         self._node.create_subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics, 10)
@@ -145,12 +137,6 @@ class Monitor:
         """What the simulated arm really did."""
         return _columns(self._true_names, self._true_rows)
 
-    def spin(self, seconds: float) -> None:
-        """Listen for a while."""
-        end = monotonic() + seconds
-        while (left := end - monotonic()) > 0.0:
-            self._executor.spin_once(timeout_sec=left)
-
     def summary(self, seconds: float = 5.0) -> dict[str, Any]:
         """The controller's own numbers of its run."""
         return self._ask(self.controller, seconds)
@@ -180,11 +166,6 @@ class Monitor:
         never = Parameter("simulation.duration", value=0.0).to_parameter_msg()
         future = client.call_async(SetParameters.Request(parameters=[never]))
         self._executor.spin_until_future_complete(future, timeout_sec=seconds)
-
-    def close(self) -> None:
-        """Leave."""
-        self._executor.shutdown()
-        leave(self._context, self._node)
 
 
 def _row(message: JointState) -> list[float]:

@@ -1,4 +1,4 @@
-"""Parameters of a node that runs, set from outside, and its own summary."""
+"""Nodes seen from outside: what looks at them, and one whose parameters and summary it asks for."""
 
 from __future__ import annotations
 
@@ -22,7 +22,33 @@ ANSWER_SECONDS = 10.0
 """How long a node may take to be found, and to answer [s]."""
 
 
-class RemoteNode:
+class Observer:
+    """A node that looks at others, with a context of its own.
+
+    Args:
+        name: Of itself.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._context = rclpy.context.Context()
+        rclpy.init(context=self._context, signal_handler_options=SignalHandlerOptions.NO)
+        self._node = rclpy.create_node(name, context=self._context, start_parameter_services=False)
+        self._executor = SingleThreadedExecutor(context=self._context)
+        self._executor.add_node(self._node)
+
+    def spin(self, seconds: float) -> None:
+        """Listen for a while."""
+        end = monotonic() + seconds
+        while (left := end - monotonic()) > 0.0:
+            self._executor.spin_once(timeout_sec=left)
+
+    def close(self) -> None:
+        """Leave the graph."""
+        self._executor.shutdown()
+        leave(self._context, self._node)
+
+
+class RemoteNode(Observer):
     """A node of ours somewhere in the graph.
 
     Args:
@@ -30,25 +56,8 @@ class RemoteNode:
     """
 
     def __init__(self, name: str) -> None:
+        super().__init__("projected_control_remote")
         self.name = f"/{name.strip('/')}"
-        self._context = rclpy.context.Context()
-        rclpy.init(context=self._context, signal_handler_options=SignalHandlerOptions.NO)
-        self._node = rclpy.create_node(
-            "projected_control_remote", context=self._context, start_parameter_services=False
-        )
-        self._executor = SingleThreadedExecutor(context=self._context)
-        self._executor.add_node(self._node)
-
-    def close(self) -> None:
-        """Leave the graph."""
-        self._executor.shutdown()
-        leave(self._context, self._node)
-
-    def wait(self, seconds: float) -> None:
-        """Let time pass."""
-        end = monotonic() + seconds
-        while (left := end - monotonic()) > 0.0:
-            self._executor.spin_once(timeout_sec=left)
 
     def set(self, values: Mapping[str, Any]) -> None:
         """Set parameters, all of them or none.

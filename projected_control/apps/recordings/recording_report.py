@@ -85,8 +85,8 @@ def numbers_of(recording: Recording) -> dict[str, Any]:
 
 
 def _rms(values: Array) -> float:
-    """Root of the mean square of all numbers of a tick; unknown ones count as zero."""
-    return float(np.sqrt(np.mean(np.nansum(values**2, axis=1)))) if values.size else 0.0
+    """Of all numbers of a tick; unknown ones count as zero."""
+    return run_numbers.rms(np.where(np.isnan(values), 0.0, values))
 
 
 def report(recording: Recording) -> Outcome:

@@ -52,6 +52,11 @@ def tracking_in_words(errors: Mapping[str, float]) -> str:
 Array = NDArray[np.float64]
 
 
+def rms(values: Array) -> float:
+    """Root of the mean over samples (rows) of the squared norm; zero where there are none."""
+    return float(np.sqrt(np.mean(np.sum(values**2, axis=1)))) if values.size else 0.0
+
+
 class MotionAndForce(NamedTuple):
     """Of a whole run.
 
