@@ -13,7 +13,7 @@ import yaml
 
 from projected_control.apps import cli
 from projected_control.apps.commands import demo
-from projected_control.apps.view import access, discovery, geometry, page_process, presets
+from projected_control.apps.view import access, found_controllers, geometry, page_process, presets
 from projected_control.apps.view.lights import (
     ERROR,
     FORGET_SECONDS,
@@ -290,7 +290,7 @@ def test_controllers_are_known_by_their_topics() -> None:
         "/somebody/state": joint_state,
         "/joint_states": joint_state,
     }
-    assert discovery.controllers(topics) == ["/left/force_controller", "/motion_controller"]
+    assert found_controllers.controllers(topics) == ["/left/force_controller", "/motion_controller"]
 
 
 @pytest.mark.parametrize(
@@ -307,17 +307,17 @@ def test_controllers_are_known_by_their_topics() -> None:
 def test_only_what_is_certain_counts_as_simulated(
     publishers: list[str], simulated: bool, node: str
 ) -> None:
-    arm = discovery.arm_of("/a/controller", lambda name, kind: [], lambda topic: publishers)
+    arm = found_controllers.arm_of("/a/controller", lambda name, kind: [], lambda topic: publishers)
     assert (arm.topic, arm.simulated, arm.node) == ("/a/joint_states", simulated, node)
 
 
 @pytest.mark.parametrize("kind", list(CONTROLLERS))
 def test_a_kind_is_known_by_its_parameters(kind: str) -> None:
-    assert discovery.kind_of([*parameters_of(kind), "use_sim_time"]) == kind
+    assert found_controllers.kind_of([*parameters_of(kind), "use_sim_time"]) == kind
 
 
 def test_a_stranger_is_of_no_kind() -> None:
-    assert discovery.kind_of(["gains.stiffness"]) == ""
+    assert found_controllers.kind_of(["gains.stiffness"]) == ""
 
 
 # History

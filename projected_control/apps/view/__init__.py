@@ -6,7 +6,7 @@ that no sender waits for (best effort, short, over the loopback interface), of `
 all of which the controllers check as they check anybody's. The modules, from ROS to the browser:
 
 - `ros_link`: the node; service calls, subscriptions, publishers. The only one that imports rclpy.
-- `discovery`: which controllers there are, and on which arm each of them works.
+- `found_controllers`: which controllers there are, and on which arm each of them works.
 - `mirror`: what is known of one controller: parameters, state, history.
 - `shown_parameters`, `presets`, `lights`: what it shows of parameters, preset files, diagnostics.
 - `geometry`, `scene`: the arm as Pinocchio reads it, and what is drawn of one moment.

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from projected_control.apps.view.discovery import FoundArm
+from projected_control.apps.view.found_controllers import FoundArm
 from projected_control.apps.view.scene import Scene
 from projected_control.apps.view.shown_parameters import ParameterControl
 

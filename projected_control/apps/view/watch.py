@@ -14,8 +14,8 @@ from diagnostic_msgs.msg import DiagnosticArray
 from rcl_interfaces.msg import Log, ParameterEvent
 from sensor_msgs.msg import JointState
 
-from projected_control.apps.view import discovery
-from projected_control.apps.view.discovery import FoundArm
+from projected_control.apps.view import found_controllers
+from projected_control.apps.view.found_controllers import FoundArm
 from projected_control.apps.view.lights import SILENT, Lights
 from projected_control.apps.view.mirror import Member, Mirror
 from projected_control.apps.view.ros_link import Ear, NoAnswer, RosLink, plain
@@ -106,12 +106,12 @@ class MirrorWatch:
     # Who is there
 
     def _discover(self, now: float) -> None:
-        found = discovery.controllers(self.link.topics())
+        found = found_controllers.controllers(self.link.topics())
         for name in found:
             if name not in self.mirrors:
                 logger.info("found %s", name)
                 self.mirrors[name] = Mirror(name)
-                topic = name + discovery.STATE
+                topic = name + found_controllers.STATE
                 self._states[name] = self.link.listen(JointState, topic, STATES)
             self._seen[name] = now
         for name, mirror in list(self.mirrors.items()):
@@ -125,7 +125,7 @@ class MirrorWatch:
 
     def _look_after(self, mirror: Mirror) -> None:
         """Notice a restart, and ask what is not known."""
-        gids = frozenset(e.gid for e in self.link.publishers(mirror.name + discovery.STATE))
+        gids = frozenset(e.gid for e in self.link.publishers(mirror.name + found_controllers.STATE))
         if gids - mirror.gids:
             if mirror.gids:
                 logger.info("%s was started anew", mirror.name)
@@ -152,7 +152,7 @@ class MirrorWatch:
 
     def arm_now(self, mirror: Mirror) -> FoundArm:
         """On what a controller works, as the graph shows it this moment."""
-        return discovery.arm_of(
+        return found_controllers.arm_of(
             mirror.name,
             self.link.subscribed,
             lambda topic: [endpoint.node for endpoint in self.link.publishers(topic)],
@@ -203,7 +203,7 @@ class MirrorWatch:
         member.ask()
         described = await self.link.parameters(member.node)
         if member is mirror.controller:
-            mirror.kind = discovery.kind_of(list(described))
+            mirror.kind = found_controllers.kind_of(list(described))
         kind = mirror.kind if member is mirror.controller else ARM
         table = settings_class(kind) if kind else None
         controls = {}
