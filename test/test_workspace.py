@@ -16,7 +16,7 @@ from projected_control.control.terms import CONTROL
 from projected_control.control.wrench_map import WRENCH
 from projected_control.errors import InvalidValue
 from projected_control.model.constrained_arm import TERMS
-from projected_control.model.frame_terms import FRAMES
+from projected_control.model.function_kernels import FRAMES
 from projected_control.model.motion_tables import MOTION
 from projected_control.model.projection import SVD
 from projected_control.model.scalar_functions import TABLE

@@ -18,7 +18,7 @@ from projected_control.errors import InvalidValue
 from projected_control.model.arm import Arm
 from projected_control.model.constraints import Constraint, FunctionConstraint, Moving, Stack
 from projected_control.model.coordinates import Coordinates
-from projected_control.model.frame_terms import FRAMES
+from projected_control.model.function_kernels import FRAMES
 from projected_control.model.function_kinds import ScalarFunction
 from projected_control.model.linalg import copy, matvec
 from projected_control.model.motion_tables import evaluate_motion, new_table

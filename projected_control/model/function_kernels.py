@@ -7,19 +7,35 @@ With u an axis that turns at ω:  u̇ = ω × u,  ü = ω̇ × u + ω × u̇.
 
 from __future__ import annotations
 
+from typing import Annotated, NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
 from projected_control.compiled import compiled
-from projected_control.model.frame_terms import FrameTerms
 from projected_control.model.height_map import height_at
 from projected_control.model.kinematics import Vector, add, cross, inner, vector
 from projected_control.model.linalg import axpy
+from projected_control.workspace import Layout, Part
 
 Array = NDArray[np.float64]
 
 SIDE = 0.1
 """Cosine above which an axis counts as on the side it is meant to be (see `AxisCosine`)."""
+
+
+class FrameTerms(NamedTuple):
+    """Scratch of `evaluate_functions`: how the frames move, in world axes (see `frame_motion`)."""
+
+    position: Annotated[Array, Part("frames, 3", "Position of the origin [m].")]
+    omega: Annotated[Array, Part("frames, 3", "Angular velocity [rad/s].")]
+    linear_bias: Annotated[Array, Part("frames, 3", "Acceleration of the origin at q̈ = 0 [m/s²].")]
+    angular_bias: Annotated[Array, Part("frames, 3", "Angular acceleration at q̈ = 0 [rad/s²].")]
+    jacobian: Annotated[Array, Part("frames, 6, n", "Jacobian, linear above angular.")]
+
+
+FRAMES = Layout(FrameTerms, "frames", "n")
+unpack_frames = FRAMES.unpack
 
 
 @compiled

@@ -16,8 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projected_control.compiled import Columns, Matrix, Numbers, compiled, kernel
-from projected_control.model.frame_terms import FRAMES, FrameTerms, unpack_frames
 from projected_control.model.function_kernels import (
+    FRAMES,
+    FrameTerms,
     angle_about,
     axis_cosine,
     centre_along,
@@ -27,6 +28,7 @@ from projected_control.model.function_kernels import (
     on_side,
     position_along,
     turning_position,
+    unpack_frames,
 )
 from projected_control.model.function_kinds import (
     WORLD,

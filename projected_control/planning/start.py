@@ -85,6 +85,14 @@ def assemble(
     )
 
 
+def guess_within(arm: Arm) -> Array:
+    """Joint positions within their ranges to look for a start from: zero, else the middle."""
+    lower, upper = arm.limits.lower, arm.limits.upper
+    middle, ranged = np.zeros(arm.n), np.isfinite(lower) & np.isfinite(upper)
+    middle[ranged] = 0.5 * (lower[ranged] + upper[ranged])  # a continuous joint has none
+    return np.where((lower <= 0.0) & (upper >= 0.0), 0.0, middle)
+
+
 class Start(NamedTuple):
     """A state in which a run may begin.
 

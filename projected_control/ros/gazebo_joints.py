@@ -38,7 +38,7 @@ SAY_AGAIN_STEPS = 5000
 """Steps without an answer after which it is said again."""
 
 
-class ForceSensor:
+class SensorAnswers:
     """The wrench that a sensor measured in the last step.
 
     Simulated time stands still while a step waits for its sensor. So it waits long for a sensor
@@ -174,8 +174,8 @@ class PythonJoints:
             joint.enable_position_check(ecm, True)
             joint.enable_velocity_check(ecm, True)
         self.q, self.v, self.force = np.zeros((3, len(names)))
-        self._sensor: ForceSensor | None = None
-        self._listen = lambda: ForceSensor(gazebo, topic, say)
+        self._sensor: SensorAnswers | None = None
+        self._listen = lambda: SensorAnswers(gazebo, topic, say)
 
     def measure(self) -> None:
         """Listen to the sensor: one without a listener costs Gazebo nothing."""

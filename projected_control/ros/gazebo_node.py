@@ -54,7 +54,7 @@ def expected_force(loop: ControlLoop) -> ForceSource | None:
     return source
 
 
-class Course:
+class KeptCourse:
     """Keeps the course of a run, thinned out, and how well it went (a `Listener`).
 
     Where there is a constraint whose force the sensor measures, λ is compared with what the model
@@ -144,7 +144,7 @@ class GazeboController(ControllerNode):
         self._wrench_frame = wrench_frame or WORLD
         self._port: SteppedArm | None = None
         self.friction = FRICTIONLESS
-        self._course: Course | None = None
+        self._course: KeptCourse | None = None
         self._idle: Array = np.zeros(0)
         self._heard: list[Any] = []
         self._awake: list[Any] = []
@@ -217,7 +217,7 @@ class GazeboController(ControllerNode):
         return self._port
 
     def _listeners(self, reporter: StateReporter) -> list[Any]:
-        self._course = Course(self.require_loop(), self.friction)
+        self._course = KeptCourse(self.require_loop(), self.friction)
         return [reporter, self._course]
 
     def require_alone(self) -> None:

@@ -27,7 +27,7 @@ COUNTERS, TEXT_BYTES = 8, 512
 _HEAD = 8 * COUNTERS + TEXT_BYTES
 
 
-class Rows(NamedTuple):
+class NewRows(NamedTuple):
     """What was taken from a ring.
 
     Attributes:
@@ -88,7 +88,7 @@ class Ring:
         raw = text.encode()[:TEXT_BYTES]
         self._memory[8 * COUNTERS : _HEAD] = raw.ljust(TEXT_BYTES, b"\0")
 
-    def take(self, most: int) -> Rows:
+    def take(self, most: int) -> NewRows:
         """The rows since the last call, at most so many; lost ones are counted.
 
         Rows that the writer overwrote before or while they were copied are left out. The oldest row
@@ -101,7 +101,7 @@ class Ring:
         kept = min(max(first, self._oldest()), last)
         self.counters[LOST] += kept - self._taken
         self._taken = self.counters[TAKEN] = last
-        return Rows(kept, rows[kept - first :])
+        return NewRows(kept, rows[kept - first :])
 
     def _oldest(self) -> int:
         """The first row that the writer does not touch."""

@@ -25,10 +25,11 @@ from projected_control.errors import InvalidValue
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.friction import FRICTIONLESS, JointFriction
 from projected_control.planning import start_of
+from projected_control.planning.start import guess_within
 from projected_control.runs.port import Port
 from projected_control.runs.runner import Runner
 from projected_control.runs.statistics import Statistics
-from projected_control.simulation.joint_stops import stops_within
+from projected_control.simulation.dry_friction import stops_within
 from projected_control.simulation.plant import Plant, PlantState
 from projected_control.simulation.plant_sensing import drive_motors, sense_force, sense_joints
 from projected_control.simulation.sensors import FAULTS, Encoders, ForceSensor, Motors
@@ -331,10 +332,7 @@ def simulate(
     """
     arm, limits = model.arm, model.arm.limits
     ticks = round(validate.positive("seconds", seconds) / controller.period)
-    if guess is None:
-        lower, upper = limits.lower, limits.upper
-        within = (lower <= 0.0) & (upper >= 0.0)
-        guess = np.where(within, 0.0, 0.5 * (np.where(within, 0.0, lower + upper)))
+    guess = guess_within(arm) if guess is None else guess
     plant = Plant(
         ConstrainedArm(arm.twin(), model.constraint),
         controller.period,

@@ -84,22 +84,6 @@ def show_wrench(reading: Array, p: PlantTerms) -> None:
 
 
 @kernel
-def sense_wrench(
-    reading: Numbers,
-    plant_sizes: Integers,
-    plant: Numbers,
-    placements: Matrix,
-    state: Matrix,
-    sizes: Integers,
-    functions: Numbers,
-) -> None:
-    """`sense_force` where λ is delayed and noisy already."""
-    p = unpack_plant(plant, plant_sizes, state.shape[1], sizes[1])
-    turn_basis(placements, functions, p)
-    show_wrench(reading, p)
-
-
-@kernel
 def sense_force(
     plant_sizes: Integers,
     plant: Numbers,

@@ -13,6 +13,7 @@ from projected_control.model.arm import Arm
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.constraints import with_mimics
 from projected_control.planning import assemble
+from projected_control.planning.start import guess_within
 from projected_control.runs.simulated import SimulatedArm
 from projected_control.settings import groups
 from projected_control.settings.build.arms import build_arm, build_constraint, build_coordinates
@@ -21,7 +22,7 @@ from projected_control.settings.nodes import (
 )
 from projected_control.settings.placing import says_where
 from projected_control.simulation import Plant
-from projected_control.simulation.joint_stops import stops_within
+from projected_control.simulation.dry_friction import stops_within
 
 Array = NDArray[np.float64]
 
@@ -93,7 +94,4 @@ def start_guess(arm: Arm, given: Sequence[float]) -> Array:
             f"({', '.join(arm.joint_names)}), or none, got {len(given)}",
             key="simulation.start",
         )
-    lower, upper = arm.limits.lower, arm.limits.upper
-    middle, ranged = np.zeros(arm.n), np.isfinite(lower) & np.isfinite(upper)
-    middle[ranged] = 0.5 * (lower[ranged] + upper[ranged])  # a continuous joint has none
-    return np.where((lower <= 0.0) & (upper >= 0.0), 0.0, middle)
+    return guess_within(arm)
