@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -20,6 +21,7 @@ from projected_control.apps.console import interrupt
 from projected_control.apps.console.command import Command
 from projected_control.apps.console.progress import silent, terminal_progress
 from projected_control.apps.experiments import EXPERIMENTS, Options, run_experiment
+from projected_control.apps.reports.output import output_folder
 from projected_control.errors import InvalidValue
 
 ROOT = Path(__file__).parents[1]
@@ -255,6 +257,17 @@ def test_interrupt_leaves_nothing(tmp_path):
     assert process.returncode in (130, -signal.SIGINT), err
     assert (out, err) == ("", "projected-control: interrupted\n")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_interrupt_while_a_folder_is_made_leaves_nothing(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "TemporaryFile", lambda **_: _interrupted())
+    with pytest.raises(KeyboardInterrupt), output_folder(tmp_path / "out" / "inner"):
+        pytest.fail("the work must not begin")
+    assert list(tmp_path.iterdir()) == []
+
+
+def _interrupted():
+    raise KeyboardInterrupt
 
 
 def test_interrupt_swallowed_by_a_library():

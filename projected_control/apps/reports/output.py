@@ -37,12 +37,8 @@ def output_folder(path: Path, megabytes: int = 0) -> Iterator[Path]:
     missing = [p for p in (path, *path.parents) if not p.exists()]
     try:
         _require_room(path, megabytes)
-    except CannotWrite:
-        _remove_empty(missing)
-        raise
-    try:
         yield path
-    finally:
+    finally:  # also where it is interrupted before the work starts
         _remove_empty(missing)
 
 
