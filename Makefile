@@ -15,7 +15,7 @@ unexport PYTHONDONTWRITEBYTECODE PYTHONPATH LD_LIBRARY_PATH AMENT_PREFIX_PATH RM
 export ROS_AUTOMATIC_DISCOVERY_RANGE ?= LOCALHOST
 export ROS_LOG_DIR ?= $(CURDIR)/$(VENV)/log
 
-.PHONY: help demo docs test test-peers test-long lint format wheel release-check clean
+.PHONY: help demo docs test test-peers test-long lint lint-ament format wheel release-check clean
 
 ROUNDS ?= 20
 WORKERS ?= 2
@@ -77,6 +77,14 @@ lint: $(INSTALLED)
 	@$(BIN)/mypy
 	@echo "==> imports"
 	@$(BIN)/lint-imports --no-cache
+
+# ament's linters, where a sourced ROS 2 has them. The conventions are ours: docs/releasing.md.
+CODE := projected_control launch examples test setup.py
+lint-ament:
+	@ament_flake8 --config test/ament_flake8.ini $(CODE)
+	@ament_pep257 --convention google --add-ignore D100 D101 D102 D103 D104 D105 D106 D107 D403 D417 -- projected_control launch setup.py
+	@ament_xmllint package.xml
+	@ament_lint_cmake projected_control/native/cpp
 
 format: $(INSTALLED)
 	@$(BIN)/ruff check --fix

@@ -59,7 +59,7 @@ def _ament_share() -> Path | None:
 
 
 def share_file(*parts: str) -> Path:
-    """The path of a shared file, as in ``share_file("urdf", "slider_crank.urdf.xacro")``.
+    """The path of a shared file, its parts given one by one: "urdf", "slider_crank.urdf.xacro".
 
     Raises:
         MissingResource: Where there is none, with the places searched.

@@ -368,3 +368,29 @@ def test_doctor_sees_what_the_environment_says(capsys, monkeypatch, tmp_path):
     assert "none.xml is not there" in found["DDS profile"]["found"]
     assert found["controller_manager"]["verdict"] == "good"
     assert found["effort_controllers"]["verdict"] == "fair"
+
+
+@pytest.mark.parametrize(
+    "command", [["check", "nowhere.yaml"], ["demo", "--controller", "nothing"]], ids="_".join
+)
+def test_a_mistake_is_told_at_once(command):
+    """Without what takes long to load; on a quiet computer within 0.3 s of processor."""
+    code = (
+        "import sys; from projected_control.apps.cli import main; status = main(sys.argv[1:]); "
+        "slow = {'coal', 'scipy', 'matplotlib', 'rclpy', 'numba'} & {*sys.modules}; "
+        "sys.exit(f'{status} {slow}')"
+    )
+    done = subprocess.run([sys.executable, "-c", code, *command], capture_output=True, text=True)
+    assert done.stderr.splitlines()[-1] == "2 set()"
+
+
+def test_pinocchio_is_loaded_when_it_is_used():
+    code = (
+        "import sys; from projected_control.apps.cli import LoadedWhenUsed\n"
+        "LoadedWhenUsed('pinocchio'); import pinocchio; assert 'coal' not in sys.modules\n"
+        "assert pinocchio.Model().nq == 0; assert 'coal' in sys.modules\n"
+        "import pinocchio as real; assert real is not pinocchio; assert pinocchio.SE3 is real.SE3\n"
+        "assert not hasattr(pinocchio, 'nothing')"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

@@ -62,8 +62,8 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         python = Path(folder, "venv", "bin", "python")
         venv.create(python.parents[1], with_pip=True)
-        install = [python, "-m", "pip", "install", "--quiet", "--only-binary", ":all:"]
-        subprocess.run([*install, wheel], check=True)
+        install = [python, "-m", "pip", "install", "--quiet"]
+        subprocess.run([*install, "--only-binary", ":all:", wheel], check=True)
         home = Path(folder, "home")
         home.mkdir()
         alone = {"HOME": str(home), "PATH": folder}

@@ -7,6 +7,9 @@ import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from importlib import import_module
+from types import ModuleType
+from typing import Any
 
 from projected_control import __version__
 from projected_control.apps import commands
@@ -61,8 +64,31 @@ def parser() -> argparse.ArgumentParser:
     return top
 
 
+class LoadedWhenUsed(ModuleType):
+    """In place of a module that takes long to load: most mistakes come up before it is used.
+
+    Args:
+        name: Of the module, which is in no use yet.
+    """
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        sys.modules[name] = self
+
+    def __getattr__(self, attribute: str) -> Any:
+        name = self.__name__
+        if attribute.startswith("__") or sys.modules.get(name) is not self:
+            raise AttributeError(f"module {name!r} has no attribute {attribute!r}")
+        del sys.modules[name]
+        module = import_module(name)
+        self.__dict__.update(module.__dict__)
+        return getattr(module, attribute)
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a subcommand; return the exit status."""
+    if "pinocchio" not in sys.modules:
+        LoadedWhenUsed("pinocchio")
     try:
         with interrupt.remembered():
             arguments = parser().parse_args(argv)

@@ -1,5 +1,7 @@
-"""The joints of an arm in Gazebo, and its force-torque sensor: read and driven by Python, or by the
-compiled library."""
+"""The joints of an arm in Gazebo, and its force-torque sensor.
+
+They are read and driven by Python, or by the compiled library.
+"""
 
 from __future__ import annotations
 

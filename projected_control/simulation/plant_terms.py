@@ -16,7 +16,9 @@ Whole = NDArray[np.int64]
 
 
 class PlantTerms(NamedTuple):
-    """A plant: n joints, m constraint rows, stages of the integration method, samples of delay of
+    """A plant.
+
+    It has n joints, m constraint rows, stages of the integration method, and samples of delay of
     the force sensor and of the motors (wait).
 
     A state y is q, then q̇, then the work done on the arm since the start.

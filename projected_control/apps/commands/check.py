@@ -65,18 +65,21 @@ class Arguments(
 
 def run(args: Arguments) -> int:
     """Build, evaluate, report; the exit status is 1 where something would keep the node down."""
+    from projected_control.settings.files import from_command_line
+    from projected_control.settings.layers import Layers
+
+    layers = Layers.read(args.files, args.preset, from_command_line(args.set, "--set"))
+    layers, node = layers.of_controller(args.node)
+
+    # After the files are read, so that a mistake in them is told at once.
     import numpy as np
 
     from projected_control.apps.reports.contents import as_json
     from projected_control.errors import ProjectedControlError
     from projected_control.planning.margins import Light
     from projected_control.settings import build
-    from projected_control.settings.files import from_command_line
     from projected_control.settings.inspection import inspect
-    from projected_control.settings.layers import Layers
 
-    layers = Layers.read(args.files, args.preset, from_command_line(args.set, "--set"))
-    layers, node = layers.of_controller(args.node)
     if args.show:
         print("\n".join(layers.table(node)))
     settings, guess = layers.controller(node), layers.arm().simulation.start

@@ -50,14 +50,14 @@ class Arguments(
 def run(args: Arguments) -> int:
     """Replay, compare, say."""
     from projected_control.apps.console import extras
+
+    extras.require("matplotlib", "projected-control replay")
     from projected_control.apps.console.progress import terminal_progress
     from projected_control.apps.recordings.playback import simulated, what_if
+    from projected_control.apps.recordings.recording_report import comparison, opened
     from projected_control.apps.reports.contents import as_json
     from projected_control.apps.reports.output import output_folder, publish
     from projected_control.settings.files import from_command_line
-
-    extras.require("matplotlib", "projected-control replay")
-    from projected_control.apps.recordings.recording_report import comparison, opened
 
     items = [item if ":=" in item else item.replace("=", ":=", 1) for item in args.set]
     values = {name: given.value for name, given in from_command_line(items, "--set").items()}

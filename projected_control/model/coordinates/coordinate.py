@@ -1,5 +1,7 @@
-"""Coordinates of an arm: one, with its name, its unit and the scalar function that computes it, and
-a set of them θ(q), in order: values, Jacobian, differences by the short way round.
+"""Coordinates of an arm: one, and a set of them θ(q), in order.
+
+One has its name, its unit and the scalar function that computes it; a set has values, Jacobian, and
+differences by the short way round.
 """
 
 from __future__ import annotations
