@@ -18,9 +18,10 @@ from projected_control.apps.bench.tick_cases import CASES, LARGE, MECHANISMS, TA
 from projected_control.apps.bench.tick_timing import TICKS, TickTiming, record
 from projected_control.compiled import COMPILED
 from projected_control.control.events import Action
+from projected_control.errors import SimulationFailed
 from projected_control.native.library import reason_against
 
-ANY = ("--bound", "1e9", "--native-bound", "1e9")
+ANY = ("--bound", "1e9", "--native-bound", "1e9", "--call-bound", "1e9")
 """No clock is judged."""
 
 NATIVE = not reason_against()
@@ -127,15 +128,52 @@ def test_ticks_in_cpp_have_bounds_of_their_own():
     assert "with 3 joints (native) took 2.50 times" in sentence
 
 
+needs_library = pytest.mark.skipif(not COMPILED, reason="the kernels run as NumPy")
+
+
+@needs_library
+def test_calls_from_python_are_timed_beside_their_kernels(capsys):
+    """In small: 1.5 µs on a quiet computer; here 15, so that only what is wrong shows."""
+    from projected_control.apps.bench.call_timing import time_calls
+
+    timings = time_calls(0.05, 15.0, 0.2)
+    assert [t.missed for t in timings] == [""] * len(timings)
+    names = ["tick", "plant step", "model evaluation", "axpy", "matmul", "svd_by_jacobi"]
+    assert [t.what for t in timings] == names
+    assert [t.bound_us for t in timings] == pytest.approx([15.0] * 3 + [15.4, 15.6, 15.8])
+    assert all(0.0 < t.kernel_us < t.python_us for t in timings)
+
+
+@needs_library
+def test_a_call_that_was_not_measured_meets_no_bound():
+    """Python cannot be faster than the kernel it calls."""
+    from projected_control.apps.bench.call_timing import CallTiming
+
+    assert "this was not measured" in CallTiming("tick", 23, 1.0, 1.1, 1.5).missed
+    assert "costs 1.60 µs on top of" in CallTiming("tick", 23, 2.6, 1.0, 1.5).missed
+    assert CallTiming("tick", 23, 2.4, 1.0, 1.5).missed == ""
+
+
+@needs_library
+def test_calls_that_do_not_compute_the_same_are_not_compared():
+    from projected_control.apps.bench.call_timing import KernelCall, time_call
+
+    x, y = np.ones(3), np.ones(3)
+    idle = KernelCall("model.linalg.copy", (x, y))
+    with pytest.raises(SimulationFailed, match="the calls of copy changed nothing"):
+        time_call("copy", [idle], 1.5, 0.0, 0.01)
+
+
 @pytest.mark.parametrize("arguments", [[], ["--json"]])
 def test_a_bound_that_nothing_meets_is_missed(capsys, arguments):
     """Exit status 1, and a sentence for each case on standard error."""
-    impossible = ["--bound", "0.001", "--native-bound", "0.001"]
+    impossible = ["--bound", "0.001", "--native-bound", "0.001", "--call-bound", "0.0001"]
     assert cli.main(["bench", "tick", "--seconds", "0.01", *impossible, *arguments]) == 1
     out, err = capsys.readouterr()
     assert err.count("bound missed: a tick of the ") == len(ENGINES) * len(
         (*CASES, *TASK_LAWS, *MECHANISMS)
     )
+    assert err.count("bound missed: a call of tick from Python ") == int(COMPILED)
     for case in MECHANISMS:
         assert err.count(f"with {case.robot} (") == len(ENGINES)
     assert "7 joints (python) took" in err or not COMPILED

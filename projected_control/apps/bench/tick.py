@@ -12,6 +12,7 @@ from projected_control.apps.console.command import Command, option
 from projected_control.errors import InvalidValue
 
 if TYPE_CHECKING:
+    from projected_control.apps.bench.call_timing import CallTiming
     from projected_control.apps.bench.tick_timing import TickTiming
     from projected_control.apps.console.progress import Progress
 
@@ -24,6 +25,10 @@ MECHANISM_SHARE = 1.2
 NATIVE_BOUNDS = {3: 2.3, 7: 2.6}
 """And in C++, against Pinocchio in C++: by the arm's number of joints; mechanisms have `BOUND`."""
 
+CALL_BOUND, ARRAY_BOUND = 1.5, 0.2
+"""What a call from Python may cost on top of the kernel, and more per array of a kernel that is not
+called in every tick or step [µs]."""
+
 DEFAULT_SECONDS = 2.0
 MAX_SECONDS = 600.0
 
@@ -35,7 +40,9 @@ computer that has nothing else to do; medians are those of the quieter half of t
 Where the native loop can be built, the same in C++: a tick takes at most {NATIVE_BOUNDS[3]:g} times
 Pinocchio's pass in C++ with 3 joints and 1 row, {NATIVE_BOUNDS[7]:g} times with 7 and 3.
 Then the laws in task and joint space, and the closed mechanisms of `demo --task` as they run there,
-each within {BOUND:g} times in C++.
+each within {BOUND:g} times in C++. Last, what a call of a kernel from Python costs on top of the
+kernel: at most {CALL_BOUND:g} µs for tick, plant step and model evaluation, {ARRAY_BOUND:g} µs more
+per array for any other.
 """
 
 
@@ -48,6 +55,12 @@ class Arguments(Command, help="one tick of the control loop", description=DESCRI
         "the same for a tick in C++ (default: 2.3 for 3 joints, 2.6 for 7; 5 for mechanisms "
         "and for laws in task and joint space)",
         metavar="B",
+    )
+    call_bound: float = option(
+        "the same where a call from Python costs more µs than that on top of its kernel "
+        "(default: %(default)g)",
+        CALL_BOUND,
+        "US",
     )
     engine: str = option(
         "measure ticks from Python, in C++ (native), or both where that can be (default: both); "
@@ -68,13 +81,20 @@ def run(args: Arguments) -> int:
     from projected_control.apps.console.progress import terminal_progress
     from projected_control.compiled import COMPILED
 
+    call_bound = validate.positive("call_bound", args.call_bound)
+    calls: list[CallTiming] = []
     with terminal_progress(sys.stderr) as progress:
         timings, reason = measure(args.engine, args.seconds, progress)
+        if COMPILED and args.engine != "native":
+            from projected_control.apps.bench.call_timing import time_calls
+
+            calls = time_calls(args.seconds, call_bound, ARRAY_BOUND, progress)
     bounds = {timing: _bound(timing, bound, args.native_bound) for timing in timings}
-    late = missed(timings, bounds)
+    late = missed(timings, bounds) + [call.missed for call in calls if call.missed]
     if args.json:
         numbers = {
             "cases": [{**timing.numbers, "bound": bounds[timing]} for timing in timings],
+            "calls": [call.numbers for call in calls],
             "compiled": COMPILED,
             "bound": bound,
             "native": reason or "measured",
@@ -84,6 +104,8 @@ def run(args: Arguments) -> int:
     else:
         print(_table(timings))
         print(_verdict(timings, bounds, COMPILED))
+        if calls:
+            print(_call_table(calls))
         if reason:
             print(f"No ticks in C++: {reason}")
     return bench.exit_status(late)
@@ -155,6 +177,17 @@ def _table(timings: list[TickTiming]) -> str:
         for t in timings
     ]
     return "\n".join([header, *lines])
+
+
+def _call_table(calls: list[CallTiming]) -> str:
+    columns = f"{'in all':>8}  {'kernel':>8}  {'on top':>8}  bound"
+    title = f"{'a call from Python':<19}{'arrays':>6}  {columns}"
+    lines = [
+        f"{c.what:<19}{c.arrays:>6}  {c.python_us:>5.2f} µs  {c.kernel_us:>5.2f} µs  "
+        f"{c.cost_us:>5.2f} µs  {c.bound_us:.1f} µs"
+        for c in calls
+    ]
+    return "\n".join(["", title, *lines])
 
 
 def _verdict(
