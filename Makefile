@@ -82,7 +82,7 @@ lint: $(INSTALLED)
 CODE := projected_control launch examples test setup.py
 lint-ament:
 	@ament_flake8 --config test/ament_flake8.ini $(CODE)
-	@ament_pep257 --convention google --add-ignore D100 D101 D102 D103 D104 D105 D106 D107 D403 D417 -- projected_control launch setup.py
+	@ament_pep257 --convention google --add-ignore D100 D101 D102 D103 D104 D105 D106 D107 D300 D301 D403 D417 -- projected_control launch setup.py
 	@ament_xmllint package.xml
 	@ament_lint_cmake projected_control/native/cpp
 

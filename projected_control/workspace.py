@@ -1,4 +1,4 @@
-r"""Workspaces: what a kernel reads and writes, as named parts of one array of doubles.
+"""Workspaces: what a kernel reads and writes, as named parts of one array of doubles.
 
 A layout is declared once, as a NamedTuple whose fields carry their shapes::
 
