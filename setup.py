@@ -21,8 +21,11 @@ except ImportError:  # before setuptools 70.1, as on Ubuntu 24.04; colcon makes 
 
 NAME = "projected_control"
 
+# colcon's --symlink-install runs a link to this file, in a folder without the others.
+SOURCES = Path(__file__).resolve().parent
+
 # Version, description, licence, maintainer and addresses are said there and nowhere else.
-MANIFEST = ET.parse("package.xml").getroot()
+MANIFEST = ET.parse(SOURCES / "package.xml").getroot()
 MAINTAINER = MANIFEST.find("maintainer")
 ADDRESSES = {"website": "Homepage", "repository": "Source", "bugtracker": "Issues"}
 
@@ -264,7 +267,7 @@ setup(
     name=NAME,
     version=MANIFEST.findtext("version"),
     description=" ".join(MANIFEST.findtext("description").partition(":")[0].split()),
-    long_description=Path("README.md").read_text(encoding="utf-8"),
+    long_description=(SOURCES / "README.md").read_text(encoding="utf-8"),
     long_description_content_type="text/markdown",
     author=MAINTAINER.text,
     maintainer=MAINTAINER.text,

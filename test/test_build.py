@@ -159,6 +159,19 @@ def test_the_manifest_says_who_and_what(definition):
     assert said["long_description"].startswith("# projected_control")
 
 
+def test_it_may_be_a_link(monkeypatch, tmp_path):
+    """As colcon's --symlink-install runs it: beside links to what is installed, and no others."""
+    for name in ("setup.py", "projected_control", "package.xml"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    said = {}
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["setup.py"])
+    monkeypatch.setattr(setuptools, "setup", said.update)
+    runpy.run_path("setup.py")
+    assert said["version"]
+    assert said["long_description"].startswith("# projected_control")
+
+
 # The native loop of a wheel
 
 
