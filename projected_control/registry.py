@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Mapping
-from importlib.metadata import entry_points
 from typing import Generic, Protocol, TypeVar
 
 from projected_control.errors import InvalidValue, UnknownName
@@ -80,6 +79,8 @@ class Registry(Generic[R], Mapping[str, R]):
         if self._loaded:
             return
         self._loaded = True
+        from importlib.metadata import entry_points  # a tenth of what importing the library takes
+
         for point in entry_points(group=self._group):
             try:
                 self.add(point.load())

@@ -115,6 +115,15 @@ def test_table_says_whether_the_bound_is_met(capsys):
     assert "the kernels run as NumPy" in tick._verdict([slow], bounds, False)
 
 
+def test_ticks_from_python_have_bounds_by_joints():
+    """Unless another is given; task and joint space and mechanisms have the common one."""
+    three, seven, task = (
+        TickTiming(case, "python", 5.0, 5.5, 2.0, 1) for case in (CASES[0], CASES[2], TASK_LAWS[0])
+    )
+    assert [tick._bound(t, tick.BOUND, None) for t in (three, seven, task)] == [2.84, 2.67, 5.0]
+    assert [tick._bound(t, 4.0, None) for t in (three, seven, task)] == [4.0] * 3
+
+
 def test_ticks_in_cpp_have_bounds_of_their_own():
     """2.3 times Pinocchio's pass with 3 joints, 2.6 times with 7; 30 joints are only measured."""
     three, seven = (TickTiming(CASES[i], "native", 5.0, 5.5, 2.0, 1) for i in (0, 2))

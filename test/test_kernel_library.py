@@ -144,6 +144,19 @@ def test_a_run_needs_no_numba(tmp_path):
     assert out.strip() == repr(run_in_process(settings_for("force", 0.05, "paper", True, {})))
 
 
+@pytest.mark.parametrize(
+    ("module", "more"),
+    [("projected_control.control", ["importlib.metadata"]), ("projected_control.runs", [])],
+)
+def test_what_a_start_does_not_need_is_not_imported(module, more, tmp_path):
+    heavy = ["numba", "llvmlite", "scipy", "matplotlib", "rich", "ruckig", "mcap", "xacro", *more]
+    code = f"import sys, {module}; print([name for name in {heavy} if name in sys.modules])"
+    status, out, err = output_of(
+        code, tmp_path, PROJECTED_CONTROL_LIBRARY=str(kernel_library.folder())
+    )
+    assert (status, out.strip()) == (0, "[]"), err
+
+
 def test_without_library_and_numba_both_ways_out_are_named(tmp_path):
     """pip's package, or numba here or in another Python; and nothing is left behind."""
     python = tmp_path / "python"

@@ -1,5 +1,6 @@
 """Kinds that a parameter file can name: constraints and coordinates, ours and other packages'."""
 
+from importlib import metadata
 from importlib.metadata import EntryPoint
 from textwrap import dedent
 from types import SimpleNamespace
@@ -8,7 +9,6 @@ import numpy as np
 import pytest
 from arms import random_urdf, three_link_arm
 
-from projected_control import registry
 from projected_control.errors import InvalidValue, UnknownName
 from projected_control.model.arm import Arm
 from projected_control.model.constraints import (
@@ -81,7 +81,7 @@ def other_package(monkeypatch, tmp_path):
         (tmp_path / f"{module}.py").write_text(dedent(content))
         monkeypatch.syspath_prepend(str(tmp_path))
         monkeypatch.setattr(
-            registry,
+            metadata,
             "entry_points",
             lambda group: [
                 EntryPoint(name, value, group)
