@@ -228,6 +228,17 @@ def test_without_ruckig_it_says_what_to_install(monkeypatch):
 # Releases
 
 
+def test_workflows_and_pixi_call_targets_that_there_are():
+    """They do what `make` does, and nothing else."""
+    targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.M))
+    files = [ROOT / "pixi.toml", *(ROOT / ".github" / "workflows").glob("*.yml")]
+    called = {name: set(re.findall(r"\bmake ([a-z-]+)", name.read_text())) for name in files}
+    assert len(files) == 3
+    assert all(called.values())
+    assert set().union(*called.values()) <= targets
+    assert {"demo", "test"} <= called[ROOT / "pixi.toml"]
+
+
 def test_a_release_is_refused_until_all_say_the_same(tmp_path):
     """Tag, manifest, citation and changelog; and somebody must be behind the addresses."""
     problems = runpy.run_path(str(ROOT / "test" / "release_check.py"))["problems"]
