@@ -120,7 +120,7 @@ def test_ticks_from_python_have_bounds_by_joints():
     three, seven, task = (
         TickTiming(case, "python", 5.0, 5.5, 2.0, 1) for case in (CASES[0], CASES[2], TASK_LAWS[0])
     )
-    assert [tick._bound(t, tick.BOUND, None) for t in (three, seven, task)] == [2.84, 2.67, 5.0]
+    assert [tick._bound(t, tick.BOUND, None) for t in (three, seven, task)] == [3.26, 3.04, 5.0]
     assert [tick._bound(t, 4.0, None) for t in (three, seven, task)] == [4.0] * 3
 
 
