@@ -388,7 +388,7 @@ def test_pinocchio_is_loaded_when_it_is_used():
     code = (
         "import sys; from projected_control.apps.cli import LoadedWhenUsed\n"
         "LoadedWhenUsed('pinocchio'); import pinocchio; assert 'coal' not in sys.modules\n"
-        "assert pinocchio.Model().nq == 0; assert 'coal' in sys.modules\n"
+        "assert pinocchio.__version__; assert 'coal' in sys.modules\n"
         "import pinocchio as real; assert real is not pinocchio; assert pinocchio.SE3 is real.SE3\n"
         "assert not hasattr(pinocchio, 'nothing')"
     )

@@ -77,7 +77,7 @@ class LoadedWhenUsed(ModuleType):
 
     def __getattr__(self, attribute: str) -> Any:
         name = self.__name__
-        if attribute.startswith("__") or sys.modules.get(name) is not self:
+        if sys.modules.get(name) is not self:  # it is loaded, and does not have it
             raise AttributeError(f"module {name!r} has no attribute {attribute!r}")
         del sys.modules[name]
         module = import_module(name)
