@@ -388,9 +388,12 @@ def test_pinocchio_is_loaded_when_it_is_used():
     code = (
         "import sys; from projected_control.apps.cli import LoadedWhenUsed\n"
         "LoadedWhenUsed('pinocchio'); import pinocchio; assert 'coal' not in sys.modules\n"
+        "assert pinocchio.__spec__.name == 'pinocchio'; assert 'coal' not in sys.modules\n"
         "assert pinocchio.__version__; assert 'coal' in sys.modules\n"
         "import pinocchio as real; assert real is not pinocchio; assert pinocchio.SE3 is real.SE3\n"
-        "assert not hasattr(pinocchio, 'nothing')"
+        "assert not hasattr(pinocchio, 'nothing')\n"
+        "from importlib.util import find_spec; assert find_spec('pinocchio') is not None\n"
+        "LoadedWhenUsed('of_no_package'); assert 'of_no_package' not in sys.modules"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

@@ -262,7 +262,7 @@ def test_errors_of_the_command_line_load_nothing_that_takes_time(arguments, word
     """No numerics, no kernels, no ROS, no figures."""
     script = (
         "import sys; from projected_control.apps import cli; status = cli.main(sys.argv[1:]); "
-        "heavy = {'numba', 'pinocchio', 'scipy', 'rclpy', 'matplotlib'} & set(sys.modules); "
+        "heavy = {'numba', 'coal', 'scipy', 'rclpy', 'matplotlib'} & set(sys.modules); "
         "print(sorted(heavy)); sys.exit(status)"
     )
     done = subprocess.run(

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
+from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
@@ -67,13 +68,19 @@ def parser() -> argparse.ArgumentParser:
 class LoadedWhenUsed(ModuleType):
     """In place of a module that takes long to load: most mistakes come up before it is used.
 
+    (`importlib.util.LazyLoader` loads it when it is imported a second time, as every module here
+    does.) A module that is not installed stays so.
+
     Args:
         name: Of the module, which is in no use yet.
     """
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
-        sys.modules[name] = self
+        spec = find_spec(name)
+        if spec is not None:
+            self.__spec__, self.__path__ = spec, spec.submodule_search_locations or []
+            sys.modules[name] = self
 
     def __getattr__(self, attribute: str) -> Any:
         name = self.__name__
