@@ -166,7 +166,7 @@ def test_closed_chain(tmp_path):
 
 
 def test_inverse_kinematics(tmp_path):
-    lines = run("12_inverse_kinematics.py", tmp_path).splitlines()
+    lines = run("11_inverse_kinematics.py", tmp_path).splitlines()
     near, _, constraint, place, square, *axes, reach = lines
     assert near.endswith("in 8 steps")
     assert "is met to" in constraint
