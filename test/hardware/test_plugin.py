@@ -174,7 +174,7 @@ def report(what: str, detail: str) -> None:
 
 
 def test_every_cycle_is_answered_and_no_watchdog_is_there(moving):
-    moving.until(lambda: int(moving.values[CONTROLLER]["ticks"]) > 5000, "some ticks")
+    moving.until(lambda: int(moving.values[CONTROLLER].get("ticks", 0)) > 5000, "some ticks")
     values = moving.values[CONTROLLER]
     assert values["engine"] == "plugin"
     assert moving.controllers()[PLUGIN] == "active"
