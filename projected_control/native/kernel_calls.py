@@ -11,7 +11,7 @@ arguments in their order, then the results::
       int64_t action;
     };
 
-An array is its pointer and shape, and its strides where it need not be dense. Numbers are
+An array is its pointer and shape; it is dense, by rows or by columns. Numbers are
 ``int64_t`` or ``double``, a truth value is an ``int64_t``. Nothing here needs numba.
 """
 
@@ -34,7 +34,7 @@ BYTES_PER_FIELD = 8
 INTEGER, REAL, TRUTH = "int64_t", "double", "bool"
 """What a number in a frame is; a truth value takes an ``int64_t`` in C."""
 
-DENSE, DENSE_BY_COLUMNS, STRIDED = "C", "F", "A"
+DENSE, DENSE_BY_COLUMNS = "C", "F"
 """How an array lies in memory, in NumPy's letters."""
 
 
@@ -46,7 +46,7 @@ class Leaf:
         name: Of the parameter.
         number: `INTEGER`, `REAL` or `TRUTH`: of the number, or of an array's elements.
         dimensions: Of an array; 0 for a number.
-        order: `DENSE`, `DENSE_BY_COLUMNS` or `STRIDED`; of an array.
+        order: `DENSE` or `DENSE_BY_COLUMNS`; of an array.
         layout: Of a workspace, which is handed over as its place and sizes.
     """
 
@@ -69,12 +69,10 @@ class Leaf:
             return [("double *", self.name, 1), (INTEGER, f"{self.name}_sizes", sizes)]
         if not self.dimensions:
             return [(self.c_type, self.name, 1)]
-        shape = [
+        return [
             (f"{self.c_type} *", self.name, 1),
             (INTEGER, f"{self.name}_shape", self.dimensions),
         ]
-        strides = [(INTEGER, f"{self.name}_strides", self.dimensions)]
-        return shape + (strides if self.order == STRIDED else [])
 
     @property
     def size(self) -> int:
@@ -214,12 +212,6 @@ def _number(name: str, dtype: np.dtype[Any]) -> str:
     return numbers[dtype.name]
 
 
-def _order(array: NDArray[Any]) -> str:
-    if array.flags.c_contiguous:
-        return DENSE
-    return DENSE_BY_COLUMNS if array.flags.f_contiguous else STRIDED
-
-
 class Call:
     """The arguments of one call, as they lie in memory.
 
@@ -257,9 +249,6 @@ class Call:
         self.fields[at] = array.ctypes.data
         shape = self.places[f"{name}_shape"]
         self.fields[shape : shape + array.ndim] = array.shape
-        if leaf.order == STRIDED:
-            strides = self.places[f"{name}_strides"]
-            self.fields[strides : strides + array.ndim] = array.strides
 
     def get(self, name: str) -> float | int:
         """A number of the call: an argument, or a result once it was made."""
@@ -288,5 +277,5 @@ def _misfit(leaf: Leaf, array: NDArray[Any]) -> str:
 
 
 def _described(leaf: Leaf) -> str:
-    orders = {DENSE: "dense", DENSE_BY_COLUMNS: "dense by columns", STRIDED: ""}
+    orders = {DENSE: "dense", DENSE_BY_COLUMNS: "dense by columns"}
     return f"an array of {leaf.dimensions} dimensions of {leaf.c_type} {orders[leaf.order]}".strip()

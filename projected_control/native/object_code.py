@@ -23,7 +23,6 @@ from projected_control.native.kernel_calls import (
     DENSE_BY_COLUMNS,
     INTEGER,
     REAL,
-    STRIDED,
     TRUTH,
     Frame,
     Leaf,
@@ -175,10 +174,7 @@ class _Reader:
         builder = self._builder
         data = builder.load(self._place())
         shape = self._integers(leaf.dimensions)
-        if leaf.order == STRIDED:
-            strides = self._integers(leaf.dimensions)
-        else:
-            strides = self._dense_strides(shape, leaf.order)
+        strides = self._dense_strides(shape, leaf.order)
         return view(self._context, builder, numba_type(leaf), data, shape, strides)
 
     def _workspace(self, leaf: Leaf) -> Any:

@@ -69,7 +69,7 @@ enum { LARGEST_FRAME = 256 };
 struct parameter {
   char kind; /* 'a' array, 'd' double, 'i' integer, 'b' truth value, 't' doubles of a tuple, 'w' workspace */
   char number; /* of an array: 'd' or 'i' */
-  char order; /* of an array: 'C', 'F' or 'A' */
+  char order; /* of an array: 'C' or 'F' */
   char count; /* dimensions of an array, members of a tuple, sizes of a workspace */
   const char *name;
   const char *attribute; /* of a workspace: where its parts keep their array and sizes */
@@ -107,8 +107,6 @@ static int take_array(const struct kernel *k, const struct parameter *p, PyObjec
   int64_t *f = *field;
   *f++ = (int64_t)(intptr_t)a->data;
   for (int i = 0; i < p->count; ++i) *f++ = a->dimensions[i];
-  if (p->order == 'A')
-    for (int i = 0; i < p->count; ++i) *f++ = a->strides[i];
   *field = f;
   return 1;
 }
