@@ -14,7 +14,8 @@ A layout is declared once, as a NamedTuple whose fields carry their shapes::
 
 Everything else follows from that: the size of the array (`Layout.size`), the function that names
 its parts as views, in kernels and in Python (`Layout.unpack`, `Layout.view`), the offsets at which
-code in another language finds them (`Layout.offsets`), and the list of parts in the docstring.
+code in another language finds them (`Layout.offsets`), and the list of parts in the docstring. All
+of that is worked out when it is first asked for: most commands declare layouts and use none.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Generic, TypeVar, cast, get_type_hints
 
 import numpy as np
@@ -62,13 +64,13 @@ class Part:
     meaning: str
     at: str | None = None
 
-    @property
+    @cached_property
     def extents(self) -> list[str]:
         """The shape, one expression per dimension."""
         tree = _parse(f"({self.shape},)", self.shape)
         return [ast.unparse(element) for element in cast(ast.Tuple, tree).elts]
 
-    @property
+    @cached_property
     def count(self) -> str:
         """How many numbers it holds, as an expression."""
         whole = (e if e.isalnum() else f"({e})" for e in self.extents)
@@ -87,49 +89,52 @@ class Layout(Generic[Parts]):
     Attributes:
         unpack: ``unpack(work, *sizes)``: the parts as views, nothing is copied or checked. For
             kernels; `view` is for Python.
-        declared: The parts by name, in order.
-        length: How many numbers the array holds, as an expression in the sizes; for the shapes of
-            layouts that contain this one.
-        begins: Where each part begins, as such an expression, by name.
         attribute: Under which unpacked parts keep array and sizes, for a kernel that takes them.
     """
 
     def __init__(self, parts: type[Parts], *sizes: str) -> None:
         self.parts, self.sizes = parts, sizes
-        self.declared = _declared_parts(parts)
-        self._check()
         self.attribute = f"frame_of_{parts.__name__}"
-        source, self.length = self._source()
-        viewed = type(parts.__name__, (parts,), {"__module__": parts.__module__})
-        names: dict[str, Any] = {"Parts": viewed}
-        exec(compile(source, f"<layout of {parts.__name__}>", "exec"), names)
-        function = names["unpack"]
-        function.__doc__ = f"The parts of an array of `{parts.__name__}`; views, nothing is copied."
-        function.__module__ = parts.__module__
-        self.unpack: Callable[..., Parts] = function
-        self._places = names["places"]
-        self.begins = self._begins()
+
+        def unpack(work: Array, *given: int) -> Parts:
+            return self._functions[0](work, *given)
+
+        unpack.__doc__ = f"The parts of an array of `{parts.__name__}`; views, nothing is copied."
+        unpack.__module__ = parts.__module__
+        self.unpack: Callable[..., Parts] = unpack
+        parts.__doc__ = cast(str, _Documentation(self, parts.__doc__ or ""))
         LAYOUTS[parts] = self
-        teach_workspace(function, self)
-        parts.__doc__ = f"{(parts.__doc__ or '').rstrip()}\n\n{self._documentation()}"
-        for name, part in self.declared.items():
-            getattr(parts, name).__doc__ = f"{part.meaning} Shape: {part.shape}."
+        teach_workspace(unpack, self)
+
+    @cached_property
+    def declared(self) -> dict[str, Part]:
+        """The parts by name, in order; raises where one could not be unpacked."""
+        found = _declared_parts(self.parts)
+        self._check(found)
+        for name, part in found.items():
+            getattr(self.parts, name).__doc__ = f"{part.meaning} Shape: {part.shape}."
+        return found
+
+    @cached_property
+    def length(self) -> str:
+        """How many numbers the array holds, as an expression in the sizes."""
+        return " + ".join(part.count for part in self.declared.values() if part.at is None)
 
     def size(self, **sizes: int) -> int:
         """How many numbers the array holds."""
-        return int(self._places(*self._ordered(sizes))[0])
+        return int(self._functions[1](*self._ordered(sizes))[0])
 
     def offsets(self, **sizes: int) -> dict[str, int]:
         """Where each part begins, in numbers from the beginning of the array.
 
         The parts are dense and in C order. In bytes it is `BYTES_PER_NUMBER` times as much.
         """
-        _, begins, _ = self._places(*self._ordered(sizes))
+        _, begins, _ = self._functions[1](*self._ordered(sizes))
         return dict(zip(self.declared, begins, strict=True))
 
     def shapes(self, **sizes: int) -> dict[str, tuple[int, ...]]:
         """The shape of each part."""
-        _, _, shapes = self._places(*self._ordered(sizes))
+        _, _, shapes = self._functions[1](*self._ordered(sizes))
         return dict(zip(self.declared, shapes, strict=True))
 
     def new(self, **sizes: int) -> Array:
@@ -161,10 +166,10 @@ class Layout(Generic[Parts]):
             raise InvalidValue(f"sizes must not be negative, got {_listed(sizes)}")
         return [sizes[name] for name in self.sizes]
 
-    def _check(self) -> None:
+    def _check(self, declared: dict[str, Part]) -> None:
         """Refuse a declaration that could not be unpacked."""
         before: list[str] = []
-        for name, part in self.declared.items():
+        for name, part in declared.items():
             where = f"{name} of {self.parts.__name__}"
             for extent in part.extents:
                 _check_expression(f"the shape of {where}", extent, list(self.sizes))
@@ -174,14 +179,14 @@ class Layout(Generic[Parts]):
                 raise InvalidValue(f"{where} has a name that is taken; call it something else")
             before.append(name)
 
-    def _source(self) -> tuple[str, str]:
-        """Python text of `unpack` and of its sizes; and the total as an expression."""
-        lines, views, shapes, counts = ["    end = 0"], [], [], []
+    @cached_property
+    def _functions(self) -> tuple[Callable[..., Parts], Callable[..., Any]]:
+        """`unpack` for Python; and length, beginnings and shapes for given sizes."""
+        lines, views, shapes = ["    end = 0"], [], []
         for name, part in self.declared.items():
             lines.append(f"    {name} = {'end' if part.at is None else part.at}")
             if part.at is None:
                 lines.append(f"    end = {name} + {part.count}")
-                counts.append(part.count)
             shape = "(" + ", ".join(part.extents) + ",)"
             shapes.append(shape)
             views.append(f"work[{name} : {name} + {part.count}].reshape({shape})")
@@ -192,10 +197,15 @@ class Layout(Generic[Parts]):
             f"    parts.{self.attribute} = (work, {sizes})\n    return parts\n\n"
             f"def places({sizes}):\n{body}\n    return end, ({begins}), ({', '.join(shapes)},)\n"
         )
-        return source, " + ".join(counts)
+        title = self.parts.__name__
+        viewed = type(title, (self.parts,), {"__module__": self.parts.__module__})
+        names: dict[str, Any] = {"Parts": viewed}
+        exec(compile(source, f"<layout of {title}>", "exec"), names)
+        return names["unpack"], names["places"]
 
-    def _begins(self) -> dict[str, str]:
-        """Where each part begins, as an expression in the sizes."""
+    @cached_property
+    def begins(self) -> dict[str, str]:
+        """Where each part begins, as an expression in the sizes, by name."""
         begins: dict[str, str] = {}
         end = "0"
         for name, part in self.declared.items():
@@ -207,12 +217,23 @@ class Layout(Generic[Parts]):
                 begins[name] = _summed(ast.unparse(tree))
         return begins
 
-    def _documentation(self) -> str:
+    def documentation(self) -> str:
+        """The list of parts, in the order in which they lie."""
         lines = [f"    Attributes (sizes: {', '.join(self.sizes)}):"]
         for name, part in self.declared.items():
             within = "" if part.at is None else f", at {part.at}"
             lines.append(f"        {name}: ({part.shape}{within}) {part.meaning}")
         return "\n".join(lines) + "\n"
+
+
+class _Documentation:
+    """The docstring of a layout's parts: what it was, and the list of them."""
+
+    def __init__(self, layout: Layout[Any], text: str) -> None:
+        self._layout, self._text = layout, text
+
+    def __get__(self, parts: object, kind: type) -> str:
+        return f"{self._text.rstrip()}\n\n{self._layout.documentation()}"
 
 
 def _declared_parts(parts: type[tuple[Any, ...]]) -> dict[str, Part]:

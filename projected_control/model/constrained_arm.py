@@ -1,6 +1,6 @@
 """A constrained arm at one instant: what every controller and simulator of this package needs.
 
-`ConstrainedArm.evaluate` makes one Pinocchio pass and one singular value decomposition. All it
+`ConstrainedArm.evaluate` makes one Pinocchio pass and one decomposition of A (see `span`). All it
 computes stands in one array, the workspace, of which `Terms` names the parts: a compiled law takes
 that one array and names them in the same way.
 """
@@ -20,17 +20,18 @@ from projected_control.model.constraints import Constraint, FunctionConstraint, 
 from projected_control.model.coordinates import Coordinates
 from projected_control.model.function_kernels import FRAMES
 from projected_control.model.function_kinds import ScalarFunction
+from projected_control.model.inertia_factor import INERTIA
 from projected_control.model.linalg import copy, matvec
 from projected_control.model.motion_tables import evaluate_motion, new_table
 from projected_control.model.projection import (
     FADED,
-    SVD,
     TOLERANCE,
     Metric,
     check_tolerance,
-    project,
+    singular_values,
 )
 from projected_control.model.scalar_functions import FunctionTable, evaluate_functions
+from projected_control.model.span import ROWS, SPAN, SpanTerms, decompose, unpack_span
 from projected_control.workspace import Layout, Part
 
 Array = NDArray[np.float64]
@@ -40,7 +41,7 @@ Whole = NDArray[np.int64]
 ROW_LENGTH = 1.0
 """Default length by which rows that are angles compare with rows that are lengths [m]."""
 
-_SCRATCH = f"max({FRAMES.length}, {SVD.length_with(m='max(n, m, k)')})"
+_SCRATCH = f"max({FRAMES.length}, {ROWS.length_with(m='max(n, m, k)')})"
 
 
 class Terms(NamedTuple):
@@ -64,13 +65,18 @@ class Terms(NamedTuple):
     v: Annotated[Array, Part("n", "q̇.")]
     h: Annotated[Array, Part("n", "Coriolis, centrifugal and gravity terms.")]
     M: Annotated[Array, Part("n, n", "Inertia matrix.")]
-    P: Annotated[Array, Part("n, n", "Projector on N(A).")]
     residual: Annotated[Array, Part("m", "Φ − x.")]
     b: Annotated[Array, Part("m", "ẍ − Ȧq̇, so that A q̈ = b.")]
-    sigma: Annotated[Array, Part("m", "Singular values of A, not sorted.")]
     A: Annotated[Array, Part("m, n", "Constraint Jacobian.")]
-    A_pinv: Annotated[Array, Part("n, m", "A⁺.")]
+    span: Annotated[Array, Part(SPAN.length, "A decomposed, of which P and A⁺ are made.")]
     rank: Annotated[Array, Part("1", "Rank of A.")]
+    held: Annotated[Array, Part("1", "1 where P is not that of A, see `rank_change`.")]
+    held_P: Annotated[Array, Part("n, n", "What it is then; else for intermediate results.")]
+    factored: Annotated[Array, Part("1", "1 where `inertia` is of this state, −1 if it fails.")]
+    inertia: Annotated[Array, Part(INERTIA.length, "M decomposed, where something asked for it.")]
+    normal_rates: Annotated[Array, Part("m", "V q̈ as the constraint asks for it.")]
+    PM: Annotated[Array, Part("n, n", "P M, where that is needed.")]
+    M_c: Annotated[Array, Part("n, n", "M + PM − (PM)ᵀ, overwritten where it is solved with.")]
     theta: Annotated[Array, Part("k", "θ(q).", at="value + m")]
     theta_rate: Annotated[Array, Part("k", "θ̇.")]
     theta_bias: Annotated[Array, Part("k", "J̇_θq̇.", at="bias + m")]
@@ -123,7 +129,9 @@ class ConstrainedArm:
         n, m, k: Numbers of joints, constraint rows and coordinates.
         arguments: What `evaluate_model` takes after time and state, for compiled laws.
         terms: The workspace's parts, of which those below are the most used.
+        span: A as it was decomposed, of which `P` and `A_pinv` are made.
         sqrt_metric: Diagonal of W^½, n; ones without a metric.
+        row_length: By which rows and coordinates that are angles compare with lengths [m].
         tolerance: Singular values of A up to this count as zero, in the metric's coordinates.
         moves: Whether the constraint is driven, x(t) ≠ const.
         table: The functions of constraint and coordinates, as far as they are compiled.
@@ -136,9 +144,6 @@ class ConstrainedArm:
         residual: Φ(q) − x(t), m.
         A: Constraint Jacobian, m × n.
         b: ẍ − Ȧq̇, m, so that A q̈ = b.
-        P: Projector on the free directions, n × n.
-        A_pinv: A⁺, n × m.
-        singular_values: Singular values of A, m, not sorted.
         theta, theta_rate: θ(q) and θ̇, k.
         J_theta: ∂θ/∂q, k × n.
         theta_bias: J̇_θ q̇, k.
@@ -176,11 +181,11 @@ class ConstrainedArm:
         self.terms = terms = TERMS.view(work, **sizes)
         self.sqrt_metric, self.v, self.h, self.M = terms.sqrt_metric, terms.v, terms.h, terms.M
         self.residual, self.A, self.b = terms.residual, terms.A, terms.b
-        self.P, self.A_pinv, self.singular_values = terms.P, terms.A_pinv, terms.sigma
+        self.span = SPAN.view(terms.span, m=m, n=n)
         self.theta, self.theta_rate = terms.theta, terms.theta_rate
         self.J_theta, self.theta_bias = terms.J_theta, terms.theta_bias
         self.sqrt_metric[:] = self.metric.sqrt_metric
-        length = validate.positive("row length", row_length)
+        self.row_length = length = validate.positive("row length", row_length)
         units = () if constraint is None else constraint.row_units
         terms.row_scale[:] = [length if unit == "rad" else 1.0 for unit in units]
 
@@ -204,6 +209,24 @@ class ConstrainedArm:
     def fade(self) -> None:
         """Let directions of A fade below the tolerance, as laws want it, instead of a cut there."""
         self.terms.fades_from[0] = FADED * self.tolerance
+
+    @property
+    def P(self) -> Array:
+        """Projector on the free directions, n × n; made where it is asked for."""
+        if self.terms.held[0] != 0.0:
+            return self.terms.held_P
+        V = self.span.V
+        return np.eye(self.n) - (V.T * self.span.share) @ V
+
+    @property
+    def A_pinv(self) -> Array:
+        """A⁺, n × m; made where it is asked for."""
+        return np.asarray(self.span.V.T @ self.span.X)
+
+    @property
+    def singular_values(self) -> Array:
+        """Those of A, rows that are angles by their length, m, largest first; found when asked."""
+        return singular_values(self.terms.row_scale[:, None] * self.A)
 
     @property
     def rank(self) -> int:
@@ -277,43 +300,57 @@ def _equations(constraint: Constraint | None) -> list[ScalarFunction] | None:
 
 @compiled
 def complete_terms(arm_M: Array, arm_h: Array, arm_v: Array, t: Terms) -> None:
-    """From functions and dynamics to the rest: change to the metric's coordinates, and project.
+    """From functions and dynamics to the rest: change to the metric's coordinates, and decompose A.
 
     q̇_W = W^½ q̇,  h_W = W^-½ h,  M_W = W^-½ M W^-½,  A_W = A W^-½,  J_W = J_θ W^-½.
 
     Rows that are angles are scaled by a length before the decomposition, D A, so that one tolerance
     fits all: A⁺ = (D A)⁺ D. It is the ordinary A⁺ where A has full row rank; where it has not,
-    λ = A⁺ᵀF is the one of least ‖D⁻¹λ‖, in which forces and moments compare. The decomposition of
-    D A is left in the scratch.
+    λ = A⁺ᵀF is the one of least ‖D⁻¹λ‖, in which forces and moments compare.
     """
-    n, m, k, sqrt_metric = t.v.size, t.b.size, t.theta.size, t.sqrt_metric
+    n, m, k = t.v.size, t.b.size, t.theta.size
+    s = unpack_span(t.span, m, n)
     for i in range(n):
-        t.v[i] = sqrt_metric[i] * arm_v[i]
-        t.h[i] = arm_h[i] / sqrt_metric[i]
+        t.v[i] = t.sqrt_metric[i] * arm_v[i]
+        t.scratch[i] = 1.0 / t.sqrt_metric[i]
+        t.h[i] = arm_h[i] * t.scratch[i]
+    inverse = t.scratch[:n]
+    for i in range(n):
         for j in range(n):
-            t.M[i, j] = arm_M[i, j] / (sqrt_metric[i] * sqrt_metric[j])
-        for r in range(m):
-            t.A[r, i] = t.jacobian[r, i] / sqrt_metric[i]
-        for r in range(k):
-            t.J_theta[r, i] = t.jacobian[m + r, i] / sqrt_metric[i]
+            t.M[i, j] = arm_M[j, i] * (inverse[i] * inverse[j])
+    for r in range(m):
+        for i in range(n):
+            t.A[r, i] = t.jacobian[r, i] * inverse[i]
+            s.V[r, i] = t.A[r, i] * t.row_scale[r]
+    for r in range(k):
+        for i in range(n):
+            t.J_theta[r, i] = t.jacobian[m + r, i] * inverse[i]
     for r in range(m):
         t.residual[r] = t.value[r] - t.target[0, r]
         t.b[r] = t.target[2, r] - t.bias[r]
     matvec(t.J_theta, t.v, t.theta_rate)
-    scale_rows(t.A, t.row_scale)
-    t.rank[0] = project(t.A, t.fades_from[0], t.tolerance[0], t.P, t.A_pinv, t.sigma, t.scratch)
-    for r in range(m):
-        for i in range(n):
-            t.A[r, i] /= t.row_scale[r]
-            t.A_pinv[i, r] *= t.row_scale[r]
+    finish_decomposition(s, t)
 
 
 @compiled
-def scale_rows(A: Array, scale: Array) -> None:
-    """A ← D A, D = diag(scale)."""
-    for r in range(scale.size):
-        for i in range(A.shape[1]):
-            A[r, i] *= scale[r]
+def finish_decomposition(s: SpanTerms, t: Terms) -> None:
+    """From the scaled rows in V to V and X; see `complete_terms`."""
+    m = t.b.size
+    rank, _ = decompose(t.fades_from[0], t.tolerance[0], 0.0, s, t.scratch)
+    t.rank[0], t.held[0], t.factored[0] = rank, 0.0, 0.0
+    for i in range(m):
+        for r in range(m):
+            s.X[i, r] *= t.row_scale[r]
+
+
+@compiled
+def keep_rows(holds: Array, t: Terms) -> None:
+    """P and A⁺ of those rows alone for which holds is 1, not 0; A stays whole."""
+    s = unpack_span(t.span, t.b.size, t.v.size)
+    for r in range(t.b.size):
+        for i in range(t.v.size):
+            s.V[r, i] = holds[r] * t.A[r, i] * t.row_scale[r]
+    finish_decomposition(s, t)
 
 
 @compiled

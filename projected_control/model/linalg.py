@@ -58,21 +58,47 @@ def axpy(scale: float, x: Numbers, y: Numbers) -> None:
 def matvec(A: Matrix, x: Numbers, y: Numbers, scale: float = 1.0) -> None:
     """y ← scale A x."""
     for i in range(A.shape[0]):
-        y[i] = scale * dot(A[i], x)
+        y[i] = 0.0
+    matvec_add(A, x, y, scale)
 
 
 @kernel
 def matvec_add(A: Matrix, x: Numbers, y: Numbers, scale: float = 1.0) -> None:
-    """y ← y + scale A x."""
-    for i in range(A.shape[0]):
+    """y ← y + scale A x.
+
+    Four rows at a time: a sum waits for its last addition, four sums do not wait for each other.
+    """
+    m = A.shape[0]
+    for i in range(0, m - 3, 4):
+        p, q, r, s = A[i], A[i + 1], A[i + 2], A[i + 3]
+        a, b, c, d = 0.0, 0.0, 0.0, 0.0
+        for k in range(x.size):
+            a += p[k] * x[k]
+            b += q[k] * x[k]
+            c += r[k] * x[k]
+            d += s[k] * x[k]
+        y[i] += scale * a
+        y[i + 1] += scale * b
+        y[i + 2] += scale * c
+        y[i + 3] += scale * d
+    for i in range(m - m % 4, m):
         y[i] += scale * dot(A[i], x)
 
 
 @kernel
 def matvec_transposed_add(A: Matrix, x: Numbers, y: Numbers, scale: float = 1.0) -> None:
-    """y ← y + scale Aᵀ x."""
-    for i in range(A.shape[0]):
-        axpy(scale * x[i], A[i], y)
+    """y ← y + scale Aᵀ x, of as many columns of A as y is long.
+
+    Four rows at a time, so that y is read and written once for them.
+    """
+    m = A.shape[0]
+    for i in range(0, m - 3, 4):
+        p, q, r, s = A[i], A[i + 1], A[i + 2], A[i + 3]
+        a, b, c, d = scale * x[i], scale * x[i + 1], scale * x[i + 2], scale * x[i + 3]
+        for k in range(y.size):
+            y[k] = (((y[k] + a * p[k]) + b * q[k]) + c * r[k]) + d * s[k]
+    for i in range(m - m % 4, m):
+        axpy(scale * x[i], A[i, : y.size], y)
 
 
 @kernel

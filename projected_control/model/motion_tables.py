@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Annotated, NamedTuple
 
 import numpy as np
@@ -173,7 +174,7 @@ class MotionTable:
         """How many pieces it has."""
         return int(self.begin.size)
 
-    @property
+    @cached_property
     def sine_count(self) -> int:
         """How many sines there are in all pieces."""
         return sum(len(lines) for lines in self.sines)

@@ -1,27 +1,27 @@
 """The orthogonal projector onto the directions a constraint leaves free.
 
 Everything in this package stands on one decomposition of the constraint Jacobian A ∈ ℝᵐˣⁿ
-(Aghili 4, 15):
+(Aghili 4, 15), see `span`:
 
-    A = U Σ Vᵀ,    A⁺ = V₁ Σ₁⁻¹ U₁ᵀ,    P = I − A⁺ A = I − V₁ V₁ᵀ.
+    A⁺ = Vᵀ X,    P = I − A⁺ A = I − Vᵀ V.
 
 P projects on N(A), the motions the constraint permits, I − P on R(Aᵀ), where the constraint force
 lives. Redundant rows and singular configurations only change the rank.
 
-The singular values are cut by an *absolute* tolerance. A relative one would never cut the single
-row of a slider, however close to its singularity.
+Singular values are cut by an *absolute* tolerance. A relative one would never cut the single row of
+a slider, however close to its singularity.
 
 What is computed of a model, and a plant, cut there. For a law the cut would be a step of its
 effort: a direction with σ just below the tolerance τ is kept by a share that falls smoothly to zero
-at a tenth of it, A⁺ = Σ w v uᵀ/σ and P = I − Σ w v vᵀ (`share_kept`). From τ on nothing is changed
-and A q̈ = b holds as exactly as ever; below, where it is given up anyway, w/σ ≤ 1.1/τ.
+at a tenth of it, A⁺ = Σ w v uᵀ/σ and P = I − Σ w v vᵀ (`span.share_kept`). From τ on nothing is
+changed and A q̈ = b holds as exactly as ever; below, where it is given up anyway, w/σ ≤ 1.1/τ.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -30,8 +30,16 @@ from projected_control import validate
 from projected_control.compiled import Matrix, Numbers, compiled, kernel
 from projected_control.declaration import SMALL, Group, is_given, parameter
 from projected_control.errors import InvalidValue
-from projected_control.model.linalg import axpy, copy, fill, svd
-from projected_control.workspace import Layout, Part
+from projected_control.model.linalg import copy, dot, fill, svd
+from projected_control.model.span import (
+    ROWS,
+    SPAN,
+    decompose,
+    fill_inverse,
+    subtract_span,
+    unpack_span,
+    unpack_svd,
+)
 
 if TYPE_CHECKING:
     from projected_control.model.arm import Arm
@@ -50,70 +58,6 @@ FADED = 0.1
 """Share of the tolerance at which a law has let go of a direction altogether."""
 
 
-class SvdTerms(NamedTuple):
-    """Scratch of the decomposition of a matrix of m rows and n columns."""
-
-    U: Annotated[Array, Part("m, m", "Left singular vectors, as columns.")]
-    V: Annotated[Array, Part("m, n", "Right singular vectors, as rows.")]
-    sigma: Annotated[Array, Part("m", "Singular values.")]
-
-
-SVD = Layout(SvdTerms, "m", "n")
-unpack_svd = SVD.unpack
-
-
-@kernel
-def share_kept(sigma: float, fades_from: float, tolerance: float) -> float:
-    """w: one above the tolerance, zero up to where it fades from, smooth in between."""
-    if sigma > tolerance:
-        return 1.0
-    if not sigma > fades_from:
-        return 0.0
-    s = (sigma - fades_from) / (tolerance - fades_from)
-    return s * s * (3.0 - 2.0 * s)
-
-
-@compiled
-def damped(sigma: float, epsilon: float) -> float:
-    """What to divide by instead of σ: (σ² + δ²)/σ, δ² = ¼ (ε² − σ²), below ε.
-
-    1/σ then stays below 1.16/ε (2/√3, at σ = ε/√3), and goes to zero with σ.
-    """
-    if sigma >= epsilon:
-        return sigma
-    return (sigma * sigma + 0.25 * (epsilon * epsilon - sigma * sigma)) / sigma
-
-
-@compiled
-def _assemble(
-    fades_from: float, tolerance: float, epsilon: float, A_pinv: Array, s: SvdTerms
-) -> tuple[int, float]:
-    """A⁺ = V₁ Σ₁⁻¹ U₁ᵀ; the rank and the smallest singular value, infinite where there is none.
-
-    Args:
-        fades_from: Singular values up to this have no part (see `share_kept`).
-        tolerance: And above this all of it; they make up the rank.
-        epsilon: Singular values below this are damped (see `damped`); zero for none.
-        A_pinv: Result, n × m.
-        s: The decomposition.
-    """
-    m, n = s.V.shape
-    for i in range(n):
-        fill(A_pinv[i], 0.0)
-    rank, smallest = 0, np.inf
-    for r in range(m):
-        smallest = min(smallest, s.sigma[r])
-        if s.sigma[r] > tolerance:
-            rank += 1
-        if s.sigma[r] > fades_from:
-            divisor = damped(s.sigma[r], epsilon) / share_kept(s.sigma[r], fades_from, tolerance)
-            for i in range(n):
-                scaled = s.V[r, i] / divisor
-                for j in range(m):
-                    A_pinv[i, j] += scaled * s.U[j, r]
-    return rank, smallest
-
-
 @kernel
 def project(
     A: Matrix,
@@ -121,59 +65,66 @@ def project(
     tolerance: float,
     P: Matrix,
     A_pinv: Matrix,
-    sigma: Numbers,
+    span: Numbers,
     scratch: Numbers,
 ) -> int:
-    """Fill P (n × n), A⁺ (n × m) and the singular values (m) of A; return the rank.
+    """Fill P (n × n) and A⁺ (n × m) of A; return the rank.
 
     Between ``fades_from`` and the tolerance a direction fades (see `share_kept`); where both are
-    the same, it is cut. The scratch is an array of `SvdTerms`, or longer.
+    the same, it is cut. The last two are arrays of `SpanTerms` and of `RowTerms`, or longer.
     """
     m, n = A.shape
-    s = unpack_svd(scratch, m, n)
-    svd(A, s.U, s.sigma, s.V)
-    rank, _ = _assemble(fades_from, tolerance, 0.0, A_pinv, s)
-    copy(s.sigma, sigma)
+    s = unpack_span(span, m, n)
+    for r in range(m):
+        copy(A[r], s.V[r])
+    rank, _ = decompose(fades_from, tolerance, 0.0, s, scratch)
+    fill_inverse(s, A_pinv)
     for i in range(n):
         fill(P[i], 0.0)
         P[i, i] = 1.0
-    for r in range(m):
-        if sigma[r] > fades_from:
-            share = share_kept(sigma[r], fades_from, tolerance)
-            for i in range(n):
-                axpy(-share * s.V[r, i], s.V[r], P[i])
+    subtract_span(s, P)
     return rank
 
 
 @kernel
-def pseudo_inverse(
-    A: Matrix, tolerance: float, A_pinv: Matrix, scratch: Numbers, epsilon: float = 0.0
-) -> float:
+def pseudo_inverse(A: Matrix, tolerance: float, A_pinv: Matrix, scratch: Numbers) -> float:
     """Fill A⁺ (n × m); return the smallest of the m singular values, whether it was kept or cut.
 
-    Singular values below epsilon are damped (see `damped`). The scratch is an array of `SvdTerms`,
-    or longer, in which the decomposition is left.
+    The scratch is an array of `SvdTerms`, or longer, in which the decomposition is left.
     """
     m, n = A.shape
     s = unpack_svd(scratch, m, n)
     svd(A, s.U, s.sigma, s.V)
-    _, smallest = _assemble(tolerance, tolerance, epsilon, A_pinv, s)
+    for i in range(n):
+        fill(A_pinv[i], 0.0)
+    smallest = np.inf
+    for r in range(m):
+        smallest = min(smallest, s.sigma[r])
+        if s.sigma[r] > tolerance:
+            for i in range(n):
+                scaled = s.V[r, i] / s.sigma[r]
+                for j in range(m):
+                    A_pinv[i, j] += scaled * s.U[j, r]
     return smallest
 
 
 @compiled
-def relative_pseudo_inverse(A: Array, share: float, A_pinv: Array, scratch: Array) -> None:
-    """Fill A⁺ (n × m), without singular values up to this share of the largest.
+def relative_pseudo_inverse(
+    A: Array, share: float, A_pinv: Array, span: Array, scratch: Array
+) -> None:
+    """Fill A⁺ (n × m), without singular values up to this share of ‖A‖.
 
-    The scratch is an array of `SvdTerms`, or longer.
+    The last two are arrays of `SpanTerms` and of `RowTerms`, or longer.
     """
     m, n = A.shape
-    s = unpack_svd(scratch, m, n)
-    svd(A, s.U, s.sigma, s.V)
-    largest = 0.0
+    s = unpack_span(span, m, n)
+    squares = 0.0
     for r in range(m):
-        largest = max(largest, s.sigma[r])
-    _assemble(share * largest, share * largest, 0.0, A_pinv, s)
+        copy(A[r], s.V[r])
+        squares += dot(A[r], A[r])
+    edge = share * np.sqrt(squares)
+    decompose(edge, edge, 0.0, s, scratch)
+    fill_inverse(s, A_pinv)
 
 
 _NOT_GIVEN: Any = ()
@@ -286,9 +237,10 @@ class Projection:
         if metric is not None:
             tolerance = metric.tolerance(tolerance)
             matrix = matrix / validate.finite_array("metric", metric.sqrt_metric, (n,))
-        P, A_pinv, sigma = np.empty((n, n)), np.empty((n, m)), np.empty(m)
-        rank = project(matrix, tolerance, tolerance, P, A_pinv, sigma, SVD.new(m=m, n=n))
-        return cls(P, A_pinv, rank, np.sort(sigma)[::-1], tolerance)
+        P, A_pinv = np.empty((n, n)), np.empty((n, m))
+        work = SPAN.new(m=m, n=n), ROWS.new(m=m, n=n)
+        rank = project(matrix, tolerance, tolerance, P, A_pinv, *work)
+        return cls(P, A_pinv, rank, singular_values(matrix), tolerance)
 
     @property
     def redundant(self) -> bool:
@@ -303,6 +255,16 @@ class Projection:
         """x⊥ = (I − P) x, the part against the constraint."""
         x = np.asarray(x, dtype=np.float64)
         return x - self.P @ x
+
+
+def singular_values(A: Array) -> Array:
+    """All m of them, largest first: zeros for rows that are more than columns; NaN with A."""
+    sigma = np.zeros(A.shape[0])
+    if np.isfinite(A).all():
+        sigma[: min(A.shape)] = np.linalg.svd(A, compute_uv=False)
+    else:
+        sigma[:] = np.nan
+    return sigma
 
 
 def check_tolerance(tolerance: float) -> float:

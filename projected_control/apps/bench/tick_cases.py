@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import qr
 
+from projected_control.apps.bench.random_trees import random_urdf
 from projected_control.apps.demo.demo_settings import settings_for
 from projected_control.control import (
     ComputedTorqueController,
@@ -28,12 +29,18 @@ from projected_control.control.loop import ControlLoop
 from projected_control.control.references import Constant, ReferencePoint
 from projected_control.model.arm import Arm
 from projected_control.model.constrained_arm import ConstrainedArm
-from projected_control.model.constraints import Constraint, PointAtPoint, PointOnLine, Stack
+from projected_control.model.constraints import (
+    Constraint,
+    PointAtPoint,
+    PointOnLine,
+    PointOnPlane,
+    Stack,
+)
 from projected_control.model.coordinates import Coordinate, Coordinates
 from projected_control.resources import share_file
 from projected_control.runs.simulated import SimulatedArm
 from projected_control.settings import build
-from projected_control.simulation import Plant
+from projected_control.simulation import BUILT_IN, make_plant
 
 Array = NDArray[np.float64]
 
@@ -149,6 +156,31 @@ SETUPS = {
 }
 
 
+LIMBS, REGULAR = 0.15, 0.05
+"""Share of a tree's links that begin a new limb; smallest singular value of what holds it."""
+
+
+def tree_setup(joints: int, rows: int) -> Setup:
+    """A random tree whose ends are held, from the last link on, as long as that stays regular."""
+    text = random_urdf(joints, joints, branching=LIMBS, effort=1e5)
+    start = np.random.default_rng(joints).uniform(-0.8, 0.8, joints)
+
+    def held(arm: Arm) -> Constraint:
+        arm.update(start, np.zeros(joints))
+        found: list[Constraint] = []
+        for i in range(joints, 0, -1):
+            frame = f"end_{i}"
+            place = arm.frame(frame).position
+            more = PointAtPoint(frame, place) if rows > 1 else PointOnPlane(frame, place, [0, 0, 1])
+            A = Stack([*found, more]).jacobian(arm)
+            if np.linalg.svd(A, compute_uv=False)[-1] > REGULAR and len(A) <= rows:
+                found.append(more)
+        assert sum(each.rows for each in found) == rows, f"no tree of {joints} joints, {rows} rows"
+        return found[0] if len(found) == 1 else Stack(found)
+
+    return Setup(lambda passive: Arm.from_urdf(text, passive=passive), held, tuple(start))
+
+
 class TimedCase(Protocol):
     """What is timed: an arm and a law on it."""
 
@@ -191,9 +223,14 @@ class TickCase:
         """An arm is called by its joints."""
         return f"{self.joints} joints"
 
-    def build(self) -> tuple[ControlLoop, SimulatedArm]:
+    @property
+    def setup(self) -> Setup:
+        """The arm in its place."""
+        return SETUPS[self.joints]
+
+    def build(self, engine: str = BUILT_IN) -> tuple[ControlLoop, SimulatedArm]:
         """The loop and an arm for it, on the way to a set-point near its start."""
-        setup = SETUPS[self.joints]
+        setup = self.setup
         arm = setup.load(setup.passive if self.law == PASSIVE else ())
         q0 = np.array(setup.start)
         constraint = setup.constraint(arm.update(q0, np.zeros(arm.n))) if self.rows else None
@@ -204,7 +241,8 @@ class TickCase:
         reference = Constant(model.evaluate(q0, np.zeros(arm.n)).theta + np.array(away))
         controller = self._controller(model, held)
         limits = Limits.of(arm, effort_rate=1e6)
-        plant = Plant(ConstrainedArm(arm.twin(), constraint, tolerance=1e-6), PERIOD)
+        held_arm = ConstrainedArm(arm.twin(), constraint, tolerance=1e-6)
+        plant = make_plant(engine, held_arm, PERIOD)
         return ControlLoop(controller, reference, limits=limits), SimulatedArm(plant, q0)
 
     def _controller(self, model: ConstrainedArm, held: list[str]) -> Controller:
@@ -236,7 +274,28 @@ TASK_LAWS = tuple(
 """The laws beyond projected inverse dynamics."""
 
 LARGE = TickCase(30, 12, HYBRID)
-"""Measured beside the others; no bound is promised for it."""
+"""A chain, measured beside the others."""
+
+
+@dataclass(frozen=True)
+class TreeCase(TickCase):
+    """A random tree, points of which are held; its seed is its number of joints."""
+
+    @property
+    def robot(self) -> str:
+        """As a tree of so many joints."""
+        return f"tree of {self.joints}"
+
+    @property
+    def setup(self) -> Setup:
+        """Held by as many points as there are rows, or on a plane, where it is not singular."""
+        return tree_setup(self.joints, self.rows)
+
+
+GROWTH = tuple(
+    TreeCase(joints, rows, HYBRID) for joints, rows in ((3, 1), (7, 3), (14, 6), (30, 12), (50, 24))
+)
+"""How the time of a tick grows with its joints and rows."""
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ import numpy as np
 import pinocchio
 from numpy.typing import NDArray
 
+from projected_control.apps.bench.deadlines import page_faults
 from projected_control.apps.bench.tick_cases import TimedCase
 from projected_control.apps.console.progress import Progress, silent
 from projected_control.compiled import COMPILED
@@ -155,6 +156,101 @@ def time_native(case: TimedCase, seconds: float, progress: Progress = silent) ->
     library.projected_control_clock_cost.restype = ctypes.c_int64
     clock = library.projected_control_clock_cost()
     return TickTiming.of(case, NATIVE, (ticks - clock) / 1e3, (alones - clock) / 1e3)
+
+
+@dataclass(frozen=True)
+class ColdTiming:
+    """Single ticks in C++, one per millisecond, between which other memory is used.
+
+    Attributes:
+        case: What was measured.
+        p50_us, p999_us: Median and 99.9 % [µs].
+        faults: Page faults in a round of ticks that follow each other.
+        samples: How many were measured.
+    """
+
+    case: TimedCase
+    p50_us: float
+    p999_us: float
+    faults: int
+    samples: int
+
+    def __str__(self) -> str:
+        return (
+            f"{self.case.robot}, cold: median {self.p50_us:.1f} µs, 99.9 % {self.p999_us:.1f} µs "
+            f"({self.p999_us / self.p50_us:.2f} times) of {self.samples} ticks; {self.faults} page "
+            "faults"
+        )
+
+    @property
+    def numbers(self) -> dict[str, Any]:
+        """For JSON."""
+        times = {"p50_us": round(self.p50_us, 3), "p999_us": round(self.p999_us, 3)}
+        return {"robot": self.case.robot, **times, "faults": self.faults, "samples": self.samples}
+
+    def missed(self, bound: float) -> list[str]:
+        """What is not as promised, in words."""
+        words = []
+        if self.p999_us > bound * self.p50_us:
+            words.append(
+                f"with cold caches 99.9 % of the ticks of a {self.case.robot} took up to "
+                f"{self.p999_us:.1f} µs, {self.p999_us / self.p50_us:.2f} times their median; it "
+                f"may be {bound:g} times (is the computer busy?)"
+            )
+        if self.faults:
+            words.append(f"{self.faults} page faults in {self.samples} ticks; there may be none")
+        return words
+
+
+PERIOD_NS = 1_000_000
+OTHER_MEMORY = 1 << 20
+"""Numbers that are read and written between two ticks: 8 MB, more than the caches of a core."""
+
+
+def time_cold(case: TimedCase, seconds: float, progress: Progress = silent) -> ColdTiming:
+    """Ticks at 1 kHz for so many seconds, at least once through the states; see `ColdTiming`."""
+    title = f"{case.robot}, cold"
+    progress(title, 0.0)
+    loop, hardware = case.build()
+    states = record(loop, hardware)
+    native, alone = NativeLoop(loop), NativeArm(loop.controller.model.arm)
+    rows = np.array([_row(state) for state in states])
+    times, other = np.zeros((2, len(rows)), dtype=np.int64), np.zeros(OTHER_MEMORY)
+
+    def ticks(first: int, count: int) -> None:
+        status = native.library.projected_control_time_ticks(
+            *(ctypes.c_void_p(address) for address in (native.address, alone.address)),
+            ctypes.c_void_p(rows[first:].ctypes.data),
+            ctypes.c_int64(count),
+            *(ctypes.c_void_p(line[first:].ctypes.data) for line in times),
+        )
+        if status:
+            raise SimulationFailed(f"an exported kernel failed with status {status}")
+
+    def begin() -> None:
+        loop.begin(states[0])
+        native.connect()
+
+    begin()
+    ticks(0, len(rows))  # everything was touched once
+    begin()
+    before = page_faults()
+    ticks(0, len(rows))
+    faults, start = page_faults() - before, perf_counter()
+    taken: list[NDArray[np.int64]] = []
+    while not taken or perf_counter() - start < seconds:
+        begin()
+        for i in range(len(rows)):
+            due = perf_counter_ns() + PERIOD_NS
+            other += 1.0
+            while perf_counter_ns() < due:
+                pass
+            ticks(i, 1)
+        taken.append(times[0].copy())
+        progress(title, min((perf_counter() - start) / seconds, 1.0))
+    progress(title, 1.0)
+    us = np.concatenate(taken) / 1e3
+    return ColdTiming(case, float(np.median(us)), float(np.quantile(us, 0.999)), faults, us.size)
 
 
 def _row(state: RawState) -> Array:
