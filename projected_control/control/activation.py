@@ -12,6 +12,7 @@ from projected_control.errors import (
     InvalidValue,
     ProjectedControlError,
     Uncontrollable,
+    UnstableForceLoop,
     UnstableMotionLoop,
 )
 from projected_control.model.arm import Arm
@@ -84,7 +85,7 @@ def obstacles(loop: ControlLoop, q: Array, tolerance: float, *, real: bool = Fal
             controller.require_controllable(q)
         except Uncontrollable as error:
             found.append(str(error))
-    found += _unstable(loop)
+    found += _unstable(loop) + _unstable_on_surface(loop)
     return found + _too_heavy(loop)
 
 
@@ -198,6 +199,16 @@ def _unstable(loop: ControlLoop) -> list[str]:
         for sampled, name in loop.controller.motion_loops(loop.controller.delay):
             sampled.require_stable(name)
     except (UnstableMotionLoop, InvalidValue) as error:
+        return [str(error)]
+    return []
+
+
+def _unstable_on_surface(loop: ControlLoop) -> list[str]:
+    force = loop.controller.force
+    try:
+        if force is not None:
+            force.contact_loop().require_stable()
+    except (UnstableForceLoop, InvalidValue) as error:
         return [str(error)]
     return []
 

@@ -29,7 +29,9 @@ from projected_control.declaration import OneOrMore, is_given, parameter, spread
 from projected_control.model.constrained_arm import ConstrainedArm, Terms
 from projected_control.model.friction import FrictionNumbers
 from projected_control.model.kinematics import frame_motion
-from projected_control.model.linalg import axpy, copy, dot, fill, matvec, matvec_add
+from projected_control.model.linalg import axpy, copy, dot, fill, matvec_add
+from projected_control.model.on_constraint import least_motion
+from projected_control.model.span import invert_add, unpack_span
 
 Array = NDArray[np.float64]
 
@@ -126,12 +128,14 @@ def desired_velocity(t: Terms, c: ControlTerms) -> None:
 
     θ̇_d is what ė counts from, of an orientation ω_d + ω_d × e. The vector a is overwritten.
     """
-    matvec(t.A_pinv, t.target[1], c.v_desired)
+    least_motion(t, t.target[1], c.v_desired)
     for i in range(c.a.size):
         c.a[i] = c.error[1, i] + t.theta_rate[i]
     matvec_add(t.J_theta, c.v_desired, c.a, -1.0)
-    matvec_add(c.J_free_pinv, c.a, c.v_desired)
-    matvec(c.J_free_pinv, c.feedforward, c.a_desired)
+    free = unpack_span(c.free_span, t.theta.size, t.v.size)
+    invert_add(free, c.a, c.v_desired)
+    fill(c.a_desired, 0.0)
+    invert_add(free, c.feedforward, c.a_desired)
     for i in range(c.v_desired.size):
         c.v_desired[i] /= t.sqrt_metric[i]
         c.a_desired[i] /= t.sqrt_metric[i]
@@ -166,7 +170,8 @@ def contact_friction(c: ControlTerms) -> None:
     if speed == 0.0 or total == 0.0:
         return
     width = max(c.contact_gains[1], late * np.sqrt(gained))
-    size = c.contact_gains[0] * np.sqrt(total) * np.tanh(speed / width) / speed
+    pressed = (1.0 - c.withheld[0]) * np.sqrt(total)
+    size = c.contact_gains[0] * pressed * np.tanh(speed / width) / speed
     for j in range(3):
         axpy(size * dot(J[j], c.v_desired), J[j], c.friction)
 

@@ -14,6 +14,7 @@ from projected_control.control.compensation import (
     FrictionCompensation,
     write_contact,
 )
+from projected_control.control.contact_stability import normal_masses
 from projected_control.control.disturbance import NO_DISTURBANCE, Disturbance
 from projected_control.control.force import ForceGains, ForceLoopState
 from projected_control.control.force_source import ForceSource
@@ -40,6 +41,7 @@ from projected_control.control.task_terms import TASK
 from projected_control.control.terms import CONTROL, ControlTerms, Effort
 from projected_control.errors import InvalidValue, Uncontrollable
 from projected_control.model.constrained_arm import ConstrainedArm
+from projected_control.model.projection import singular_values
 
 Array = NDArray[np.float64]
 
@@ -54,6 +56,10 @@ FORGOTTEN = (
     "stop_for",
     "interrupted",
     "rejoin",
+    "withheld",
+    "path_clock",
+    "above_for",
+    "held_back",
 )
 """Terms that begin at zero when a controller starts anew."""
 
@@ -112,8 +118,6 @@ class Controller:
         disturbance: What answers what no model knows.
         motion: The reference: rows θ_d, θ̇_d, θ̈_d, 3 × k; written by what plans the motion.
         error: Rows e = θ_d − θ and ė of the last tick, 2 × k.
-        margins: Independence of the coordinates, and controllability of passive joints (1 where
-            there are none): how far the last tick was from losing them.
         effort: What the last tick gave.
         force: The force loop of laws that have one, else None.
         task: Levels, axes and selection of the laws in task space, see `TaskTerms`.
@@ -143,15 +147,18 @@ class Controller:
         self.work: Array = CONTROL.new(**sizes)
         self._terms = CONTROL.view(self.work, **sizes)
         self._terms.period[0] = self.period
+        self._terms.motion_share[0] = 1.0
         self.task = TASK.view(self._terms.task, n=model.n, k=model.k)
         self.task.level[:] = self.task.selected[:] = self.task.projected[:] = 1.0
         self.task.singular_range[0], self.task.T[:] = SINGULAR_RANGE, np.eye(model.k)
         self.mailbox = Mailbox(model.n, model.m, model.k)
         self.motion, self.error = self._terms.motion, self._terms.error
-        self.margins = self._terms.margins
-        self.margins[:] = 1.0
+        self._terms.margins[:] = 1.0
         self.effort = Effort(*self._terms.effort)
         self._terms.topology[:] = model.coordinates.topology
+        units = [coordinate.unit for coordinate in model.coordinates.members]
+        self._terms.scale[:] = [model.row_length if unit == "rad" else 1.0 for unit in units]
+        self._terms.force_limits[: model.m], self._terms.lambda_least[:] = np.inf, -np.inf
         self.gains = gains
         self._terms.gains[:] = gains.array(model.k)
         self._has_contact = write_contact(model, self._terms)
@@ -390,7 +397,23 @@ class Controller:
     @property
     def controllable(self) -> bool:
         """Whether the motors reached all free motions at the last tick."""
-        return bool(self.margins[1] > CONTROLLABILITY_TOLERANCE)
+        return bool(self._terms.margins[1] > CONTROLLABILITY_TOLERANCE)
+
+    @property
+    def margins(self) -> Array:
+        """How far the last tick was from dependent coordinates, and from losing passive joints.
+
+        The smallest singular values of J_θ P (of J_θ where the law does not know of the constraint)
+        and of the rows of I − P that belong to passive joints, 1 where there are none. A tick knows
+        only that they are large enough; here they are found.
+        """
+        model, P = self.model, self.model.P
+        free = model.J_theta @ P if self.task.projected[0] else model.J_theta
+        reach, whole = 1.0, model.span.V[model.span.share == 1.0]
+        if self.passive.size:  # what is on its way out of P is no help: what A says now counts too
+            rows = (np.eye(model.n) - P)[self.passive], whole.T[self.passive] @ whole
+            reach = min(float(singular_values(each).min()) for each in rows)
+        return np.array([singular_values(free).min(initial=np.inf), reach])
 
     def require_controllable(self, q: ArrayLike) -> None:
         """Refuse a configuration in which some free motion is out of the motors' reach."""
@@ -413,6 +436,7 @@ class Controller:
             reset_surface(self.model, self._terms, self._source)
         for part in FORGOTTEN:
             getattr(self._terms, part)[:] = 0.0
+        self._terms.motion_share[0] = 1.0
         if self.force is not None:
             self.force.reset()
 
@@ -423,8 +447,15 @@ class Controller:
     def _close_force_loop(self, gains: ForceGains | None) -> None:
         """Control λ, where gains for it are given."""
         if gains is not None:
-            self.force = ForceLoopState(gains, self._terms, self.period, self.mailbox)
+            units = self.model.constraint.row_units if self.model.constraint else ()
+            self._terms.lengths[:] = [float(unit == "m") for unit in units]
+            self.force = ForceLoopState(
+                gains, self._terms, self.period, self.mailbox, self._normal_masses
+            )
             self.set_delay(gains.delay)
+
+    def _normal_masses(self) -> Array:
+        return normal_masses(self.model, self._terms.controlled)
 
     def _compute(self, stop: bool, q: Array, v: Array) -> None:
         from projected_control.control.laws import compute  # all of them, which build on this class

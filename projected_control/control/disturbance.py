@@ -28,7 +28,8 @@ from projected_control.control.terms import ControlTerms
 from projected_control.declaration import SMALL, Group, OneOrMore, parameter, spread
 from projected_control.errors import InvalidValue
 from projected_control.model.constrained_arm import Terms
-from projected_control.model.linalg import fill, matvec
+from projected_control.model.linalg import fill
+from projected_control.model.on_constraint import free_part
 
 Array = NDArray[np.float64]
 
@@ -160,7 +161,7 @@ def take_disturbance(t: Terms, c: ControlTerms) -> None:
         return
     for i in range(t.h.size):
         c.load[i] = c.disturbance[i] / t.sqrt_metric[i]
-    matvec(t.P, c.load, c.net)
+    free_part(t, c.load, c.net)
     largest = 0.0
     for i in range(t.h.size):
         largest = max(largest, abs(c.net[i] * t.sqrt_metric[i]))

@@ -9,12 +9,15 @@ the acceleration that f∥ will give, which is the same thing.
 
 The integral is of λ, not of the vector F: that one leaves the normal space while the arm moves and
 then disturbs the motion.
+
+On a surface that gives, the normal direction moves as well, and u_λ has −d_n (A q̇ − ẋ) on top, in
+rows that are lengths (`contact_stability`); a rigid one does not let A q̇ differ from ẋ.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from enum import Enum
 
 import numpy as np
@@ -22,6 +25,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from projected_control import validate
 from projected_control.compiled import compiled, kernel
+from projected_control.control.contact_stability import RIGID, Contact, ContactLoop
 from projected_control.control.gains import BLEND_SECONDS
 from projected_control.control.mailbox import Mailbox
 from projected_control.control.motion import carry_all
@@ -31,14 +35,23 @@ from projected_control.control.terms import ControlTerms
 from projected_control.declaration import SMALL, Group, parameter
 from projected_control.errors import InvalidValue, UnstableForceLoop
 from projected_control.model.constrained_arm import Terms
-from projected_control.model.dynamics import acceleration_kernel
 from projected_control.model.linalg import (
     axpy,
     copy,
+    dot,
+    fill,
     matvec,
     matvec_add,
     matvec_transposed,
     matvec_transposed_add,
+)
+from projected_control.model.on_constraint import (
+    find_acceleration,
+    free_part,
+    is_whole,
+    least_motion,
+    multipliers_of,
+    normal_part,
 )
 
 Array = NDArray[np.float64]
@@ -101,11 +114,31 @@ class ForceGains(Group):
     tracking_time: float = parameter(
         0.1, "Time constant of back-calculation", "s", minimum=1e-4, maximum=100.0, live=True
     )
+    normal_damping: float = parameter(
+        0.0,
+        "d_n: damping of the motion across the constraint, which a surface that gives permits "
+        "(contact.stiffness); of rows that are lengths",
+        "N·s/m",
+        minimum=0.0,
+        maximum=1e7,
+        live=True,
+    )
+    max_rate: float = parameter(
+        200.0,
+        "Largest rate at which λ_d goes to a new reference, of ~/force_reference or "
+        "force.reference, while the controller is active, and comes back after a stop",
+        "N/s or N·m/s",
+        minimum=1e-3,
+        maximum=1e9,
+        live=True,
+    )
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "anti_windup", AntiWindup(self.anti_windup))
         validate.positive("integral limit", self.integral_limit)
         validate.positive("tracking time", self.tracking_time)
+        validate.not_negative("damping along the normal d_n", self.normal_damping)
+        validate.positive("largest rate of λ_d", self.max_rate)
         self.loop(1e-3)
 
     def loop(self, period: float) -> ForceLoop:
@@ -122,11 +155,15 @@ class ForceGains(Group):
         strategy = _STRATEGIES.index(self.anti_windup)
         return np.array([strategy, period / self.tracking_time, self.integral_limit])
 
+    def rate_array(self, period: float) -> Array:
+        """By how much λ_d comes back after a stop, in one period [N or N·m]."""
+        return np.array([self.max_rate * period])
+
 
 @compiled
 def keep_in_range(t: Terms, c: ControlTerms, multipliers: Array) -> None:
     """x ← A A⁺ x: where rows repeat each other, what no force can be is taken out of x."""
-    matvec(t.A_pinv, multipliers, c.load)
+    least_motion(t, multipliers, c.load)
     matvec(t.A, c.load, multipliers)
 
 
@@ -138,13 +175,14 @@ def own_force(t: Terms, c: ControlTerms) -> float:
     may be anything: I − A A⁺ then couples the two. Towards that the force fades.
     """
     shared = 0.0
-    for i in range(t.b.size):
-        for j in range(t.b.size):
-            if c.controlled[i] != 0.0 and c.controlled[j] == 0.0:
-                coupled = 0.0
-                for k in range(t.v.size):
-                    coupled += t.A[i, k] * t.A_pinv[k, j]
-                shared = max(shared, abs(coupled))
+    for j in range(t.b.size):
+        if c.controlled[j] == 0.0:
+            fill(c.pressed, 0.0)
+            c.pressed[j] = 1.0
+            least_motion(t, c.pressed, c.load)
+            for i in range(t.b.size):
+                if c.controlled[i] != 0.0:
+                    shared = max(shared, abs(dot(t.A[i], c.load)))
     return 1.0 if shared < ROUNDED else max(0.0, 1.0 - shared / SHARED)
 
 
@@ -156,6 +194,7 @@ def force_feedback(wait: bool, t: Terms, c: ControlTerms) -> None:
     nothing winds up in directions that do not exist. Rows that are not controlled have no part,
     and where one that is depends on them, the integral waits (see `own_force`).
     While measured force and model go apart (`force_kernels.watch_sign`), there is no feedback.
+    After a stop, λ_d and the integral are led back (see `rejoining`), and the integral waits.
 
     Args:
         wait: Leave the integral as it is: the effort will not be that of this law.
@@ -165,9 +204,10 @@ def force_feedback(wait: bool, t: Terms, c: ControlTerms) -> None:
     G_F, integral_step, pole, limit = c.force_gains
     filtered, integral, error = c.force_state[0], c.force_state[1], c.force_state[2]
     m = c.u_lambda.size
+    asked = 1.0 - c.withheld[0]
     redundant = not counts_as_full(t, c)
     c.definite[0] = own_force(t, c) if redundant and c.uncontrolled[0] != 0.0 else 1.0
-    wait = wait or c.definite[0] < 1.0
+    wait = wait or c.definite[0] < 1.0 or asked < 1.0
     for j in range(m):
         known = np.isfinite(c.lambda_measured[j])
         if known:
@@ -177,7 +217,7 @@ def force_feedback(wait: bool, t: Terms, c: ControlTerms) -> None:
                 filtered[j] = c.lambda_measured[j]
         error[j] = 0.0
         if np.isfinite(filtered[j]) and c.controlled[j] != 0.0 and c.doubted[0] == 0.0:
-            error[j] = c.lambda_desired[j] - filtered[j]
+            error[j] = asked * c.lambda_desired[j] - filtered[j]
     if redundant:
         keep_in_range(t, c, error)
     for j in range(m):
@@ -189,17 +229,21 @@ def force_feedback(wait: bool, t: Terms, c: ControlTerms) -> None:
     for j in range(m):
         if c.controlled[j] == 0.0:
             integral[j] = 0.0
-        c.u_lambda[j] = c.controlled[j] * (c.lambda_desired[j] + G_F * error[j] + integral[j])
+        wanted = asked * c.lambda_desired[j] + G_F * error[j]
+        c.u_lambda[j] = c.controlled[j] * (wanted + asked * integral[j])
+    if c.normal_damping[0] != 0.0:
+        damp_normal(t, c)
     if redundant:
         keep_in_range(t, c, c.u_lambda)
 
 
 @compiled
-def find_shortfall(sent: Array, t: Terms, c: ControlTerms) -> None:
-    """shortfall = A⁺ᵀ (f_sent − f), what the guard took away, seen as a force."""
-    for i in range(sent.size):
-        c.load[i] = (sent[i] - c.effort[2, i]) / t.sqrt_metric[i]
-    matvec_transposed(t.A_pinv, c.load, c.shortfall)
+def damp_normal(t: Terms, c: ControlTerms) -> None:
+    """u_λ ← u_λ − d_n (A q̇ − ẋ), in the controlled rows that are lengths."""
+    matvec(t.A, t.v, c.pressed)
+    for j in range(c.u_lambda.size):
+        rate = c.pressed[j] - t.target[1, j]
+        c.u_lambda[j] -= c.controlled[j] * c.lengths[j] * c.normal_damping[0] * rate
 
 
 @kernel
@@ -218,26 +262,28 @@ def lead_integral(limited: bool, c: ControlTerms) -> None:
 def normal_effort(t: Terms, c: ControlTerms) -> None:
     """normal = (I − P)(h + M q̈) + Aᵀ u_λ, with q̈ the acceleration under f∥ = tangent.
 
-    M_c q̈ = f∥ − P h + M C q̇,   C q̇ = A⁺b.
+    M_c q̈ = f∥ − P h + M C q̇,   C q̇ = A⁺b; where f∥ = P (h + M u_p) and A u_p = b, that is u_p.
 
     Where only some rows S are controlled, nothing is spent on the others:
     normal = Aᵀ S (A⁺ᵀ(h + M q̈) + u_λ), and nothing at all where S shares its force with them.
     """
-    copy(c.tangent, c.net)
-    matvec_add(t.P, c.h, c.net, -1.0)
-    matvec(t.A_pinv, t.b, c.normal_acceleration)
-    acceleration_kernel(t.M, t.P, c.net, c.normal_acceleration, c.acceleration, c.PM, c.M_c)
-    copy(c.h, c.load)
-    matvec_add(t.M, c.acceleration, c.load)
+    if c.as_asked[0] != 0.0 and is_whole(t):
+        copy(c.full, c.load)
+    else:
+        copy(c.tangent, c.net)
+        free_part(t, c.h, c.load)
+        axpy(-1.0, c.load, c.net)
+        find_acceleration(t, c.net, t.b, c.acceleration)
+        copy(c.h, c.load)
+        matvec_add(t.M, c.acceleration, c.load)
     if c.uncontrolled[0] != 0.0:
-        matvec_transposed(t.A_pinv, c.load, c.pressed)
+        multipliers_of(t, c.load, c.pressed)
         for j in range(c.pressed.size):
             c.pressed[j] += c.u_lambda[j]
             c.pressed[j] *= c.controlled[j] * c.definite[0]
         matvec_transposed(t.A, c.pressed, c.normal)
         return
-    copy(c.load, c.normal)
-    matvec_add(t.P, c.load, c.normal, -1.0)
+    normal_part(t, c.load, c.normal)
     matvec_transposed_add(t.A, c.u_lambda, c.normal)
 
 
@@ -259,21 +305,38 @@ class ForceLoopState:
         desired: λ_d, m; written by what plans the force [N or N·m].
         measured: λ, m; written by what measures it.
         gains: The gains in force, or those being blended in.
+        contact: What the arm presses on; rigid unless `set_contact` said otherwise.
+        source_cutoff: Cut-off of what finds λ, before the filter here [Hz]; None for none.
+
+    Args:
+        gains: To begin with.
+        terms, period, mailbox: Of the controller.
+        masses: What moves along the normal where the arm is [kg], see `normal_masses`.
     """
 
+    contact: Contact = RIGID
+    source_cutoff: float | None = None
+
     def __init__(
-        self, gains: ForceGains, terms: ControlTerms, period: float, mailbox: Mailbox
+        self,
+        gains: ForceGains,
+        terms: ControlTerms,
+        period: float,
+        mailbox: Mailbox,
+        masses: Callable[[], Array],
     ) -> None:
         if terms.lambda_desired.size == 0:
             raise InvalidValue("force control needs a constraint: the model has none")
         self.gains, self.period = gains, period
         self.desired, self.measured = terms.lambda_desired, terms.lambda_measured
-        self._terms, self._mailbox = terms, mailbox
+        self._terms, self._mailbox, self._masses = terms, mailbox, masses
         self._integrate, self._state = terms.integrate, terms.force_state
         self.controlled, self._uncontrolled = terms.controlled, terms.uncontrolled
         self.controlled[:] = terms.force_loop[:] = terms.definite[:] = 1.0
         terms.force_gains[:] = gains.array(period)
         terms.anti_windup[:] = gains.anti_windup_array(period)
+        terms.normal_damping[0] = gains.normal_damping
+        terms.force_rate[:] = gains.rate_array(period)
         self.reset()
 
     @property
@@ -296,26 +359,97 @@ class ForceLoopState:
 
         So are those on the way to which the blended loop would be unstable.
         """
-        target = self.check_gains(gains, seconds)
+        self.put_gains(gains, self.check_gains(gains, seconds), seconds)
+
+    def put_gains(
+        self,
+        gains: ForceGains,
+        target: Array,
+        seconds: float = BLEND_SECONDS,
+        contact: Contact | None = None,
+    ) -> None:
+        """Put gains, and a contact, into force that `check_gains` has answered with this target."""
         seconds = validate.not_negative("blend time", seconds)
         with self._mailbox.together():
             self._mailbox.post("force_gains", target, seconds)
             self._mailbox.post("anti_windup", gains.anti_windup_array(self.period))
-        self.gains = gains
+            self._mailbox.post("normal_damping", [gains.normal_damping], seconds)
+            self._mailbox.post("force_rate", gains.rate_array(self.period))
+        self.gains, self.contact = gains, self.contact if contact is None else contact
 
-    def check_gains(self, gains: ForceGains, seconds: float = BLEND_SECONDS) -> Array:
-        """What `set_gains` would blend to; raises where it would refuse them."""
+    def check_gains(
+        self, gains: ForceGains, seconds: float = BLEND_SECONDS, contact: Contact | None = None
+    ) -> Array:
+        """What `set_gains` would blend to; raises where it would refuse them.
+
+        So it does where they would be unstable on this contact, or on the one that is known.
+        """
         target = gains.array(self.period)
+        contact = self.contact if contact is None else contact
+        self.contact_loop(gains, contact).require_stable()
         if seconds > 0.0:
-            self._refuse_unstable_way(target, max(gains.delay, self.gains.delay))
+            self._refuse_unstable_way(gains, target, contact)
         return target
 
-    def _refuse_unstable_way(self, target: Array, delay: int) -> None:
-        start = self._terms.force_gains
+    def set_contact(self, contact: Contact) -> None:
+        """What the arm presses on; refused where the loop would diverge on it where the arm is."""
+        self.check_gains(self.gains, 0.0, contact)
+        self.contact = contact
+
+    @property
+    def masses(self) -> Array:
+        """What moves along the normal where the arm is [kg], see `normal_masses`."""
+        return self._masses()
+
+    def contact_loop(
+        self,
+        gains: ForceGains | None = None,
+        contact: Contact | None = None,
+        masses: Array | None = None,
+    ) -> ContactLoop:
+        """The sampled loop of these gains on this contact where the arm is.
+
+        Each is the one in force unless given. Without masses (see `normal_masses`) there is
+        nothing that could diverge: before the model was evaluated, and where nothing is pressed.
+        """
+        gains = self.gains if gains is None else gains
+        contact = self.contact if contact is None else contact
+        if contact.gives and self._terms.refused.size:
+            raise InvalidValue(
+                "contact.stiffness is not known for an arm with passive joints: what they take "
+                "from the normal effort is not in its sampled loop; leave it empty",
+                key="contact.stiffness",
+            )
+        if masses is None:
+            acts = contact.gives and self._terms.force_loop[0] != 0.0
+            masses = self.masses if acts else np.zeros(0)
+        loop = self._seen_through_source(gains.loop(self.period))
+        return ContactLoop(loop, gains.normal_damping, contact.stiffnesses, masses)
+
+    def _seen_through_source(self, loop: ForceLoop) -> ForceLoop:
+        """With the lag of what finds λ in its filter: two low-passes are about one of both lags."""
+        if self.source_cutoff is None:
+            return loop
+        lag = 1.0 / self.source_cutoff + (0.0 if loop.cutoff is None else 1.0 / loop.cutoff)
+        return replace(loop, cutoff=1.0 / lag)
+
+    def _refuse_unstable_way(self, gains: ForceGains, target: Array, contact: Contact) -> None:
+        start, delay = self._terms.force_gains, max(gains.delay, self.gains.delay)
+        from_damping = self._terms.normal_damping[0]
+        surfaces = self.contact_loop(gains, contact)
         for weight in np.linspace(0.0, 1.0, WAY_POINTS)[1:-1]:
             proportional, integral_step, pole, _ = start + weight * (target - start)
             cutoff = None if pole <= 0.0 else -np.log(pole) / (2.0 * np.pi * self.period)
             way = ForceLoop(proportional, integral_step / self.period, self.period, cutoff, delay)
+            damping = from_damping + weight * (gains.normal_damping - from_damping)
+            on_surface = replace(surfaces, force=self._seen_through_source(way), damping=damping)
+            if way.stable and not on_surface.stable:
+                raise UnstableForceLoop(
+                    "the force loop would diverge on the way to these gains on a surface of "
+                    f"{list(contact.stiffness)} N/m (contact.stiffness), at G_F = "
+                    f"{proportional:.3g} with d_n = {damping:.4g} N·s/m; change "
+                    "force.normal_damping alone first"
+                )
             if not way.stable:
                 raise UnstableForceLoop(
                     "the force loop would diverge on the way to these gains, at G_F = "

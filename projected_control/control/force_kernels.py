@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from projected_control.compiled import Columns, Matrix, Numbers, compiled, kernel
 from projected_control.control.wrench_map import WRENCH, bend_directions, unpack_wrench, update_map
 from projected_control.model.constrained_arm import Terms
-from projected_control.model.dynamics import acceleration_kernel
 from projected_control.model.kinematics import add, cross, rotate, turn, vector
-from projected_control.model.linalg import copy, fill, matvec, matvec_add, matvec_transposed
+from projected_control.model.linalg import copy, fill, matvec, matvec_add
+from projected_control.model.on_constraint import find_acceleration, free_part, multipliers_of
 from projected_control.workspace import Layout, Part
 
 Array = NDArray[np.float64]
@@ -105,10 +105,7 @@ class SourceTerms(NamedTuple):
     last_flow: Annotated[Array, Part("n", "Cᵀq̇ − g at the last tick [N·m or N].")]
     net: Annotated[Array, Part("n", "f − h, then f − h − M q̈.")]
     tangent: Annotated[Array, Part("n", "P (f − h).")]
-    normal_acceleration: Annotated[Array, Part("n", "C q̇ = A⁺b.")]
     acceleration: Annotated[Array, Part("n", "q̈ under the effort in force.")]
-    PM: Annotated[Array, Part("n, n", "P M.")]
-    M_c: Annotated[Array, Part("n, n", "M + PM − (PM)ᵀ.")]
 
 
 SOURCE = Layout(SourceTerms, "n", "m")
@@ -264,13 +261,12 @@ def force_from_model(sent: Array, known: Array, t: Terms, s: SourceTerms, force:
     """
     for i in range(sent.size):
         s.net[i] = (sent[i] - known[i]) / t.sqrt_metric[i] - t.h[i]
-    matvec(t.P, s.net, s.tangent)
-    matvec(t.A_pinv, t.b, s.normal_acceleration)
-    acceleration_kernel(t.M, t.P, s.tangent, s.normal_acceleration, s.acceleration, s.PM, s.M_c)
+    free_part(t, s.net, s.tangent)
+    find_acceleration(t, s.tangent, t.b, s.acceleration)
     matvec_add(t.M, s.acceleration, s.net, -1.0)
     for i in range(sent.size):
         s.net[i] -= s.effort_tare[i] / t.sqrt_metric[i]
-    matvec_transposed(t.A_pinv, s.net, force)
+    multipliers_of(t, s.net, force)
 
 
 @compiled
@@ -328,7 +324,7 @@ def force_from_momentum(known: int, t: Terms, s: SourceTerms, force: Numbers) ->
         for i in range(t.h.size):
             s.estimate[i] = decay * s.estimate[i] + (1.0 - decay) * s.innovation[i]
             s.net[i] = (-s.innovation[i] - s.effort_tare[i]) / t.sqrt_metric[i]
-        matvec_transposed(t.A_pinv, s.net, force)
+        multipliers_of(t, s.net, force)
         for j in range(force.size):
             if np.isfinite(force[j]):
                 s.filtered[j] = decay * s.filtered[j] + (1.0 - decay) * force[j]

@@ -29,6 +29,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from projected_control import validate
 from projected_control.control.force_kernels import (
+    COMPARE_EVERY,
     SENSOR_NUMBERS,
     SOURCE,
     SOURCES,
@@ -272,6 +273,7 @@ class ForceSource:
         """Start from rest."""
         self._terms.estimate[:] = self._terms.filtered[:] = self._terms.disturbance[:] = 0.0
         self._terms.started[0] = 0.0
-        self._terms.compared[:] = self._terms.far_off[:] = 0.0
+        self._terms.compared[:] = COMPARE_EVERY, 0.0  # first when our effort has come to act
+        self._terms.far_off[:] = 0.0
         self._terms.sign_seen[:] = self._terms.sign_look[:] = self._terms.apart[:] = 0.0
         self._terms.sign_for[:] = 0.0

@@ -5,7 +5,7 @@ answers what should not be, and says in its report what it did. It never raises.
 
 | what happens | answer |
 |---|---|
-| effort or effort rate over the limit | clipped |
+| effort or effort rate over the limit | clipped (what a law asks for never is: `keep_limits`) |
 | position or velocity limit passed | damped stop, until back inside |
 | state not finite, or its time goes back | last effort held, zero after the hold time |
 | no new state for too long | zero |
@@ -17,6 +17,7 @@ answers what should not be, and says in its report what it did. It never raises.
 | the arm has left its constraint | zero, until it is back |
 | effort not finite | zero |
 | the measured force is far from the model's, or has its sign reversed | damped stop |
+| the measured force above its ceiling, where `limits.force_answer` is stop | damped stop |
 | any of these answers for longer than the latch time | it lasts: see `Guard.latched` |
 """
 
@@ -70,6 +71,7 @@ class Guard:
         limits: What the arm may be asked for.
         coordinates: Number of coordinates of the reference.
         period: Period of the loop [s].
+        rows: Number of constraint rows, which may have a force ceiling.
 
     Attributes:
         sent: The effort last released, n; a live array.
@@ -78,9 +80,9 @@ class Guard:
             once.
     """
 
-    def __init__(self, limits: Limits, coordinates: int, period: float) -> None:
+    def __init__(self, limits: Limits, coordinates: int, period: float, rows: int = 0) -> None:
         n = limits.effort.size
-        self.period = validate.positive("period", period)
+        self.period, self._rows = validate.positive("period", period), rows
         self.work: Array = GUARD.new(n=n, k=coordinates)
         self._terms = GUARD.view(self.work, n=n, k=coordinates)
         self.sent: Array = self._terms.sent
@@ -90,11 +92,12 @@ class Guard:
 
     def set_limits(self, limits: Limits) -> None:
         """Change what the arm is held to, from the next tick on."""
-        numbers = limit_numbers(limits, self.period)
+        numbers, force = limit_numbers(limits, self.period), limits.force_numbers(self._rows)
         if self.post is None:
             self._terms.limits[:] = numbers
         else:
             self.post("limits", numbers)
+            self.post("force_limits", force)
         self.limits = limits
 
     def reset(self) -> None:
@@ -106,6 +109,10 @@ class Guard:
         g.frozen[0] = g.frozen_for[0] = 0.0
         g.stopped[0] = g.lost[0] = g.latched[0] = 0.0
         g.slack[:] = 0.0
+
+    def without_rate(self) -> None:
+        """Let efforts step as far as they like: for one state, before which nothing was sent."""
+        self._terms.step[:] = np.inf
 
     def allow_return(self, q: Array) -> None:
         """Let joints that are out of their range by the return margin at most come back in.

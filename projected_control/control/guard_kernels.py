@@ -167,7 +167,8 @@ def is_outside(q: float, i: int, g: GuardTerms) -> bool:
 def accept_replaced(motion: Array, theta: Array, topology: Array, g: GuardTerms) -> bool:
     """A reference that was just replaced is no jump where it begins near the arm, at θ.
 
-    It also ends a damped stop that had lasted for so long that it does not end by itself.
+    It also ends a damped stop that had lasted for so long that it does not end by itself. A joint
+    that rests beyond its range is let back in then.
 
     Returns:
         Whether it has ended one.
@@ -194,7 +195,16 @@ def accept_replaced(motion: Array, theta: Array, topology: Array, g: GuardTerms)
     if g.latched[0] != ANSWER_STOP:
         return False
     g.latched[0] = g.stopped[0] = 0.0
+    for i in range(g.q.size):
+        let_return(g.q[i], i, g)
     return True
+
+
+@compiled
+def let_return(q: float, i: int, g: GuardTerms) -> None:
+    """A joint that rests beyond its range may come back in, and go no further out than it is."""
+    g.slack[0, i] = max(g.lower[i] - q + RETURN_NOISE, 0.0) if q < g.lower[i] else 0.0
+    g.slack[1, i] = max(q - g.upper[i] + RETURN_NOISE, 0.0) if q > g.upper[i] else 0.0
 
 
 @compiled
@@ -260,7 +270,8 @@ def limit_effort(asked: Array, g: GuardTerms) -> int:
         elif limited - g.sent[i] < -g.step[i]:
             limited = g.sent[i] - g.step[i]
             events |= _RATE
-        g.sent[i] = limited
+        # Where a limit was lowered below what was sent, it comes before the rate.
+        g.sent[i] = min(max(limited, -g.effort[i]), g.effort[i])
     return events
 
 

@@ -13,6 +13,7 @@ from projected_control.declaration import (
     LARGE,
     SMALL,
     Group,
+    OneOrMore,
     called,
     is_given,
     key_of,
@@ -148,6 +149,28 @@ class Limits(Group):
         maximum=1e9,
         live=True,
     )
+    force: OneOrMore = parameter(
+        (),
+        "Force ceiling: largest size of λ that is asked for, one number or one per row of the "
+        "constraint; empty for none. Torque, range and velocity come before it, which is an event",
+        "N or N·m",
+        minimum=SMALL,
+        maximum=1e6,
+        live=True,
+    )
+    prefer: str = parameter(
+        "motion",
+        "What is kept where limits leave one of the two: motion, or the force of a force loop",
+        choices=("motion", "force"),
+        live=True,
+    )
+    force_answer: str = parameter(
+        "hold_back",
+        "Answer to a measured force above limits.force for three ticks: hold_back asks for so "
+        "much less, stop is a damped stop until it is told to go on",
+        choices=("hold_back", "stop"),
+        live=True,
+    )
     latch_time: float = parameter(
         1.0,
         "Time for which the guard may stop the arm, hold its effort or send zero, and go on by "
@@ -174,6 +197,8 @@ class Limits(Group):
             self._check(validate.positive, name)
         for name in ("hold_time", "return_margin", "force_stop"):
             self._check(validate.not_negative, name)
+        validate.one_of("preference (limits.prefer)", self.prefer, ("motion", "force"))
+        validate.one_of("answer (limits.force_answer)", self.force_answer, ("hold_back", "stop"))
         if self.force_stop and not self.force_stop > self.force_difference:
             raise InvalidValue(
                 f"the difference of the force that stops the arm (force_stop, {self.force_stop:g} "
@@ -181,6 +206,23 @@ class Limits(Group):
                 f"{self.force_difference:g} N)",
                 key=key_of(self, "force_stop"),
             )
+
+    def force_numbers(self, rows: int) -> Array:
+        """Ceilings of so many rows, 1 where force is preferred, 1 where too much of it is a stop.
+
+        Raises:
+            InvalidValue: Where there are not one or as many as rows.
+        """
+        given = np.atleast_1d(np.asarray(self.force, dtype=np.float64))
+        if given.size not in (0, 1, rows) or (given.size and not rows):
+            many = f"one number or {rows}, one per row of the constraint" if rows else "empty"
+            why = f"must be {many}, got {given.tolist()}"
+            raise refused(self, "force", why if rows else f"{why}: there is no constraint")
+        if not (given > 0.0).all():
+            raise refused(self, "force", f"must be positive, got {given.tolist()}")
+        ceilings = given if given.size else [np.inf]
+        options = [float(self.prefer == "force"), float(self.force_answer == "stop")]
+        return np.concatenate([np.broadcast_to(ceilings, rows), options])
 
     def _check(self, check: Any, name: str) -> None:
         check(called(self, name, _WORDS.get(name, name.replace("_", " "))), getattr(self, name))

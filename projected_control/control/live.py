@@ -62,7 +62,7 @@ class Slot(Part):
 
 
 class LiveBlock(NamedTuple):
-    """Every number that may change while a loop runs; n joints, k coordinates, two tables."""
+    """Every number that may change while a loop runs; n joints, m rows, k coordinates, two tables."""
 
     sequence: Annotated[Array, Part("1", "Number of the change; odd while it is being written.")]
     applied: Annotated[Array, Part("slots", "Versions of the slots in force; the tick's alone.")]
@@ -73,18 +73,22 @@ class LiveBlock(NamedTuple):
     gains: Annotated[Array, Slot("3 * k", "G_P [1/s²], G_D [1/s] and null-space damping d [1/s], `MotionGains.array`.", into="c.all_gains", parameters="gains", blended=True, least=0.0)]
     force_gains: Annotated[Array, Slot("4", "G_F, G_I T, pole of the filter, limit of the integral [N or N·m], `ForceGains.array`.", into="c.force_gains", parameters="force", blended=True)]
     anti_windup: Annotated[Array, Slot("3", "Strategy, period over tracking time, limit of the integral [N or N·m].", into="c.anti_windup", parameters="force", least=0.0)]
+    normal_damping: Annotated[Array, Slot("1", "d_n, damping along rows that are lengths [N·s/m].", into="c.normal_damping", parameters="force", blended=True, least=0.0)]
+    force_rate: Annotated[Array, Slot("1", "By how much λ_d comes back after a stop, per tick [N or N·m], `ForceGains.rate_array`.", into="c.force_rate", parameters="force", least=0.0)]
     impedance: Annotated[Array, Slot("3 * k * k + 1", "K [N/m], D [N·s/m], Λ_d⁻¹ [1/kg] or of rotations, and ζ, `Impedance.array`.", into="c.impedance", parameters="impedance", blended=True)]
     limits: Annotated[Array, Slot(GUARD_LIMITS, "Limits of the guard, each with its unit in `GuardTerms`.", into="g.limits", parameters="limits", finite=False)]
+    force_limits: Annotated[Array, Slot("m + 2", "Force ceiling of each row [N or N·m], what is preferred and how a force above it is answered, `Limits.force_numbers`.", into="c.force_limits", parameters="limits", least=0.0, finite=False)]
     sensor: Annotated[Array, Slot(f"{SENSOR_NUMBERS} + n", "Axes, bias [N, N·m], tool [kg, m], joint and tare [N·m or N] of a force sensor, `SourceTerms`.", into="s.sensor", parameters="force")]
     friction: Annotated[Array, Slot("5 * n + 2", "Friction of each joint [N·m or N, rad/s or m/s], µ at the contact and its width [m/s].", into="c.all_friction", parameters="compensation", blended=True, least=0.0)]
     disturbance: Annotated[Array, Slot("3 + k", "K_I [1/s³], limits of integral and effort, band of each coordinate, `Disturbance.array`.", into="c.disturbance_gains", parameters="disturbance", blended=True, least=0.0)]
+    reference_acceleration: Annotated[Array, Slot("k", "Largest acceleration with which a path that has waited comes back to its rate [m/s² or rad/s²].", into="c.reference_acceleration", parameters="reference.max_acceleration", least=0.0)]
     bodies: Annotated[Array, Slot("13 * (n + 1)", "Masses [kg], centres [m], inertias [kg·m²] of all bodies; see `Arm.bodies`.", parameters="payload")]
     reference: Annotated[Array, Slot("motion", "θ_d(t), an array of `MotionTerms`.", parameters="reference", finite=False)]
     force_reference: Annotated[Array, Slot("force", "λ_d(t), an array of `MotionTerms`.", parameters="force.reference", finite=False)]
     # fmt: on
 
 
-LIVE = Layout(LiveBlock, "n", "k", "slots", "motion", "force")
+LIVE = Layout(LiveBlock, "n", "m", "k", "slots", "motion", "force")
 _unpack = LIVE.unpack
 
 SLOTS = {name: part for name, part in LIVE.declared.items() if isinstance(part, Slot)}
@@ -104,15 +108,15 @@ CONTENT_AT = _LENGTHS_AT + 2
 """Where what is taken begins: after the sequence number, the tick's own part and the lengths."""
 
 
-def live_sizes(n: int, k: int, motion: int, force: int) -> dict[str, int]:
+def live_sizes(n: int, m: int, k: int, motion: int, force: int) -> dict[str, int]:
     """The sizes of `LIVE`."""
-    return {"n": n, "k": k, "slots": _COUNT, "motion": motion, "force": force}
+    return {"n": n, "m": m, "k": k, "slots": _COUNT, "motion": motion, "force": force}
 
 
-def view_block(block: Array, n: int, k: int) -> LiveBlock:
-    """The parts of a block for so many joints and coordinates, for Python."""
+def view_block(block: Array, n: int, m: int, k: int) -> LiveBlock:
+    """The parts of a block for so many joints, constraint rows and coordinates, for Python."""
     motion, force = (int(length) for length in block[_LENGTHS_AT:CONTENT_AT])
-    return LIVE.view(block, **live_sizes(n, k, motion, force))
+    return LIVE.view(block, **live_sizes(n, m, k, motion, force))
 
 
 def slots_of(names: Iterable[str]) -> set[str]:
@@ -140,10 +144,10 @@ _unpack_blends = BLENDS.unpack
 
 
 @compiled
-def unpack_block(block: Array, n: int, k: int) -> LiveBlock:
-    """The parts of a block for so many joints and coordinates."""
+def unpack_block(block: Array, n: int, m: int, k: int) -> LiveBlock:
+    """The parts of a block for so many joints, constraint rows and coordinates."""
     motion, force = int(block[_LENGTHS_AT]), int(block[_LENGTHS_AT + 1])
-    return _unpack(block, n, k, _COUNT, motion, force)
+    return _unpack(block, n, m, k, _COUNT, motion, force)
 
 
 @kernel
@@ -227,7 +231,7 @@ blend_slots = _kernels["blend_slots"]
 def advance_slots(mailbox: Numbers, taken: Numbers, c: ControlTerms) -> None:
     """Take a controller's slots and blend them one tick on; c are its `ControlTerms`."""
     if take(mailbox, taken):
-        take_control(unpack_block(taken, c.posture.size, c.topology.size), c)
+        take_control(unpack_block(taken, c.posture.size, c.controlled.size, c.topology.size), c)
     blend_slots(c)
 
 

@@ -14,10 +14,13 @@ from projected_control.control.counters import COUNTERS
 from projected_control.control.events import Action, GuardReport
 from projected_control.control.force_source import ForceSource
 from projected_control.control.guard import Guard
+from projected_control.control.kept_state import keep_state
+from projected_control.control.limit_terms import LIMITS
 from projected_control.control.limits import Limits
 from projected_control.control.live import NUMBER
 from projected_control.control.mailbox import Blocks
-from projected_control.control.references import Reference, ReferencePoint
+from projected_control.control.path_clock import PathClock
+from projected_control.control.references import MotionLimits, Reference, ReferencePoint
 from projected_control.control.silence import SILENT
 from projected_control.control.state import RawState
 from projected_control.control.tick import TickArguments, tick
@@ -85,6 +88,7 @@ class ControlLoop:
 
     Attributes:
         guard: What stands between the law and the arm.
+        path: The clock of the reference, which waits where limits take motion away.
         report: What the last tick gave.
         counters: What was counted since the beginning; see `CounterTerms`.
         arguments: What `tick` takes after the state.
@@ -107,8 +111,12 @@ class ControlLoop:
         if isinstance(force_source, str):
             force_source = ForceSource(model, force_source, period=period)
         self.force_source = force_source
-        self.guard = Guard(limits or Limits.of(model.arm), model.k, period)
+        self.path = PathClock(controller.terms.path_clock)
+        limits = limits or Limits.of(model.arm)
+        self.guard = Guard(limits, model.k, period, model.m)
         self.mailbox = controller.mailbox
+        controller.terms.force_limits[:] = limits.force_numbers(model.m)
+        self.mailbox.fill("force_limits", controller.terms.force_limits)
         self.mailbox.fill("bodies", model.arm.bodies)
         self.guard.post = force_source.post = self.mailbox.post
         controller.connect(force_source)
@@ -132,10 +140,12 @@ class ControlLoop:
             self.guard.work,
             counters,
             *self._blocks(),
+            LIMITS.new(n=model.n, m=model.m, k=model.k),
         )
         self._spare: TickArguments | None = None
         self.tick: Callable[..., tuple[int, int]] = tick
         self.engine, self.without_python = "native" if COMPILED else "numpy", False
+        self.set_motion_limits(MotionLimits())
         self.set_reference(reference)
         self.set_force_reference(force_reference)
         self.report = GuardReport(self.guard.sent, Action.FOLLOW, 0)
@@ -187,6 +197,11 @@ class ControlLoop:
         self._ask(self._in_python._replace(motion=reference if table is None else None))
         self.reference = reference
 
+    def set_motion_limits(self, limits: MotionLimits) -> None:
+        """Within which a path that has waited comes back to its rate, from the next tick on."""
+        acceleration = limits.array(self.controller.model.k)[1]
+        self.mailbox.post("reference_acceleration", acceleration)
+
     def beginning(self, time: float) -> ReferencePoint:
         """Where a new reference is to begin at a time [s]: where the present one is.
 
@@ -194,7 +209,7 @@ class ControlLoop:
         rest. A reference from there ends the stop, without a bump.
         """
         if self.guard.latched is not Action.STOP:
-            return self.reference.at(time)
+            return self.path.at(self.reference, time)
         model = self.controller.model
         return ReferencePoint(model.theta.copy(), *np.zeros((2, model.k)))
 
@@ -300,13 +315,13 @@ class ControlLoop:
     def begin(self, state: RawState) -> None:
         """Start from a state without a bump: the guard starts from what the arm needs there.
 
-        That is what the law asks for at this state with the force loop open.
+        That is what limits leave of what the law asks for at this state with the force loop open.
         """
         self.reset()
         self.guard.allow_return(state.q)
         with self.force_source.switched_off():
             self.update(state._replace(wrench=None, wrench_age=0.0))
-        needed = self.controller.effort.total.copy()
+        needed = keep_state(self.controller, self.guard.limits).effort
         following = self.report.action is Action.FOLLOW
         self.reset()
         if following:
@@ -345,7 +360,7 @@ class ControlLoop:
         """What has no table is asked for here, and what changes gains by itself does so."""
         motion, force, controller = self._in_python
         if motion is not None:
-            write_instant(self.mailbox.reference, stamp, motion.at(stamp))
+            write_instant(self.mailbox.reference, stamp, self.path.at(motion, stamp))
         if force is not None:
             write_instant(self.mailbox.force_reference, stamp, force.at(stamp))
         if controller is not None:

@@ -51,14 +51,14 @@ class Blocks:
     def __init__(self, n: int, m: int, k: int, pieces: Sequence[int], sines: Sequence[int]) -> None:
         self.reference = new_table(k, pieces[0], sines[0])
         self.force_reference = new_table(m, pieces[1], sines[1])
-        sizes = live_sizes(n, k, self.reference.size, self.force_reference.size)
+        sizes = live_sizes(n, m, k, self.reference.size, self.force_reference.size)
         self.written, self.box, self.taken = (LIVE.new(**sizes) for _ in range(3))
         for array in (self.written, self.box, self.taken):
             block = LIVE.view(array, **sizes)
             block.lengths[:] = self.reference.size, self.force_reference.size
             block.reference[:], block.force_reference[:] = self.reference, self.force_reference
-        self.draft = view_block(self.written, n, k)
-        self.applied = view_block(self.taken, n, k).applied
+        self.draft = view_block(self.written, n, m, k)
+        self.applied = view_block(self.taken, n, m, k).applied
 
     def fits(self, motion: MotionTable | None, force: MotionTable | None) -> bool:
         """Whether these tables fit in."""
@@ -184,7 +184,7 @@ class Mailbox:
     def fill(self, slot: str, values: ArrayLike) -> None:
         """What a slot holds before the first change, as it is in force."""
         for array in (self._written, self.box, self.taken):
-            getattr(view_block(array, self._sizes[0], self._sizes[2]), slot)[:] = values
+            getattr(view_block(array, *self._sizes), slot)[:] = values
 
     def post(self, slot: str, values: ArrayLike, seconds: float = 0.0) -> None:
         """Change a slot: its numbers, and the time over which they come into force [s]."""
@@ -250,8 +250,7 @@ class Mailbox:
             block: All of it.
             keep: Slots that stay as they are, whatever it says of them.
         """
-        n, _, k = self._sizes
-        new = view_block(block, n, k)
+        new = view_block(block, *self._sizes)
         with self.lock:
             self._be_as_long_as(new.reference, new.force_reference)
             for slot, number in NUMBER.items():

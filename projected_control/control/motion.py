@@ -9,7 +9,7 @@ Both give ë + G_D ė + G_P e = 0. PIDC does it with the least torque: what IDC 
 R(Aᵀ), moves nothing and only presses on the constraint.
 
 **Near a singular pose** of the coordinates, where the constraint all but forbids one of them, 1/σ
-of J_θ P is replaced by σ/(σ² + δ²), δ² = ¼ (ε² − σ²) for σ < ε (`projection.damped`), in every law:
+of J_θ P is replaced by σ/(σ² + δ²), δ² = ¼ (ε² − σ²) for σ < ε (`span.damped`), in every law:
 u_p stays below 1.16 a/ε, and the error of that one coordinate no longer obeys its equation.
 
 **The damped stop** stands here, beside what it is made of: it is PIDC without a reference, the same
@@ -29,14 +29,15 @@ from projected_control.control.task_terms import unpack_task
 from projected_control.control.terms import ControlTerms
 from projected_control.model.constrained_arm import Terms
 from projected_control.model.kinematics import add, cross, vector
-from projected_control.model.linalg import axpy, copy, fill, matmul, matvec, matvec_add
-from projected_control.model.projection import pseudo_inverse
+from projected_control.model.linalg import axpy, copy, fill, matvec, matvec_add
+from projected_control.model.on_constraint import free_part, least_motion_add, normal_part
 from projected_control.model.rotations import (
     Topology,
     angular_motion,
     difference_rate,
     subtract,
 )
+from projected_control.model.span import SpanTerms, decompose, invert_add, unpack_span
 
 Array = NDArray[np.float64]
 
@@ -126,10 +127,11 @@ def posture_motion(d: float, t: Terms, c: ControlTerms, wanted: Array) -> None:
 def free_motion(d: float, t: Terms, c: ControlTerms) -> None:
     """u_p = w = P (K₀ (q₀ − q) − (d + D₀) q̇), in the metric's coordinates."""
     if c.posture_gains[0] == 0.0 and c.posture_gains[1] == 0.0:
-        matvec(t.P, t.v, c.u_p, -d)
-        return
-    posture_motion(d, t, c, c.full)
-    matvec(t.P, c.full, c.u_p)
+        for i in range(t.v.size):
+            c.full[i] = -d * t.v[i]
+    else:
+        posture_motion(d, t, c, c.full)
+    free_part(t, c.full, c.u_p)
 
 
 @compiled
@@ -141,9 +143,9 @@ def posture_distance(t: Terms, c: ControlTerms) -> float:
     """
     for i in range(t.v.size):
         c.load[i] = t.sqrt_metric[i] * (c.posture[i] - t.q[i])
-    matvec(t.P, c.load, c.net)
+    free_part(t, c.load, c.net)
     matvec(t.J_theta, c.net, c.a)
-    matvec_add(c.J_free_pinv, c.a, c.net, -1.0)
+    invert_add(free_span(t, c), c.a, c.net, -1.0)
     farthest = 0.0
     for i in range(t.v.size):
         farthest = max(farthest, abs(c.net[i]) / t.sqrt_metric[i])
@@ -151,19 +153,26 @@ def posture_distance(t: Terms, c: ControlTerms) -> float:
 
 
 @compiled
+def free_span(t: Terms, c: ControlTerms) -> SpanTerms:
+    """J_θ P as `invert_motion` has decomposed it."""
+    return unpack_span(c.free_span, t.theta.size, t.v.size)
+
+
+@compiled
 def invert_motion(projected: bool, t: Terms, c: ControlTerms) -> None:
     """(J_θ P)⁺, or J_θ⁺ for a law that does not know of the constraint, damped near singular poses.
 
-    Its decomposition is left in the model's scratch, for `operational_space.follow_levels`.
+    It is left decomposed (`free_span`): no row is orthogonalised twice, those of A are already.
     """
-    if projected:
-        matmul(t.J_theta, t.P, c.J_free)
-    else:
-        for i in range(t.theta.size):
-            copy(t.J_theta[i], c.J_free[i])
-    s = unpack_task(c.task, t.v.size, t.theta.size)
-    c.margins[0] = pseudo_inverse(
-        c.J_free, INDEPENDENCE_TOLERANCE, c.J_free_pinv, t.scratch, s.singular_range[0]
+    s = free_span(t, c)
+    for i in range(t.theta.size):
+        if projected:
+            free_part(t, t.J_theta[i], s.V[i])
+        else:
+            copy(t.J_theta[i], s.V[i])
+    task = unpack_task(c.task, t.v.size, t.theta.size)
+    _, c.margins[0] = decompose(
+        INDEPENDENCE_TOLERANCE, INDEPENDENCE_TOLERANCE, task.singular_range[0], s, t.scratch
     )
 
 
@@ -204,7 +213,8 @@ def find_effort(t: Terms, c: ControlTerms) -> None:
     """full = h + M u_p and tangent = P full."""
     copy(c.h, c.full)
     matvec_add(t.M, c.u_p, c.full)
-    matvec(t.P, c.full, c.tangent)
+    free_part(t, c.full, c.tangent)
+    c.as_asked[0] = 1.0
 
 
 @compiled
@@ -235,8 +245,8 @@ def braking(t: Terms, c: ControlTerms, w: Array) -> None:
 def brake(t: Terms, c: ControlTerms) -> None:
     """The effort of a stop, whatever the law: u_p = A⁺b + P w, f∥ = P (h + M u_p)."""
     braking(t, c, c.full)
-    matvec(t.P, c.full, c.u_p)
-    matvec_add(t.A_pinv, t.b, c.u_p)
+    free_part(t, c.full, c.u_p)
+    least_motion_add(t, t.b, c.u_p)
     find_effort(t, c)
 
 
@@ -247,12 +257,10 @@ def carry_all(t: Terms, c: ControlTerms) -> None:
     λ is zero then; where there is no contact, the arm is braked and held across it, too.
     """
     braking(t, c, c.load)
-    copy(c.load, c.net)
-    matvec_add(t.P, c.load, c.net, -1.0)
+    normal_part(t, c.load, c.net)
     copy(c.full, c.load)
     matvec_add(t.M, c.net, c.load)
-    copy(c.load, c.normal)
-    matvec_add(t.P, c.load, c.normal, -1.0)
+    normal_part(t, c.load, c.normal)
 
 
 @compiled
@@ -288,8 +296,10 @@ def motion_effort(stop: bool, stiff: bool, t: Terms, c: ControlTerms) -> None:
     if stiff:
         stiff_constraint(t, c)
     free_motion(c.gains[2, 0], t, c)
-    matvec_add(t.A_pinv, b, u_p)
+    least_motion_add(t, b, u_p)
     asked_acceleration(t, c)
     matvec_add(t.J_theta, u_p, a, -1.0)
-    matvec_add(c.J_free_pinv, a, u_p)
+    invert_add(free_span(t, c), a, u_p)
     find_effort(t, c)
+    if stiff:
+        c.as_asked[0] = 0.0

@@ -13,7 +13,7 @@ P₀ being the last one before the rank fell and N the projector on N(A). The ra
 what A says now holds as ever, A u_p = b. What comes back counts at once.
 
 Where a singular value goes through the tolerance slowly, as of rows that are nearly parallel, the
-model's own fade does the same without a memory: see `model.projection.share_kept`.
+model's own fade does the same without a memory: see `model.span.share_kept`.
 """
 
 from __future__ import annotations
@@ -24,8 +24,9 @@ from numpy.typing import NDArray
 from projected_control.compiled import compiled
 from projected_control.control.terms import ControlTerms
 from projected_control.model.constrained_arm import Terms
-from projected_control.model.linalg import axpy, copy, dot, fill, matmul
-from projected_control.model.projection import unpack_svd
+from projected_control.model.linalg import axpy, copy, fill, matmul
+from projected_control.model.on_constraint import form_projector, is_whole, span_of
+from projected_control.model.span import unpack_span
 
 Array = NDArray[np.float64]
 
@@ -35,46 +36,47 @@ LET_GO = 0.1
 
 @compiled
 def keep_directions(t: Terms, c: ControlTerms) -> None:
-    """P of the model becomes that of the law; after `evaluate_model`, before anything else.
-
-    The decomposition of A is still in the model's scratch.
-    """
+    """P of the model becomes that of the law; after `evaluate_model`, before anything else."""
     if t.b.size == 0:
         return
-    held, x = t.rank[0] < c.kept_rank[0], 1.0
-    if held:
+    holds, x = t.rank[0] < c.kept_rank[0], 1.0
+    if holds:
         c.kept_for[0] += c.period[0]
         x = c.kept_for[0] / LET_GO
     if x >= 1.0:
         remember(t, c)
-        held = False
+        holds = False
     if is_projector(t, c):
         return
     cut_projector(t, c.cut_P)
-    if not held:
+    if not holds:
         return
     n = t.v.size
-    for i in range(n):
-        for j in range(n):
-            c.PM[i, j] = c.cut_P[i, j] - dot(c.kept_P[i], c.cut_P[j])  # (I − P₀) N
-    matmul(t.P, c.PM, c.M_c)
+    form_projector(t, t.held_P)
+    kept = unpack_span(c.kept_span, t.b.size, n)
+    for i in range(n):  # (I − P₀) N
+        fill(t.PM[i], 0.0)
+        for r in range(kept.share.size):
+            axpy(kept.share[r] * kept.V[r, i], kept.V[r], t.PM[i])
+    matmul(t.PM, c.cut_P, t.M_c)
+    matmul(t.held_P, t.M_c, t.PM)
     share = 1.0 - x * x * (3.0 - 2.0 * x)
     for i in range(n):
         for j in range(n):
-            t.P[i, j] -= 0.5 * share * (c.M_c[i, j] + c.M_c[j, i])
+            t.held_P[i, j] -= 0.5 * share * (t.PM[i, j] + t.PM[j, i])
+    t.held[0] = 1.0
 
 
 @compiled
 def cut_projector(t: Terms, N: Array) -> None:
-    """N: the projector without what fades, from the decomposition in the model's scratch."""
-    n = t.v.size
-    s = unpack_svd(t.scratch, t.b.size, n)
-    for i in range(n):
+    """N: the projector without what fades."""
+    s = span_of(t)
+    for i in range(t.v.size):
         fill(N[i], 0.0)
         N[i, i] = 1.0
-    for r in range(t.sigma.size):
-        if t.sigma[r] > t.tolerance[0]:
-            for i in range(n):
+    for r in range(t.b.size):
+        if s.share[r] == 1.0:
+            for i in range(t.v.size):
                 axpy(-s.V[r, i], s.V[r], N[i])
 
 
@@ -82,8 +84,7 @@ def cut_projector(t: Terms, N: Array) -> None:
 def remember(t: Terms, c: ControlTerms) -> None:
     """The projector of this tick is the one to go on from."""
     c.kept_rank[0], c.kept_for[0] = t.rank[0], 0.0
-    for i in range(t.v.size):
-        copy(t.P[i], c.kept_P[i])
+    copy(t.span, c.kept_span)
 
 
 @compiled
@@ -95,7 +96,4 @@ def counts_as_full(t: Terms, c: ControlTerms) -> bool:
 @compiled
 def is_projector(t: Terms, c: ControlTerms) -> bool:
     """Whether P P = P: no direction is on its way in or out."""
-    whole = c.kept_rank[0] == t.rank[0]
-    for r in range(t.sigma.size):
-        whole = whole and not (t.fades_from[0] < t.sigma[r] < t.tolerance[0])
-    return whole
+    return c.kept_rank[0] == t.rank[0] and is_whole(t)

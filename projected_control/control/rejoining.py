@@ -16,6 +16,14 @@ that carries something must not fall away because of one bad state.
 
 The factors are the extremes of ṡ, of s̈ and of x s̈ + 2 ṡ: the largest speed on the way is at most
 `RETURN_RATE` and 1.78 times the fastest of the reference meanwhile. A posture is faded in by s.
+
+In a stop the arm carries itself at λ = 0. Afterwards the share 1 − w of λ_d and of the integral is
+asked for, which grows from nothing with ``force.max_rate``:
+
+    u_λ = (1 − w) (λ_d + G_I ∫ e_λ dt) + G_F e_λ,    e_λ = (1 − w) λ_d − λ,
+    w ← w − r T / max |λ_d + G_I ∫ e_λ dt|,          r the largest rate.
+
+An effort that was held has held λ too: after that nothing is led back.
 """
 
 from __future__ import annotations
@@ -23,7 +31,7 @@ from __future__ import annotations
 import numpy as np
 
 from projected_control.compiled import compiled
-from projected_control.control.events import ANSWER_FOLLOW, ANSWER_ZERO
+from projected_control.control.events import ANSWER_FOLLOW, ANSWER_HOLD, ANSWER_ZERO
 from projected_control.control.terms import ControlTerms
 from projected_control.model.constrained_arm import Terms
 from projected_control.model.linalg import copy, fill
@@ -57,6 +65,8 @@ def note_following(action: int, c: ControlTerms) -> None:
         c.interrupted[0] = max(c.interrupted[0], SHORT)
         fill(c.rejoin, 0.0)
     c.interrupted[0] += c.period[0]
+    if action != ANSWER_HOLD and (c.interrupted[0] > SHORT or c.withheld[0] > 0.0):
+        c.withheld[0] = 1.0
     if action == ANSWER_ZERO:
         c.stop_for[0] = 0.0
 
@@ -81,6 +91,18 @@ def lead_back(t: Terms, c: ControlTerms) -> None:
             c.rejoin[2] = 1.0 - x * x * x * (10.0 - 15.0 * x + 6.0 * x * x)
         else:
             fill(c.rejoin, 0.0)
+
+
+@compiled
+def lead_force_back(c: ControlTerms) -> None:
+    """Before the law of a tick that follows: the share of λ_d that is not back yet becomes less."""
+    if c.withheld[0] == 0.0 or c.interrupted[0] > 0.0:
+        return
+    largest, integral = 0.0, c.force_state[1]
+    for j in range(integral.size):
+        largest = max(largest, c.controlled[j] * abs(c.lambda_desired[j] + integral[j]))
+    within = c.force_rate[0] < c.withheld[0] * largest and c.force_rate[0] > 0.0
+    c.withheld[0] = c.withheld[0] - c.force_rate[0] / largest if within else 0.0
 
 
 @compiled

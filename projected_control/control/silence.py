@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from projected_control import validate
 from projected_control.compiled import Integers, Matrix, Numbers, compiled, kernel
+from projected_control.control.path_clock import begin_clock, lag_at, slow_down
 from projected_control.model.linalg import fill
 from projected_control.model.motion_tables import COEFFICIENTS, evaluate_motion, unpack_motion
 from projected_control.workspace import Layout, Part
@@ -157,6 +158,7 @@ def answer_silence(
     stamp: float,
     sizes: Integers,
     choices: Integers,
+    control_work: Numbers,
     reference: Numbers,
     force_reference: Numbers,
     silence: Numbers,
@@ -166,7 +168,8 @@ def answer_silence(
     Args:
         silent: 1 where no heartbeat came for longer than `SilenceTerms.patience`, else 0.
         stamp: Time of the state that is answered next [s].
-        sizes, choices, reference, force_reference: See `TickArguments`; the last three change.
+        sizes, choices, control_work, reference, force_reference: See `TickArguments`; the path's
+            clock, with which the workspace begins, and the tables change.
         silence: An array of `SilenceTerms`.
 
     Returns:
@@ -177,10 +180,13 @@ def answer_silence(
     if phase == _NONE and silent == 0:
         return _NONE
     if phase < _BRAKING:
-        if answer == _FINISH and stamp < motion_end(reference):
+        when = stamp - lag_at(stamp, control_work)
+        if answer == _FINISH and when < motion_end(reference):
             s.phase[0] = _FINISHING
             return _FINISHING
-        evaluate_motion(stamp, reference, s.motion)
+        evaluate_motion(when, reference, s.motion)
+        slow_down(control_work, s.motion)
+        begin_clock(control_work)
         brake_table(stamp, seconds, s.motion, reference)
         if answer != _HOLD and force_reference[3] > 0.0:
             evaluate_motion(stamp, force_reference, s.force)

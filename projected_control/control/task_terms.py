@@ -7,7 +7,8 @@ from typing import Annotated, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from projected_control.model.projection import SVD
+from projected_control.model.inertia_factor import INERTIA
+from projected_control.model.span import SPAN, SVD
 from projected_control.workspace import Layout, Part
 
 Array = NDArray[np.float64]
@@ -25,9 +26,12 @@ class TaskTerms(NamedTuple):
     projected: Annotated[Array, Part("1", "1 where the law knows of the constraint, else 0.")]
     shaped: Annotated[Array, Part("1", "1 where the inertia is shaped, else 0.")]
     T: Annotated[Array, Part("k, k", "From the task axes to the coordinates.")]
-    N: Annotated[Array, Part("n, n", "Projector on what constraint and higher levels leave.")]
-    J_level: Annotated[Array, Part("k, n", "Rows of J_θ of one level.")]
-    G: Annotated[Array, Part("k, n", "J_i N.")]
+    level_span: Annotated[Array, Part(SPAN.length_with(m="k"), "J_i N decomposed, of one level.")]
+    taken: Annotated[Array, Part("k, n", "Orthonormal rows: what the levels so far move.")]
+    taken_rows: Annotated[Array, Part("1", "How many.")]
+    N: Annotated[Array, Part("n, n", "Projector on what is left, or rows of what is not.")]
+    inertia: Annotated[Array, Part(INERTIA.length_with(m="n"), "M decomposed, with these rows.")]
+    zeros: Annotated[Array, Part("n", "Zeros.")]
     missing: Annotated[Array, Part("k", "θ̈ that is still missing in u_p, of one level.")]
     wanted: Annotated[Array, Part("n", "q̈ that the posture asks for.")]
     K: Annotated[Array, Part("k, k", "Stiffness, in the coordinates.")]

@@ -11,6 +11,7 @@ from projected_control.compiled import compiled
 from projected_control.control.live import BLENDS
 from projected_control.control.task_terms import TASK
 from projected_control.model.constrained_arm import Terms
+from projected_control.model.span import SPAN
 from projected_control.workspace import Layout, Part
 
 Array = NDArray[np.float64]
@@ -18,6 +19,9 @@ Array = NDArray[np.float64]
 
 SURFACE_NUMBERS = 24
 """What is known of an estimated surface, see `control.surface`."""
+
+CLOCK_NUMBERS = 6
+"""What a path's clock is, see `control.path_clock`."""
 
 
 class Effort(NamedTuple):
@@ -41,6 +45,21 @@ class ControlTerms(NamedTuple):
     quantities are in the coordinates of the metric W (see `Metric`), but for effort.
     """
 
+    path_clock: Annotated[
+        Array, Part(f"{CLOCK_NUMBERS}", "How late the path is, and how slow; see `path_clock`.")
+    ]
+    path_motion: Annotated[
+        Array, Part("2, k", "θ̇ and θ̈ by the path's own time, where it is slow, as J_θ counts them.")
+    ]
+    path_ahead: Annotated[Array, Part("3, k", "The path where it is looked at ahead.")]
+    reference_acceleration: Annotated[
+        Array, Part("k", "Largest acceleration on the way back to full rate [m/s² or rad/s²].")
+    ]
+    motion_share: Annotated[Array, Part("1", "Share of the motion that limits leave, 0 to 1.")]
+    given_up: Annotated[
+        Array, Part("k", "θ̈ reached − asked for, where that is below 1 [m/s² or rad/s²].")
+    ]
+    motion_reached: Annotated[Array, Part("k", "θ̈ that was reached then [m/s² or rad/s²].")]
     motion: Annotated[Array, Part("3, k", "Reference: θ_d, θ̇_d, θ̈_d.")]
     gains: Annotated[Array, Part("3, k", "G_P, G_D and null-space damping d.")]
     all_gains: Annotated[Array, Part("3 * k", "The same, as one vector.", at="gains")]
@@ -59,6 +78,7 @@ class ControlTerms(NamedTuple):
         Array, Part("3", "τ and T [s] of the way back to the reference, and 1 − s; zeros for none.")
     ]
     left: Annotated[Array, Part("2, k", "θ₀ and θ̇₀, where that way began; see `rejoining`.")]
+    withheld: Annotated[Array, Part("1", "Share of λ_d that is not back after a stop.")]
     period: Annotated[Array, Part("1", "Period of the loop [s].")]
     delay: Annotated[Array, Part("1", "From a state to the effect of its answer [samples].")]
     friction_gains: Annotated[
@@ -101,9 +121,12 @@ class ControlTerms(NamedTuple):
     pressed: Annotated[Array, Part("m", "Multipliers that the normal effort is made of.")]
     force_state: Annotated[Array, Part("3, m", "Filtered λ, integral's share of u_λ, e_λ.")]
     force_gains: Annotated[Array, Part("4", "See `ForceGains.array`.")]
+    normal_damping: Annotated[Array, Part("1", "d_n along rows that are lengths [N·s/m].")]
+    lengths: Annotated[Array, Part("m", "1 for each row that is a length, 0 for an angle.")]
     anti_windup: Annotated[
         Array, Part("3", "Strategy, period over tracking time, largest integral [N or N·m].")
     ]
+    force_rate: Annotated[Array, Part("1", "Most of λ_d that comes back per tick [N or N·m].")]
     shortfall: Annotated[Array, Part("m", "What limits took away, as a force [N or N·m].")]
     doubted: Annotated[Array, Part("1", "1 where the force loop waits for its sign, else 0.")]
     integrate: Annotated[Array, Part("1", "Zero stops the force loop's integral.")]
@@ -111,16 +134,30 @@ class ControlTerms(NamedTuple):
     impedance: Annotated[
         Array, Part("3 * k * k + 1", "K, D, Λ_d⁻¹ in the task axes and ζ, see `Impedance.array`.")
     ]
+    scale: Annotated[Array, Part("k", "Length of a coordinate that is an angle, else one [m].")]
+    force_limits: Annotated[
+        Array, Part("m + 2", "λ_max of each row; 1 to prefer force; 1 to stop; see `Limits`.")
+    ]
+    lambda_least: Annotated[Array, Part("m", "λ_min of a one-sided row, else −∞ [N or N·m].")]
+    above_for: Annotated[Array, Part("m", "For how many ticks λ was above λ_max.")]
+    held_back: Annotated[Array, Part("m", "By how much λ_max is lowered for it [N or N·m].")]
+    solved: Annotated[Array, Part("n", "What may be sent of the effort, in joint units.")]
+    binds: Annotated[Array, Part("n", "What limits each joint: a sum of `Binding`s.")]
+    ceiling_binds: Annotated[Array, Part("m", "1 where λ is at its ceiling, else 0.")]
+    force_given_up: Annotated[Array, Part("m", "What they changed of λ [N or N·m].")]
+    solver_steps: Annotated[Array, Part("1", "Steps of the solver; 0 where it was not needed.")]
     task: Annotated[Array, Part(TASK.length, "Of the laws in task space, see `TaskTerms`.")]
     margins: Annotated[
-        Array, Part("2", "Independence of the coordinates, controllability of passive joints.")
+        Array,
+        Part("2", "At least so far are coordinates from dependent, passive joints from lost."),
     ]
     kept_rank: Annotated[Array, Part("1", "Rank of the last P that was not held, see rank_change.")]
     kept_for: Annotated[Array, Part("1", "How long what has dropped out has been kept [s].")]
-    kept_P: Annotated[Array, Part("n, n", "P before the rank fell.")]
+    kept_span: Annotated[Array, Part(SPAN.length, "A decomposed, before the rank fell.")]
     cut_P: Annotated[Array, Part("n, n", "P without what fades, where something does.")]
-    J_free: Annotated[Array, Part("k, n", "J_θ P, or J_θ.")]
-    J_free_pinv: Annotated[Array, Part("n, k", "(J_θ P)⁺, or J_θ⁺.")]
+    free_span: Annotated[
+        Array, Part(SPAN.length_with(m="k"), "J_θ P decomposed, or J_θ, by `invert_motion`.")
+    ]
     b_desired: Annotated[Array, Part("m", "b, with feedback on Φ where the law has one.")]
     a: Annotated[Array, Part("k", "θ̈ that is still missing in u_p.")]
     u_p: Annotated[Array, Part("n", "The acceleration asked for.")]
@@ -131,10 +168,11 @@ class ControlTerms(NamedTuple):
     normal_acceleration: Annotated[Array, Part("n", "C q̇ = A⁺b.")]
     acceleration: Annotated[Array, Part("n", "q̈ under f∥.")]
     load: Annotated[Array, Part("n", "h + M q̈.")]
-    PM: Annotated[Array, Part("n, n", "P M.")]
-    M_c: Annotated[Array, Part("n, n", "M + PM − (PM)ᵀ, overwritten where it is solved with.")]
+    as_asked: Annotated[
+        Array, Part("1", "1 where q̈ under f∥ is u_p, as A u_p = b and f∥ = P (h + M u_p).")
+    ]
     Q_p: Annotated[Array, Part("p, n", "Rows of I − P that belong to passive joints.")]
-    Q_p_pinv: Annotated[Array, Part("n, p", "Q_p⁺.")]
+    passive_span: Annotated[Array, Part(SPAN.length_with(m="p"), "Q_p decomposed.")]
     refused: Annotated[Array, Part("p", "What passive joints would be asked for.")]
 
 

@@ -3,7 +3,8 @@
 Everything it needs lies in plain arrays, declared by `TickArguments`, so that it can be called from
 Python, exported, and called from C++. In order: changes of the live block are taken, references are
 evaluated at the state's time, the model is completed, λ is found, the guard looks at state and
-reference, the law acts, the guard releases what may be sent, everything is counted.
+reference, the law acts, limits are kept (`keep_limits`), the guard releases what may be sent,
+everything is counted.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from projected_control.control.compensation import locate_contact
 from projected_control.control.counters import COUNTERS, count_tick, unpack_counters
 from projected_control.control.disturbance import DisturbanceKind
 from projected_control.control.events import Action, Event, severity
-from projected_control.control.force import find_shortfall, lead_integral
+from projected_control.control.force import lead_integral
+from projected_control.control.force_ceiling import watch_ceiling
 from projected_control.control.force_kernels import (
     SIGN_REVERSED,
     SIGN_SHARE,
@@ -42,11 +44,14 @@ from projected_control.control.guard_kernels import (
     unpack_guard,
 )
 from projected_control.control.independence import CONTROLLABILITY_TOLERANCE
+from projected_control.control.keep_limits import NOTHING, keep_limits, keep_nothing
 from projected_control.control.laws import apply_law
+from projected_control.control.limit_terms import LIMITS, unpack_limits
 from projected_control.control.live import (
     LIVE,
     NUMBER,
     PIECES_AT,
+    WRITTEN_BY_PYTHON,
     blend_slots,
     is_new,
     take,
@@ -57,15 +62,24 @@ from projected_control.control.live import (
     unpack_block,
 )
 from projected_control.control.motion import note_stop, posture_distance, tracking_error
+from projected_control.control.path_clock import (
+    LAG,
+    POSSIBLE,
+    SLOW,
+    begin_clock,
+    evaluate_slowed,
+    lead_clock,
+)
 from projected_control.control.rank_change import keep_directions
-from projected_control.control.rejoining import lead_back, note_following
+from projected_control.control.rejoining import lead_back, lead_force_back, note_following
 from projected_control.control.silence import SILENT
 from projected_control.control.surface import follow_surface
 from projected_control.control.task_axes import locate_axes
 from projected_control.control.terms import CONTROL, ControlTerms, unpack_control
 from projected_control.model.constrained_arm import TERMS, Terms, evaluate_model
-from projected_control.model.linalg import copy, dot, fill, matvec
+from projected_control.model.linalg import copy, dot, fill
 from projected_control.model.motion_tables import MOTION, evaluate_motion
+from projected_control.model.on_constraint import least_motion
 from projected_control.model.rotations import out_of_reach
 from projected_control.model.scalar_functions import TABLE
 from projected_control.workspace import Layout
@@ -73,7 +87,6 @@ from projected_control.workspace import Layout
 Array = NDArray[np.float64]
 Whole = NDArray[np.int64]
 
-_LIMITED = int(Event.EFFORT_LIMITED | Event.RATE_LIMITED)
 _RANK_CHANGED, _CONTROL_LOST = int(Event.RANK_CHANGED), int(Event.CONTROL_LOST)
 _LEFT_CONSTRAINT, _FORCE_STALE = int(Event.LEFT_CONSTRAINT), int(Event.FORCE_STALE)
 _COMMANDER_SILENT = int(Event.COMMANDER_SILENT)
@@ -157,6 +170,7 @@ class TickArguments(NamedTuple):
     force_reference: Annotated[Array, Argument("λ_d(t) in force.", layout=MOTION, written=True)]
     mailbox: Annotated[Array, Argument("The live block of the deciding side.", layout=LIVE)]
     taken: Annotated[Array, Argument("The block as last taken.", layout=LIVE, written=True)]
+    limits_work: Annotated[Array, Argument("The solver of limits.", layout=LIMITS, written=True)]
 
 
 @compiled
@@ -172,16 +186,24 @@ def take_block(
     """Put what the deciding side has written into force: all of a change, or nothing."""
     if not take(mailbox, taken):
         return
-    live = unpack_block(taken, g.q.size, g.theta.size)
+    live = unpack_block(taken, g.q.size, c.controlled.size, g.theta.size)
     take_control(live, c)
     take_source(live, s)
     take_guard(live, g)
     is_new(_BODIES, live)  # with which Pinocchio has computed already
     if take_table(_REFERENCE, live.reference, live, reference):
         g.replaced[0] = 1.0
+        begin_clock(c.path_clock)
     new = take_table(_FORCE_REFERENCE, live.force_reference, live, force_reference)
     if new and force_reference[PIECES_AT] == 0.0:
         fill(c.lambda_desired, 0.0)
+
+
+@compiled
+def is_written(taken: Array, rows: int, g: GuardTerms) -> bool:
+    """Whether Python writes the reference in every tick."""
+    live = unpack_block(taken, g.q.size, rows, g.theta.size)
+    return live.reference[PIECES_AT] == WRITTEN_BY_PYTHON
 
 
 @compiled
@@ -224,12 +246,22 @@ def rows_contradict(t: Terms, c: ControlTerms) -> bool:
         moving = moving or t.target[1, r] != 0.0
     if not moving:
         return False
-    matvec(t.A_pinv, t.target[1], c.load)
+    least_motion(t, t.target[1], c.load)
     bound = SLACK + COUNTED * t.tolerance[0] * np.sqrt(dot(t.v, t.v))
     apart = 0.0
     for r in range(t.b.size):
         apart = max(apart, abs(t.target[1, r] - dot(t.A[r], c.load)))
     return apart > bound
+
+
+@compiled
+def force_is_short(c: ControlTerms) -> bool:
+    """Whether limits took something of a force that is controlled away; that is the shortfall."""
+    short = False
+    for j in range(c.shortfall.size):
+        c.shortfall[j] = c.force_given_up[j]
+        short = short or (c.controlled[j] != 0.0 and abs(c.shortfall[j]) > NOTHING)
+    return short
 
 
 @kernel
@@ -259,6 +291,7 @@ def tick(
     force_reference: Numbers,
     mailbox: Numbers,
     taken: Numbers,
+    limits_work: Numbers,
 ) -> tuple[int, int]:
     """One turn from Pinocchio's pass to a guarded effort.
 
@@ -267,7 +300,7 @@ def tick(
         wrench_age: Age of the wrench [s]; infinite where there is none.
         q, v: The state, n each.
         wrench: The measured wrench, 6; NaN where none was measured.
-        M, …, taken: See `TickArguments`.
+        M, …, limits_work: See `TickArguments`.
 
     Returns:
         The guard's action and events; the effort is left in the guard's workspace.
@@ -283,7 +316,10 @@ def tick(
     take_block(mailbox, taken, reference, force_reference, c, s, g)
     if not in_python:
         blend_slots(c)
-    evaluate_motion(stamp, reference, c.motion)
+    if c.path_clock[LAG] == 0.0 and c.path_clock[SLOW] == 0.0:
+        evaluate_motion(stamp, reference, c.motion)
+    else:
+        evaluate_slowed(stamp, is_written(taken, t.b.size, g), reference, c)
     if force_reference[PIECES_AT] > 0.0:
         evaluate_motion(stamp, force_reference, c.lambda_motion)
         copy(c.lambda_motion[0], c.lambda_desired)
@@ -314,6 +350,7 @@ def tick(
         observe_disturbance(c.waits[0] != 0.0, followed, s, c.disturbance)
     if source == _SENSOR:
         events |= doubt_force(needs_wrench != 0, wrench_age, t, c, s, g)
+    events |= watch_ceiling(c, g)
     seen = True
     if c.surface[0] != 0.0:  # its row
         seen = follow_surface(v, spatial_jacobian, placements, sizes, functions, c, s)
@@ -334,9 +371,11 @@ def tick(
             locate_contact(v, spatial_jacobian, placements, c)
         locate_axes(placements, q.size, c)
         note_stop(answer == _ACTION_STOP, t, c)
-        if answer == _ACTION_FOLLOW and (c.interrupted[0] > 0.0 or c.rejoin[1] > 0.0):
-            tracking_error(t, c)
-            lead_back(t, c)
+        if answer == _ACTION_FOLLOW:
+            lead_force_back(c)
+            if c.interrupted[0] > 0.0 or c.rejoin[1] > 0.0:
+                tracking_error(t, c)
+                lead_back(t, c)
         apply_law(law, answer == _ACTION_STOP, passive, t, c)
         if c.rejoin[1] != 0.0:
             tracking_error(t, c)  # what is reported is the error of the reference
@@ -348,12 +387,15 @@ def tick(
             events |= _POSTURE_DRIFTED
         if passive.size and c.margins[1] <= CONTROLLABILITY_TOLERANCE:
             events |= _CONTROL_LOST
-    action, events = release_effort(c.effort[2], events, g)
+    keep_nothing(c)
+    if max(severity(events), int(g.latched[0])) == _ACTION_FOLLOW:
+        w = unpack_limits(limits_work, q.size, t.b.size, t.theta.size)
+        events |= keep_limits(law, False, passive, t, c, g, w)
+    action, events = release_effort(c.solved, events, g)
     note_following(action, c)
-    limited = action == _ACTION_FOLLOW and events & _LIMITED != 0
-    if limited:
-        find_shortfall(g.sent, t, c)
-    lead_integral(limited, c)
-    c.limited[0] = 1.0 if limited else 0.0
+    lead_integral(action == _ACTION_FOLLOW and force_is_short(c), c)
+    c.limited[0] = 1.0 if action == _ACTION_FOLLOW and c.motion_share[0] < 1.0 else 0.0
+    if c.motion_share[0] < 1.0 or c.path_clock[POSSIBLE] != 0.0:
+        lead_clock(action == _ACTION_FOLLOW, stamp, is_written(taken, t.b.size, g), reference, c)
     count_tick(action, events, g.sent, t.sqrt_metric, c, unpack_counters(counters, t.theta.size))
     return action, events

@@ -40,8 +40,9 @@ from projected_control.model.function_kinds import (
 from projected_control.model.height_map import height_at
 from projected_control.model.kinematics import Vector, add, cross, inner, place, turn, vector
 from projected_control.model.linalg import fill
-from projected_control.model.projection import SVD, relative_pseudo_inverse
+from projected_control.model.projection import relative_pseudo_inverse
 from projected_control.model.scalar_functions import FunctionTable
+from projected_control.model.span import ROWS, SPAN
 from projected_control.workspace import Layout, Part
 
 Array = NDArray[np.float64]
@@ -78,7 +79,8 @@ class WrenchTerms(NamedTuple):
     ]
     directions: Annotated[Array, Part("m, 6", "(X W)ᵀ.")]
     inverse: Annotated[Array, Part("6, m", "Its pseudo-inverse.")]
-    scratch: Annotated[Array, Part(SVD.length_with(n="6"), "Of the decomposition.")]
+    span: Annotated[Array, Part(SPAN.length_with(n="6"), "Its decomposition.")]
+    scratch: Annotated[Array, Part(ROWS.length_with(n="6"), "Of the decomposition.")]
 
 
 WRENCH = Layout(WrenchTerms, "m")
@@ -208,7 +210,7 @@ def update_map(placements: Matrix, w: WrenchTerms, to_lambda: Matrix) -> None:
         for j in range(to_lambda.shape[0]):
             fill(to_lambda[j], 0.0 if finite else np.nan)
         return
-    relative_pseudo_inverse(w.directions, RANK_TOLERANCE, w.inverse, w.scratch)
+    relative_pseudo_inverse(w.directions, RANK_TOLERANCE, w.inverse, w.span, w.scratch)
     lever = add(sensor, own, -1.0)
     for j in range(to_lambda.shape[0]):
         on_moment = (w.inverse[3, j], w.inverse[4, j], w.inverse[5, j])

@@ -7,16 +7,18 @@ must not be followed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from projected_control.control.contact_stability import spread_masses
 from projected_control.control.independence import CONTROLLABILITY_TOLERANCE, INDEPENDENT
 from projected_control.control.loop import ControlLoop
 from projected_control.control.references import Reference
 from projected_control.model.constrained_arm import ConstrainedArm
+from projected_control.planning.binding import WHOLE, Stretch, what_binds_along
 from projected_control.planning.efforts import asked_motion, leans, planned_friction, sent_effort
 from projected_control.planning.following import Follower
 from projected_control.planning.margins import (
@@ -41,6 +43,12 @@ PERIODIC_SECONDS = 10.0
 
 SINGULAR = 1e-9
 """Share of the largest singular value of A up to which rows count as dependent."""
+
+EFFORT = "effort of"
+"""How the quantity of the efforts begins."""
+
+TAKEN_OVER = 1e-3
+"""Margin of an effort beyond its limit that other motors take over."""
 
 BARELY_SINGULAR = 100.0
 """Smallest singular value, in multiples of the one that counts as zero, with all of its margin."""
@@ -78,6 +86,7 @@ class FlightCheck(Seen):
         q: Joint positions there, N × n.
         names: Of the coordinates.
         rows: Names of the constraint's rows.
+        binding: Where limits bind, which, and what of the motion is left there.
         leans: Whether the law leaves to the constraint what of the weight that can carry: without a
             force loop it sends no effort across it.
     """
@@ -86,6 +95,7 @@ class FlightCheck(Seen):
     q: Array
     names: tuple[str, ...]
     rows: tuple[str, ...]
+    binding: tuple[Stretch, ...]
     leans: bool
 
     @property
@@ -132,6 +142,7 @@ class FlightCheck(Seen):
             "smallest_manipulability": float(self.manipulability.min()),
             "force_on_constraint": {name: list(pair) for name, pair in self.lean.items()},
             "force_in_stop": {name: list(pair) for name, pair in self.lean_in_stop.items()},
+            "binding": [stretch.numbers() for stretch in self.binding],
             "quantities": [
                 {
                     "name": quantity.name,
@@ -192,15 +203,26 @@ def fly(
     rates = np.asarray(np.gradient(places, times, axis=0))
     changes = np.asarray(np.gradient(rates, times, axis=0))
     seen = look_along(loop, model, times, places, rates, changes, delay=delay)
-    order = tuple(sorted(seen.quantities, key=lambda each: each.least))
+    shares, binding = what_binds_along(loop, reference, times, places, rates)
+    judged = (_with_spare_motors(each, shares) for each in seen.quantities)
+    order = tuple(sorted(judged, key=lambda each: each.least))
     return FlightCheck(
         **{**vars(seen), "quantities": order},
         times=times,
         q=places,
         names=model.coordinates.names if model.coordinates is not None else (),
         rows=tuple(model.constraint.row_names) if model.constraint is not None else (),
+        binding=binding,
         leans=leans(loop.controller),
     )
+
+
+def _with_spare_motors(quantity: Quantity, shares: Array) -> Quantity:
+    """An effort beyond its limit is a warning where other motors take it over and all is moved."""
+    if not quantity.name.startswith(EFFORT):
+        return quantity
+    taken_over = (quantity.margin <= 0.0) & (shares >= WHOLE)
+    return replace(quantity, margin=np.where(taken_over, TAKEN_OVER, quantity.margin))
 
 
 def look_along(
@@ -230,6 +252,9 @@ def look_along(
     independence, controllability = np.ones(count), np.ones(count)
     force, stopped = np.zeros((2, count, model.m))
     own, rest = controller.model, np.zeros(model.n)
+    on_surface, masses = controller.force, []
+    if on_surface is not None and not on_surface.contact.gives:
+        on_surface = None
     measure, rank, smallest = np.zeros(count), np.zeros(count), np.full(count, np.inf)
     if desired is None:
         led = loop.force_reference
@@ -238,6 +263,8 @@ def look_along(
         held = controller.stop(q[i], rest, times[i]).total
         kept = own.arm.h + own.arm.M @ (own.sqrt_metric * (own.A_pinv @ own.terms.b))
         independence[i], controllability[i] = controller.margins
+        if on_surface is not None:
+            masses.append(on_surface.masses)
         model.evaluate(q[i], v[i], times[i])
         theta[i] = model.theta
         friction = planned_friction(controller.compensation, model, v[i], desired[i])
@@ -254,7 +281,7 @@ def look_along(
         smallest[i] = counted.min(initial=np.inf)
     motor = model.arm.actuated > 0.0
     found = [
-        largest("effort of", "N·m or N", np.abs(effort), limits.effort, names, motor),
+        largest(EFFORT, "N·m or N", np.abs(effort), limits.effort, names, motor),
         largest("velocity of", "rad/s or m/s", np.abs(v), limits.velocity, names),
         joint_range(q, limits.lower, limits.upper, names),
         *_rows(model, rank, smallest),
@@ -265,6 +292,10 @@ def look_along(
     if controller.passive.size:
         name = "controllability of the passive joints"
         found.append(floor(name, controllability, CONTROLLABILITY_TOLERANCE))
+    if on_surface is not None:
+        moved = spread_masses(np.concatenate(masses))
+        margin = on_surface.contact_loop(masses=moved).gain_margin
+        found.append(factor("gain margin of the force loop on its surface", margin, count))
     known = tuple(each for each in found if each is not None)
     return Seen(theta, known, measure, rank, smallest, force, stopped)
 

@@ -220,7 +220,7 @@ class Settings(Group):
 
 
 def unknown_parameter(name: str, known: Iterable[str], whose: str) -> UnknownName:
-    """The error for a name that nobody has, with the nearest of those there are."""
+    """The error for a name that no parameter has, with the nearest of those there are."""
     names = list(known)
     error = UnknownName(f"parameter of {whose}", name, names)
     if near := nearest(name, names):
@@ -279,8 +279,18 @@ def _read_parameters(cls: type[Group]) -> Mapping[str, Parameter]:
     return table
 
 
+_HINTS: dict[type[Group], dict[str, Any]] = {}
+
+
+def _hints(cls: type[Group]) -> dict[str, Any]:
+    """The types of a group's fields; finding them takes longer than all else of making a group."""
+    if cls not in _HINTS:
+        _HINTS[cls] = get_type_hints(cls)
+    return _HINTS[cls]
+
+
 def _nested(cls: type[Group], flat: Mapping[str, Value], prefix: str) -> Group:
-    hints = get_type_hints(cls)
+    hints = _hints(cls)
     members: dict[str, Any] = {}
     for field in dataclasses.fields(cls):
         hint = hints[field.name]

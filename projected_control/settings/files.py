@@ -2,24 +2,26 @@
 
 A file has sections: one for all nodes (``/**``), or one per node, as ``ros2 param dump`` writes
 them. Sections that fit count in the order in which they stand, later ones first, as in ROS. Names
-that nobody has are errors with file, line and the nearest name there is; what belongs to another of
+that no node has are errors with file, line and the nearest name; what belongs to another of
 our nodes may stand in a section for all. Every value remembers where it came from.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import yaml
 
 from projected_control.errors import InvalidValue, UnknownName
 from projected_control.settings.declaration import NAMES, Value, nearest
 from projected_control.settings.nodes import nodes, parameters_of, settings_class
+
+T = TypeVar("T")
 
 ALL_NODES = "/**"
 PARAMETERS = "ros__parameters"
@@ -145,20 +147,32 @@ class ParameterFile:
 def read_file(path: Path | str) -> ParameterFile:
     """Read a parameter file; raises where it is none."""
     path = Path(path)
+    sections = tuple(_read(path, "a parameter file", _sections))
+    if not sections:
+        raise InvalidValue(f"{path} is not a parameter file: nothing stands under {PARAMETERS}")
+    return ParameterFile(path, sections)
+
+
+def read_entries(path: Path | str) -> list[tuple[str, Entry]]:
+    """What stands in a file that is no parameter file, by full names, each with its line."""
+    return _read(
+        Path(path), "a file of names with values", lambda loader, root: _entries(loader, root, 1)
+    )
+
+
+def _read(path: Path, what: str, entries: Callable[[_Loader, yaml.Node], Iterator[T]]) -> list[T]:
+    """All that a function finds in a YAML file; raises where the file is not what it should be."""
     try:
         loader = _Loader(path.read_text(encoding="utf-8"))
         try:
             root = loader.get_single_node()
-            sections = tuple(_sections(loader, root)) if root is not None else ()
+            return list(entries(loader, root)) if root is not None else []
         finally:
             loader.dispose()
     except OSError as error:
         raise InvalidValue(f"cannot read {path}: {error.strerror or error}") from None
     except (UnicodeError, yaml.YAMLError, _NotParameters) as error:
-        raise InvalidValue(f"{path} is not a parameter file: {error}") from None
-    if not sections:
-        raise InvalidValue(f"{path} is not a parameter file: nothing stands under {PARAMETERS}")
-    return ParameterFile(path, sections)
+        raise InvalidValue(f"{path} is not {what}: {error}") from None
 
 
 def read_parameter_file(path: Path | str, node: str = "") -> dict[str, Value]:

@@ -22,6 +22,7 @@ from projected_control.model.coordinates import OWN_COORDINATES
 from projected_control.model.friction import JointFriction
 from projected_control.settings.declaration import Group, Numbers, Words, group, parameter
 from projected_control.settings.reference_kinds import REFERENCES
+from projected_control.simulation.engines import BUILT_IN, ENGINES
 
 # fmt: off
 
@@ -60,6 +61,8 @@ class Constraint(Group):
     ratio: Numbers = parameter((), "How far it goes for each unit of the other", minimum=-LARGE, maximum=LARGE)
     position: Numbers = parameter((), "Where it is locked, or is while the other is at zero", "rad or m", minimum=-LARGE, maximum=LARGE)
     motion: Motion = group(Motion)
+    one_sided: bool = parameter(False, "Whether a simulated arm may leave it on one side, as it may leave a table (point_on_plane, point_on_surface), a rope (distance) or a stop (joint_locked); a controller takes it as held. See contact")
+    free_side: str = parameter("", "Where the arm is free then: negative, which it is unless said otherwise, where Φ < 0 and λ > 0 presses, as before a plane whose direction points into it, or inside of a sphere; positive, where λ < 0 presses, as outside of a sphere or cylinder, or above a height map", choices=("", "negative", "positive"))
     estimated: bool = parameter(False, "Whether a plane (point_on_plane) follows the contact point and the measured force, within the bounds of surface; for controllers")
     arguments: Words = parameter((), "What a kind of another package needs beyond these, each as name:=value")
 
@@ -117,7 +120,6 @@ class Force(ForceGains):
 
     rows: Words = parameter((), "Rows of the constraint whose force is controlled, as constraint.row or row (see docs/constraints.md); empty for all")
     reference: Numbers = parameter((0.0,), "λ_d, one number per row that is controlled, or one for all", "N or N·m", minimum=-1e6, maximum=1e6, live=True)
-    max_rate: float = parameter(200.0, "Largest rate at which λ_d goes to a new reference, of ~/force_reference or force.reference, while the controller is active", "N/s or N·m/s", minimum=1e-3, maximum=1e9, live=True)
     max_step: float = parameter(100.0, "Largest change of λ_d that such a reference may ask for; a larger one is refused", "N or N·m", minimum=SMALL, maximum=1e6, live=True)
     source: str = parameter("sensor", "Where λ comes from: the wrench topic, the model (32), or a momentum observer", choices=SOURCES)
     observer_bandwidth: float = parameter(50.0, "Bandwidth of the momentum observer", "Hz", minimum=SMALL, maximum=1e4)
@@ -240,6 +242,7 @@ class Simulation(Group):
     rates: Numbers = parameter((), "Rates of these coordinates; empty for rest", "m/s or rad/s", minimum=-LARGE, maximum=LARGE)
     mass_factor: float = parameter(1.0, "Masses and inertias of the simulated links over those of the description: not one for an arm that its controller does not quite know", minimum=0.01, maximum=100.0)
     factor: float = parameter(1.0, "Speed of time against the wall clock; 0 for as fast as it goes. In lockstep time is slower where the computer does not keep up", minimum=0.0, maximum=1000.0, live=True)
+    engine: str = parameter(BUILT_IN, "What moves the arm: built_in, our own plant, or mujoco (the extra mujoco, see docs/tutorials/mujoco.md)", choices=ENGINES)
     step: float = parameter(0.001, "Step of the integration; divides the period of the loop", "s", minimum=1e-6, maximum=0.1)
     wait_for_command: bool = parameter(False, "Time stands still until the first effort is commanded, so that the arm does not fall before")
     interface: str = parameter("effort_controller", "Who commands it: an effort controller's topic, or a controller manager through JointStateTopicSystem, with joint states on joint_commands", choices=("effort_controller", "joint_commands"))

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from projected_control import validate
 from projected_control.control.activation import obstacles
+from projected_control.control.force import ForceLoopState
 from projected_control.control.loop import ControlLoop
 from projected_control.errors import ProjectedControlError
 from projected_control.model.arm import Arm
@@ -149,6 +150,26 @@ def _numbers(loop: ControlLoop, place: Any) -> dict[str, Any]:
         sampled = controller.force.gains.loop(controller.period)
         numbers["force_loop_gain_margin"] = sampled.gain_margin
         numbers["largest_stable_G_F"] = sampled.proportional_bound
+        numbers |= _surface_numbers(loop, controller.force)
+    return numbers
+
+
+def _surface_numbers(loop: ControlLoop, force: ForceLoopState) -> dict[str, Any]:
+    """Of the force loop on a surface that gives; nothing where the contact is rigid."""
+    if not force.contact.gives:
+        return {}
+    on_surface, reference = force.contact_loop(), loop.force_reference
+    numbers: dict[str, Any] = {
+        "contact_stiffness": list(force.contact.stiffness),
+        "normal_mass": on_surface.masses.tolist(),
+        "contact_spectral_radius": on_surface.spectral_radius,
+        "contact_gain_margin": on_surface.gain_margin,
+    }
+    if (bounds := on_surface.damping_bounds) is not None:
+        numbers["stable_normal_damping"] = list(bounds)
+    pressed = np.zeros(0) if reference is None else np.abs(reference.at(0.0).value)
+    if (pressed := pressed[pressed > 0.0]).size and on_surface.masses.size:
+        numbers["largest_touch_speed"] = on_surface.bounce_speed(float(pressed.min()))
     return numbers
 
 

@@ -54,7 +54,7 @@ class Layers:
         preset: str = "",
         more: Mapping[str, Given] | None = None,
     ) -> Layers:
-        """Read a preset, by name or path, and files; all are checked for names nobody has."""
+        """Read a preset, by name or path, and files; all are checked for unknown names."""
         paths = [preset_file(preset)] if preset else []
         return cls().with_files([*paths, *files]).with_given(more or {})
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from projected_control.control import law_kinds
 from projected_control.control.compensation import FrictionCompensation
+from projected_control.control.contact_stability import Contact
 from projected_control.control.disturbance import Disturbance
 from projected_control.control.laws.impedance import ImpedanceSettings
 from projected_control.control.laws.operational_space import OperationalSpace
@@ -33,7 +34,9 @@ from projected_control.settings.declaration import (
     parameter,
 )
 from projected_control.simulation import Encoders, ForceSensor, Motors
+from projected_control.simulation.engines import LOOP_ENGINES, FormerEngines
 from projected_control.simulation.sensors import FAULTS
+from projected_control.simulation.surfaces import Surface
 
 MOTION = "motion_controller"
 FORCE = "force_controller"
@@ -121,7 +124,7 @@ class ControllerSettings(NodeSettings, TimedSettings, HardwareSettings, MovedArm
     ros2_control: groups.ControllerRos2Control = group(groups.ControllerRos2Control)
     plugin: groups.Plugin = group(groups.Plugin)
     recording: groups.RecordingOptions = group(groups.RecordingOptions)
-    engine: str = parameter("", "Of before, and no longer needed: the library of kernels makes all ticks. A name is taken, with one line that says so", choices=("", "numba", "native", "auto"))
+    engine: str = parameter("", "Of before, and no longer needed: the library of kernels makes all ticks. A name is taken, with one line that says so", choices=FormerEngines(("", *LOOP_ENGINES)))
     watchdog: str = parameter("", "Name of the watchdog without which the controller does not run; empty for none, but with hardware: ros2_control one has to be named, or none said")
     state_rate: float = parameter(100.0, "Rate of the topic ~/state; 0 for never", "Hz", minimum=0.0, maximum=1e4)
     markers_rate: float = parameter(0.0, "Rate of the topic ~/markers, for RViz; 0 for never", "Hz", minimum=0.0, maximum=100.0)
@@ -146,6 +149,7 @@ class ForceControllerSettings(ControllerSettings):
     law: str = parameter("hybrid", f"What turns errors into efforts. {law_kinds.titles_for(law_kinds.FORCE)}", choices=law_kinds.laws_for(law_kinds.FORCE))
     limits: groups.ForceLimits = group(groups.ForceLimits)
     force: groups.Force = group(groups.Force)
+    contact: Contact = group(Contact)
     selection: Selection = group(Selection)
     surface: EstimatedSurface = group(EstimatedSurface)
 
@@ -172,6 +176,7 @@ class SimulatedArmSettings(NodeSettings, TimedSettings, PassiveJointsSettings, C
 
     simulation: groups.Simulation = group(groups.Simulation)
     friction: groups.Friction = group(groups.Friction)
+    contact: Surface = group(Surface)
     encoder: Encoders = group(Encoders)
     motor: Motors = group(Motors)
     sensor: ForceSensor = group(ForceSensor)

@@ -56,14 +56,28 @@ def controller_settings(
 
 def recorded_values(recording: Recording) -> dict[str, Any]:
     """The parameters of a recording, which need nothing but the recording itself."""
-    values = dict(recording.parameters)
+    return with_contents(recording.parameters, recording.description, recording.files)
+
+
+def with_contents(
+    parameters: Mapping[str, Any], description: str, files: Mapping[str, bytes]
+) -> dict[str, Any]:
+    """Parameters that need no file but those whose contents are given.
+
+    Args:
+        parameters: By full name.
+        description: The URDF itself.
+        files: Contents of files that parameters name, by parameter (see `files_of`).
+    """
+    values = dict(parameters)
     values |= {
-        "robot_description": recording.description,
+        "robot_description": description,
         "robot_description_file": "",
         "robot_description_arguments": [],
-        "recording.file": "",
     }
-    for name, content in recording.files.items():
+    if "recording.file" in values:
+        values["recording.file"] = ""
+    for name, content in files.items():
         path = Path(values[name])
         if not path.is_file() or path.read_bytes() != content:
             values[name] = _written(content, path.suffix)

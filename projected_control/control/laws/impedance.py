@@ -98,7 +98,9 @@ from projected_control.model.linalg import (
     solve_columns,
     svd,
 )
-from projected_control.model.projection import pseudo_inverse, unpack_svd
+from projected_control.model.on_constraint import find_acceleration, free_part
+from projected_control.model.projection import pseudo_inverse
+from projected_control.model.span import unpack_svd
 
 Array = NDArray[np.float64]
 
@@ -238,17 +240,20 @@ def geometric_mean(A: Array, B: Array) -> Array:
 @compiled
 def find_mobility(t: Terms, c: ControlTerms, s: TaskTerms) -> None:
     """answer = Φ Jᵀ and mobility = J Φ Jᵀ; Φ = M_c⁻¹ P, or M⁻¹ where the law is not projected."""
-    n, projected = t.v.size, s.projected[0] != 0.0
-    if projected:
-        matmul(t.P, t.M, c.PM)
-    for i in range(n):
-        for j in range(n):
-            c.M_c[i, j] = t.M[i, j]
-            if projected:
-                c.M_c[i, j] += c.PM[i, j] - c.PM[j, i]
-        for r in range(t.theta.size):
-            s.answer[i, r] = dot(t.P[i], t.J_theta[r]) if projected else t.J_theta[r, i]
-    solve_columns(c.M_c, s.answer)
+    n, k = t.v.size, t.theta.size
+    if s.projected[0] != 0.0:
+        fill(c.pressed, 0.0)
+        for r in range(k):
+            free_part(t, t.J_theta[r], c.net)
+            find_acceleration(t, c.net, c.pressed, c.load)
+            for i in range(n):
+                s.answer[i, r] = c.load[i]
+    else:
+        for i in range(n):
+            copy(t.M[i], t.M_c[i])
+            for r in range(k):
+                s.answer[i, r] = t.J_theta[r, i]
+        solve_columns(t.M_c, s.answer)
     matmul(t.J_theta, s.answer, s.mobility)
 
 
@@ -338,7 +343,8 @@ def impedance_law(stop: bool, passive: NDArray[np.int64], t: Terms, c: ControlTe
         find_effort(t, c)
         if s.shaped[0] == 0.0:
             matvec_transposed_add(t.J_theta, s.force, c.full)
-            matvec(t.P, c.full, c.tangent)
+            free_part(t, c.full, c.tangent)
+            c.as_asked[0] = 0.0
     if s.projected[0] != 0.0:
         press(stop, passive, t, c)
         return
@@ -347,7 +353,7 @@ def impedance_law(stop: bool, passive: NDArray[np.int64], t: Terms, c: ControlTe
         return
     keep_all(t, c)
     for j in range(c.u_lambda.size):
-        c.u_lambda[j] = c.controlled[j] * c.lambda_desired[j]
+        c.u_lambda[j] = c.controlled[j] * (1.0 - c.withheld[0]) * c.lambda_desired[j]
     matvec_transposed_add(t.A, c.u_lambda, c.normal)
 
 

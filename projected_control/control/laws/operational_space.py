@@ -53,6 +53,7 @@ from projected_control.control.motion import (
     asked_acceleration,
     brake,
     find_effort,
+    free_span,
     posture_motion,
     prepare_motion,
 )
@@ -62,9 +63,25 @@ from projected_control.declaration import Group, Numbers, parameter
 from projected_control.errors import InvalidValue
 from projected_control.model.constrained_arm import ConstrainedArm, Terms
 from projected_control.model.dynamics import acceleration_kernel
-from projected_control.model.linalg import axpy, copy, dot, fill, matmul, matvec, matvec_add, svd
-from projected_control.model.projection import damped, unpack_svd
+from projected_control.model.inertia_factor import factor_inertia, respond, unpack_inertia
+from projected_control.model.linalg import (
+    axpy,
+    copy,
+    dot,
+    fill,
+    matvec,
+    matvec_add,
+    matvec_transposed_add,
+)
+from projected_control.model.on_constraint import free_part, is_whole, least_motion_add, span_of
 from projected_control.model.rotations import Topology
+from projected_control.model.span import (
+    SpanTerms,
+    decompose,
+    invert_add,
+    subtract_span,
+    unpack_span,
+)
 
 Array = NDArray[np.float64]
 
@@ -76,53 +93,44 @@ NOTHING_LEFT = 1e-9
 def begin_levels(t: Terms, c: ControlTerms, s: TaskTerms) -> None:
     """N = P and u_p = A⁺b; N = I and u_p = 0 for a law that does not know of the constraint."""
     fill(c.u_p, 0.0)
+    s.taken_rows[0] = 0.0
     if s.projected[0] != 0.0:
-        matvec(t.A_pinv, t.b, c.u_p)
-    for i in range(t.v.size):
-        if s.projected[0] != 0.0:
-            copy(t.P[i], s.N[i])
-        else:
-            fill(s.N[i], 0.0)
-            s.N[i, i] = 1.0
+        least_motion_add(t, t.b, c.u_p)
 
 
 @compiled
-def decompose_level(rows: int, t: Terms, s: TaskTerms) -> None:
-    """J_i N = U Σ V, left in the model's scratch; J_i is in the first rows of J_level."""
-    G = s.G[:rows]
-    matmul(s.J_level[:rows], s.N, G)
-    d = unpack_svd(t.scratch, rows, t.v.size)
-    svd(G, d.U, d.sigma, d.V)
+def leave_to_level(t: Terms, s: TaskTerms, x: Array, y: Array) -> None:
+    """y ← N x: without what constraint and higher levels take."""
+    if s.projected[0] != 0.0:
+        free_part(t, x, y)
+    else:
+        copy(x, y)
+    taken = s.taken[: int(s.taken_rows[0])]
+    matvec(taken, y, s.share)
+    matvec_transposed_add(taken, s.share, y, -1.0)
 
 
 @compiled
-def follow_level(rows: int, t: Terms, c: ControlTerms, s: TaskTerms) -> None:
-    """u_p ← u_p + (J_i N)⁺ missing, N ← N − V Vᵀ; U Σ V is in the model's scratch."""
-    n = t.v.size
-    d = unpack_svd(t.scratch, rows, n)
-    for r in range(rows):
-        if d.sigma[r] <= INDEPENDENCE_TOLERANCE:
-            continue
-        matvec(s.N, d.V[r], s.wanted)  # what rounding left outside R(N) would move higher levels
-        size = np.sqrt(dot(s.wanted, s.wanted))
-        share = 0.0
-        for j in range(rows):
-            share += d.U[j, r] * s.missing[j]
-        for i in range(n):
-            d.V[r, i] = s.wanted[i] / size
-        axpy(1.0 / damped(d.sigma[r], s.singular_range[0]) * share, d.V[r], c.u_p)
-    for r in range(rows):
-        if d.sigma[r] > INDEPENDENCE_TOLERANCE:
-            for i in range(n):
-                axpy(-d.V[r, i], d.V[r], s.N[i])
+def follow_level(level: SpanTerms, t: Terms, c: ControlTerms, s: TaskTerms) -> None:
+    """u_p ← u_p + (J_i N)⁺ missing, N ← N − Vᵀ V; J_i N is decomposed."""
+    for r in range(level.share.size):
+        if level.share[r] != 0.0:  # what rounding left outside R(N) would move higher levels
+            leave_to_level(t, s, level.V[r], s.wanted)
+            size = np.sqrt(dot(s.wanted, s.wanted))
+            for i in range(t.v.size):
+                level.V[r, i] = s.wanted[i] / size
+    invert_add(level, s.missing, c.u_p)
+    for r in range(level.share.size):
+        if level.share[r] != 0.0:
+            copy(level.V[r], s.taken[int(s.taken_rows[0])])
+            s.taken_rows[0] += 1.0
 
 
 @compiled
 def follow_levels(t: Terms, c: ControlTerms, s: TaskTerms) -> None:
     """u_p for a, level by level, and what is left for the posture.
 
-    A level that is the only one was decomposed by `motion.invert_motion`, and nothing since has
-    written to the model's scratch.
+    A level that is the only one was decomposed by `motion.invert_motion`.
     """
     begin_levels(t, c, s)
     last = 0.0
@@ -131,35 +139,93 @@ def follow_levels(t: Terms, c: ControlTerms, s: TaskTerms) -> None:
     if last == 1.0:
         for i in range(c.a.size):
             s.missing[i] = c.a[i] - dot(t.J_theta[i], c.u_p)
-        follow_level(c.a.size, t, c, s)
+        follow_level(free_span(t, c), t, c, s)
         share_the_rest(t, c, s)
         return
     for level in range(1, int(last) + 1):
         rows = 0
         for i in range(c.a.size):
+            rows += 1 if int(s.level[i]) == level else 0
+        span = unpack_span(s.level_span, rows, t.v.size)
+        rows = 0
+        for i in range(c.a.size):
             if int(s.level[i]) == level:
-                copy(t.J_theta[i], s.J_level[rows])
+                leave_to_level(t, s, t.J_theta[i], span.V[rows])
                 s.missing[rows] = c.a[i] - dot(t.J_theta[i], c.u_p)
                 rows += 1
-        decompose_level(rows, t, s)
-        follow_level(rows, t, c, s)
+        edge = INDEPENDENCE_TOLERANCE
+        decompose(edge, edge, s.singular_range[0], span, t.scratch)
+        follow_level(span, t, c, s)
     share_the_rest(t, c, s)
+
+
+@compiled
+def directions_left(t: Terms, s: TaskTerms) -> float:
+    """Trace of N."""
+    left = t.v.size - s.taken_rows[0]
+    if s.projected[0] == 0.0:
+        return left
+    span = span_of(t)
+    for i in range(t.v.size if t.held[0] != 0.0 else 0):
+        left += t.held_P[i, i] - 1.0
+    for r in range(t.b.size if t.held[0] == 0.0 else 0):
+        left -= span.share[r]
+    return left
+
+
+@compiled
+def collect_rows(t: Terms, s: TaskTerms) -> int:
+    """Fill the first rows of N with what constraint and levels take, orthonormal; how many."""
+    rows, span = 0, span_of(t)
+    for r in range(t.b.size if s.projected[0] != 0.0 else 0):
+        if span.share[r] != 0.0:
+            copy(span.V[r], s.N[rows])
+            rows += 1
+    for r in range(int(s.taken_rows[0])):
+        copy(s.taken[r], s.N[rows])
+        rows += 1
+    return rows
+
+
+@compiled
+def form_rest(t: Terms, s: TaskTerms) -> None:
+    """N as a matrix."""
+    for i in range(t.v.size):
+        fill(s.N[i], 0.0)
+        s.N[i, i] = 1.0
+    if s.projected[0] != 0.0 and t.held[0] != 0.0:
+        for i in range(t.v.size):
+            copy(t.held_P[i], s.N[i])
+    elif s.projected[0] != 0.0:
+        subtract_span(span_of(t), s.N)
+    for r in range(int(s.taken_rows[0])):
+        for i in range(t.v.size):
+            axpy(-s.taken[r, i], s.taken[r], s.N[i])
 
 
 @compiled
 def share_the_rest(t: Terms, c: ControlTerms, s: TaskTerms) -> None:
     """u_p ← u_p + Φ_N M (w − u_p); nothing where the levels leave nothing."""
-    left = 0.0
-    for i in range(t.v.size):
-        left += s.N[i, i]
-    if left < NOTHING_LEFT:
+    if directions_left(t, s) < NOTHING_LEFT:
         return
     posture_motion(c.gains[2, 0], t, c, s.wanted)
     axpy(-1.0, c.u_p, s.wanted)
     matvec(t.M, s.wanted, c.load)
+    if is_whole(t) or s.projected[0] == 0.0:
+        rows = collect_rows(t, s)
+        B, d = s.N[:rows], unpack_inertia(s.inertia, t.v.size, rows)
+        fill(s.zeros, 1.0)
+        if factor_inertia(t.M, B, s.zeros[:rows], d):
+            fill(s.zeros, 0.0)
+            respond(s.zeros[:rows], d, c.load)
+            matvec(B, c.load, d.y)  # what rounding has left of it
+            matvec_transposed_add(B, d.y, c.load, -1.0)
+            axpy(1.0, c.load, c.u_p)
+            return
+    form_rest(t, s)
     matvec(s.N, c.load, c.net)
-    fill(c.normal_acceleration, 0.0)
-    acceleration_kernel(t.M, s.N, c.net, c.normal_acceleration, c.acceleration, c.PM, c.M_c)
+    fill(s.wanted, 0.0)
+    acceleration_kernel(t.M, s.N, c.net, s.wanted, c.acceleration, t.PM, t.M_c)
     matvec_add(s.N, c.acceleration, c.u_p)
 
 

@@ -19,7 +19,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from projected_control.compiled import Integers, Matrix, compiled, kernel
+from projected_control.compiled import compiled
 from projected_control.control.controllers import Controller
 from projected_control.control.force import (
     ForceGains,
@@ -37,24 +37,44 @@ from projected_control.errors import InvalidValue
 from projected_control.model.constrained_arm import ConstrainedArm, Terms
 from projected_control.model.linalg import (
     axpy,
+    copy,
     fill,
     matvec,
     matvec_add,
     matvec_transposed,
-    matvec_transposed_add,
 )
-from projected_control.model.projection import pseudo_inverse
+from projected_control.model.on_constraint import multipliers_of, normal_part, span_of
+from projected_control.model.span import SpanTerms, decompose, invert_add, unpack_span
 
 Array = NDArray[np.float64]
 
 
-@kernel
-def passive_rows(P: Matrix, passive: Integers, Q_p: Matrix) -> None:
-    """Fill Q_p: the rows of I − P that belong to passive joints."""
+@compiled
+def passive_rows(P: Array, passive: NDArray[np.int64], Q_p: Array) -> None:
+    """Fill Q_p: the rows of I − P that belong to passive joints, of a P that is a matrix."""
     for r in range(passive.size):
         fill(Q_p[r], 0.0)
         axpy(-1.0, P[passive[r]], Q_p[r])
         Q_p[r, passive[r]] += 1.0
+
+
+@compiled
+def rows_of_passive(passive: NDArray[np.int64], t: Terms, Q_p: Array) -> None:
+    """Fill Q_p with those of the law's P."""
+    if t.held[0] != 0.0:
+        passive_rows(t.held_P, passive, Q_p)
+        return
+    s = span_of(t)
+    for r in range(passive.size):
+        for i in range(t.b.size):
+            s.along[i] = s.share[i] * s.V[i, passive[r]]
+        matvec_transposed(s.V, s.along, Q_p[r])
+
+
+@compiled
+def passive_span(t: Terms, c: ControlTerms) -> SpanTerms:
+    """Q_p as `reach_with_motors` has decomposed it."""
+    return unpack_span(c.passive_span, c.refused.size, t.v.size)
 
 
 @compiled
@@ -66,8 +86,10 @@ def drop_refused_integral(t: Terms, c: ControlTerms) -> None:
     integral, pressed = c.force_state[1], c.load
     matvec_transposed(t.A, integral, pressed)
     matvec(c.Q_p, pressed, c.refused)
-    matvec(c.Q_p_pinv, c.refused, pressed)
-    matvec_transposed_add(t.A_pinv, pressed, integral, -1.0)
+    fill(pressed, 0.0)
+    invert_add(passive_span(t, c), c.refused, pressed)
+    multipliers_of(t, pressed, c.pressed)
+    axpy(-1.0, c.pressed, integral)
 
 
 @compiled
@@ -83,13 +105,14 @@ def spare_passive_joints(passive: NDArray[np.int64], t: Terms, c: ControlTerms) 
         for r in range(passive.size):
             c.refused[r] = c.tangent[passive[r]]
         matvec_add(c.Q_p, c.normal, c.refused)
-        matvec_add(c.Q_p_pinv, c.refused, c.normal, -1.0)
+        invert_add(passive_span(t, c), c.refused, c.normal, -1.0)
         return
     for r in range(passive.size):
         c.refused[r] = c.tangent[passive[r]] + c.normal[passive[r]]
-    matvec(c.Q_p_pinv, c.refused, c.load)
+    fill(c.net, 0.0)
+    invert_add(passive_span(t, c), c.refused, c.net)
+    normal_part(t, c.net, c.load)
     axpy(-1.0, c.load, c.normal)
-    matvec_add(t.P, c.load, c.normal)
 
 
 @compiled
@@ -109,8 +132,15 @@ def reach_with_motors(
     c.margins[1] = np.inf
     for last in range(1 if is_projector(t, c) else 0, 2):
         # What is on its way out of P is no help to passive joints: what A says now counts too.
-        passive_rows(t.P if last else c.cut_P, passive, c.Q_p)
-        reach = pseudo_inverse(c.Q_p, CONTROLLABILITY_TOLERANCE, c.Q_p_pinv, t.scratch)
+        if last:
+            rows_of_passive(passive, t, c.Q_p)
+        else:
+            passive_rows(c.cut_P, passive, c.Q_p)
+        s = passive_span(t, c)
+        for r in range(passive.size):
+            copy(c.Q_p[r], s.V[r])
+        edge = CONTROLLABILITY_TOLERANCE
+        _, reach = decompose(edge, edge, 0.0, s, t.scratch)
         c.margins[1] = min(c.margins[1], reach)
     lost = c.margins[1] <= CONTROLLABILITY_TOLERANCE
     if with_force:
@@ -153,9 +183,9 @@ def passive_force_law(stop: bool, passive: NDArray[np.int64], t: Terms, c: Contr
 def achievable_force_directions(model: ConstrainedArm) -> int:
     """How many directions of λ the motors can still choose: rank − number of passive joints."""
     passive = np.flatnonzero(model.arm.actuated == 0.0)
-    Q = np.empty((passive.size, model.n))
-    passive_rows(model.P, passive, Q)
-    free = np.eye(model.n) - model.P - np.linalg.pinv(Q) @ Q
+    normal = np.eye(model.n) - model.P
+    Q = normal[passive]
+    free = normal - np.linalg.pinv(Q) @ Q
     return max(round(float(np.trace(free))), 0)
 
 

@@ -27,7 +27,14 @@ from projected_control.control.force import ForceGains, ForceLoopState, force_fe
 from projected_control.control.gains import MotionGains
 from projected_control.control.law_kinds import FORCE, LAWS, Law, LawKind, LawRequest
 from projected_control.control.laws.operational_space import follow_levels
-from projected_control.control.motion import brake, carry_all, find_effort, keep_all, prepare_motion
+from projected_control.control.motion import (
+    brake,
+    carry_all,
+    find_effort,
+    free_span,
+    keep_all,
+    prepare_motion,
+)
 from projected_control.control.task_axes import locate_axes, write_axes
 from projected_control.control.task_terms import TaskTerms, unpack_task
 from projected_control.control.terms import ControlTerms
@@ -40,6 +47,8 @@ from projected_control.model.linalg import (
     matvec_transposed,
     matvec_transposed_add,
 )
+from projected_control.model.on_constraint import free_part
+from projected_control.model.span import invert_transposed
 
 Array = NDArray[np.float64]
 
@@ -69,7 +78,7 @@ def select_motion(t: Terms, c: ControlTerms, s: TaskTerms) -> None:
 def select_force(t: Terms, c: ControlTerms, s: TaskTerms) -> None:
     """force = (I − S) F_u, with F_u = J⁺ᵀ Aᵀ u_λ."""
     matvec_transposed(t.A, c.u_lambda, c.load)
-    matvec_transposed(c.J_free_pinv, c.load, s.force)
+    invert_transposed(free_span(t, c), c.load, s.force)
     matvec(s.S, s.force, s.share)
     axpy(-1.0, s.share, s.force)
 
@@ -90,7 +99,7 @@ def selection_law(stop: bool, passive: NDArray[np.int64], t: Terms, c: ControlTe
     find_effort(t, c)
     select_force(t, c, s)
     matvec_transposed_add(t.J_theta, s.force, c.full)
-    matvec(t.P, c.full, c.tangent)
+    free_part(t, c.full, c.tangent)
     keep_all(t, c)
 
 

@@ -57,8 +57,13 @@ def build_controller(node: str, settings: ControllerSettings) -> Controller:
     with about("disturbance.kind"):
         controller.set_disturbance(settings.disturbance, 0.0)
     force = controller.force
+    if isinstance(settings, ForceControllerSettings):
+        check_contact(settings, with_force=force is not None)
     if force is not None and isinstance(settings, ForceControllerSettings) and model.constraint:
         force.control_rows(controlled_rows(settings, model.constraint))
+        if settings.force.source == "momentum":
+            force.source_cutoff = settings.force.observer_bandwidth
+        force.set_contact(settings.contact)
     return controller
 
 
@@ -150,6 +155,23 @@ def build_force_gains(settings: ForceControllerSettings, arm_delay: int = 1) -> 
     with about(given_of(settings, *FORCE_LOOP)):
         gains.loop(1.0 / settings.rate).require_stable()
     return gains
+
+
+def check_contact(settings: ForceControllerSettings, *, with_force: bool = True) -> None:
+    """Raise where a surface that gives counts for nothing, or the source of λ does not know it."""
+    if settings.contact.gives and not with_force:
+        raise InvalidValue(
+            "contact.stiffness is for a force loop, and none is closed here; leave it empty, or "
+            "set force.enabled",
+            key="contact.stiffness",
+        )
+    if settings.contact.gives and settings.force.source == "model":
+        raise InvalidValue(
+            "on a surface that gives (contact.stiffness) the model does not know the force: it "
+            "takes the constraint for rigid. Take force.source sensor or momentum, or leave "
+            "contact.stiffness empty",
+            key="force.source",
+        )
 
 
 def build_force_reference(settings: ForceControllerSettings, force: ForceLoopState) -> Constant:

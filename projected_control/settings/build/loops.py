@@ -95,6 +95,7 @@ def build_loop(node: str, settings: ControllerSettings) -> ControlLoop:
         force_reference=force_reference,
         force_source=source or "sensor",
     )
+    loop.set_motion_limits(motion_limits(settings, model.k))
     if isinstance(settings, ForceControllerSettings):
         _estimate_surface(settings, loop)
     if settings.engine:
@@ -136,6 +137,7 @@ def plan_reference(
     here: ReferencePoint,
     q: Array | None = None,
     running: ControlLoop | None = None,
+    path: Reference | None = None,
 ) -> Plan:
     """Work out what a controller is to follow, as far as that takes long.
 
@@ -145,13 +147,15 @@ def plan_reference(
         q: Where the arm is, which a path is timed for, n [rad or m]; a configuration with the
             coordinates of `here` unless given.
         running: What is to follow it where it runs already: its posture and λ_d count.
+        path: The path, where it is planned already (see `plan_task`).
     """
     group = settings.reference
     kind, limits = REFERENCES[group.kind], reference_kinds.motion_limits(group, here.value.size)
     if kind.build is not None:
         build = kind.build
         return lambda start, begin: build(group, start, begin)
-    path = plan_path(settings, here, _somewhere(settings, here) if q is None else q, running)
+    if path is None:
+        path = plan_path(settings, here, _somewhere(settings, here) if q is None else q, running)
     if not group.approach:
         return lambda start, begin: Shifted(path, begin)
     return lambda start, begin: Approach(start, path, limits, begin)
@@ -159,10 +163,26 @@ def plan_reference(
 
 @says_where
 def build_reference(
-    settings: ControllerSettings, start: ReferencePoint, begin: float, q: Array | None = None
+    settings: ControllerSettings,
+    start: ReferencePoint,
+    begin: float,
+    q: Array | None = None,
+    path: Reference | None = None,
 ) -> Reference:
     """What a controller follows from a time on, starting from where its reference is."""
-    return plan_reference(settings, start, q)(start, begin)
+    return plan_reference(settings, start, q, path=path)(start, begin)
+
+
+def plan_task(
+    settings: ControllerSettings, here: ReferencePoint, q: Array | None = None
+) -> Reference | None:
+    """The path of a task, which takes longest of all that is built; None where it has none.
+
+    It holds for every start from which an approach leads to it: see `first_reference`.
+    """
+    if REFERENCES[settings.reference.kind].build is not None:
+        return None
+    return plan_path(settings, here, _somewhere(settings, here) if q is None else q)
 
 
 def _somewhere(settings: ControllerSettings, here: ReferencePoint) -> Array:
@@ -190,7 +210,11 @@ def starting_point(settings: MovedArmSettings, model: ConstrainedArm) -> Referen
 
 
 def first_reference(
-    settings: ControllerSettings, loop: ControlLoop, here: ReferencePoint, q: Array
+    settings: ControllerSettings,
+    loop: ControlLoop,
+    here: ReferencePoint,
+    q: Array,
+    path: Reference | None = None,
 ) -> Reference:
     """What a controller follows from time zero on.
 
@@ -200,11 +224,12 @@ def first_reference(
         loop: What is going to follow it.
         here: See `starting_point`.
         q: Where the arm is, n [rad or m].
+        path: The path, where it is planned already (see `plan_task`).
     """
-    reference = build_reference(settings, here, 0.0, q)
+    reference = build_reference(settings, here, 0.0, q, path)
     if _begins_here(settings, loop, reference, here):
         return reference
-    return build_reference(settings.changed({"reference.approach": True}), here, 0.0, q)
+    return build_reference(settings.changed({"reference.approach": True}), here, 0.0, q, path)
 
 
 def _begins_here(

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from projected_control.errors import InvalidValue
 from projected_control.model.arm import Arm
 from projected_control.model.constrained_arm import ConstrainedArm
-from projected_control.model.constraints import with_mimics
+from projected_control.model.constraints import Constraint, with_mimics
 from projected_control.planning import assemble
 from projected_control.planning.start import guess_within
 from projected_control.runs.simulated import SimulatedArm
@@ -21,8 +21,8 @@ from projected_control.settings.nodes import (
     SimulatedArmSettings,
 )
 from projected_control.settings.placing import says_where
-from projected_control.simulation import Plant
 from projected_control.simulation.dry_friction import stops_within
+from projected_control.simulation.engines import make_plant
 
 Array = NDArray[np.float64]
 
@@ -54,11 +54,14 @@ def build_plant(settings: SimulatedArmSettings) -> SimulatedArm:
         model.evaluate(start, velocity)
         along = model.J_theta @ model.P
         velocity = np.linalg.pinv(along) @ np.asarray(simulation.rates)
-    plant = Plant(
+    plant = make_plant(
+        simulation.engine,
         model,
         simulation.step,
         friction=settings.friction,
         contact_friction=settings.friction.contact,
+        surface=settings.contact,
+        one_sided=sides_of(settings, constraint),
         stops=stops_within(arm.limits.lower, arm.limits.upper) if simulation.stops else None,
     )
     return SimulatedArm(
@@ -70,6 +73,31 @@ def build_plant(settings: SimulatedArmSettings) -> SimulatedArm:
         encoders=settings.encoder,
         motors=replace(settings.motor),
     )
+
+
+LEAVES = ("point_on_plane", "point_on_surface", "distance", "joint_locked")
+"""Kinds of constraint that can be left on one side."""
+
+
+def sides_of(settings: SimulatedArmSettings, constraint: Constraint | None) -> list[int]:
+    """For each row of what holds the arm, on which side it is free (see `Plant`); 0 for none."""
+    given = {f"constraints.{name}": group for name, group in settings.constraints.items()}
+    sides = {}
+    for name, group in (given or {"constraint": settings.constraint}).items():
+        if group.one_sided and group.kind not in LEAVES:
+            raise InvalidValue(
+                f"{name}.one_sided: a {group.kind} holds on both sides; {', '.join(LEAVES)} can "
+                "be left",
+                key=f"{name}.one_sided",
+            )
+        sides[name] = (-1 if group.free_side == "positive" else 1) if group.one_sided else 0
+    if constraint is None:
+        return []
+    only = sides.get("constraint", 0)
+    if "." not in constraint.row_names[0]:
+        return [only] * constraint.rows
+    named = {name.removeprefix("constraints."): side for name, side in sides.items()}
+    return [named.get(row.partition(".")[0], 0) for row in constraint.row_names]
 
 
 def start_values(simulation: groups.Simulation) -> dict[str, float]:
