@@ -122,8 +122,9 @@ def _build_loop(folder: Path, pinocchio: Path, includes: list[Path], found_in: s
 
 def pinocchio_library() -> Path:
     """The file of the Pinocchio that this process has loaded."""
-    import pinocchio  # noqa: F401  loads it
+    import pinocchio
 
+    _ = pinocchio.__version__  # the command line loads it when it is used
     for line in Path("/proc/self/maps").read_text(encoding="utf-8").splitlines():
         path = Path(line.split(maxsplit=5)[-1])
         if path.name.startswith("libpinocchio_default.so"):

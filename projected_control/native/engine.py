@@ -15,8 +15,9 @@ from projected_control import validate
 from projected_control.compiled import COMPILED
 from projected_control.control.loop import ControlLoop
 from projected_control.errors import InvalidValue
+from projected_control.simulation.engines import FORMER_ENGINES
 
-NUMBA, NATIVE, AUTO = ENGINES = ("numba", "native", "auto")
+NUMBA, NATIVE, AUTO = ENGINES = FORMER_ENGINES
 
 VARIABLE = "PROJECTED_CONTROL_ENGINE"
 """In the environment: one of `ENGINES`, for simulated cases."""

@@ -153,7 +153,8 @@ def change_sections(loop: ControlLoop, known: Array | None = None) -> dict[Secti
 
 
 def _block_of(loop: ControlLoop) -> LiveBlock:
-    return view_block(loop.mailbox.box, loop.controller.model.n, loop.controller.model.k)
+    model = loop.controller.model
+    return view_block(loop.mailbox.box, model.n, model.m, model.k)
 
 
 class RemoteTick:

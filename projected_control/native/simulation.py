@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +20,9 @@ from projected_control.native.kernel_calls import Call
 from projected_control.native.library import native_loop
 from projected_control.runs.ring import DONE
 from projected_control.runs.rows import TICK, Rows
+from projected_control.runs.runner import FINAL, Runner
 from projected_control.runs.simulated import SimulatedArm
+from projected_control.simulation.plant import Plant
 from projected_control.simulation.plant_terms import PLANT, TRUTH
 from projected_control.simulation.sensors import FAULTS
 
@@ -233,10 +236,40 @@ class NativeSimulation:
         self.plant.model.time = self.plant.time
 
 
+def run_in_pieces(runner: Runner, ticks: int, piece: int) -> Iterator[SimulatedRows]:
+    """`Runner.run` in C++ on a simulated arm: so many ticks per call, the rows of each call.
+
+    The numbers do not depend on the length of a piece. It ends early where the plant fails, or
+    where the guard's events end the run (`Runner.lost`); or when the caller asks for no more.
+
+    Args:
+        runner: What is run; opened here.
+        ticks: How many at most.
+        piece: Ticks per call.
+    """
+    runner.open()
+    assert isinstance(runner.port, SimulatedArm)
+    simulation, done, failure = NativeSimulation(runner.loop, runner.port), 0, ""
+    try:
+        while done < ticks and not (runner.lost or failure):
+            part = simulation.run(min(piece, ticks - done), final_events=FINAL)
+            done, failure = done + len(part.rows.kept), part.failure
+            runner.report = runner.loop.report
+            if runner.report.events & FINAL and not failure:
+                runner.lost = runner.reason_to_end(runner.report.events)
+            yield part
+    finally:
+        runner.port.close()
+        runner.statistics.lost = runner.lost
+        runner.statistics.keep()
+
+
 def refuse_hardware(hardware: SimulatedArm) -> None:
     """Refuse an arm that needs Python in a step."""
     model: ConstrainedArm = hardware.plant.model
     found = []
+    if type(hardware.plant) is not Plant:
+        found.append("another engine moves it: take simulation.engine built_in")
     if model.computed_in_python:
         found.append("its constraint is computed in Python: make it of scalar functions")
     if model.target_in_python:

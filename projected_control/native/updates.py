@@ -179,6 +179,7 @@ class Section(IntEnum):
     FORCE_REFERENCE = 60
     MAILBOX = 61
     TAKEN = 62
+    LIMITS_WORK = 63
     PLANT_SIZES = 64
     PLANT = 65
     SUBSTEPS = 66
@@ -258,7 +259,7 @@ SECTIONS: dict[Section, Declared] = {
     **{
         section: _doubles(f"`TickArguments.{section.name.lower()}`.")
         for section in Section
-        if Section.STATE <= section <= Section.TAKEN
+        if Section.STATE <= section <= Section.LIMITS_WORK
     },
     Section.MAILBOX: _doubles("`TickArguments.mailbox`; in a change without the two tables."),
     Section.SIZES: _wholes("`TickArguments.sizes`.", "4"),

@@ -40,7 +40,7 @@ from projected_control.workspace import Layout
 
 FILE = "projected_control_updates.h"
 
-LOOP = tuple(section for section in Section if Section.STATE <= section <= Section.TAKEN)
+LOOP = tuple(section for section in Section if Section.STATE <= section <= Section.LIMITS_WORK)
 """The arrays of a loop: `TickArguments` without Pinocchio's."""
 
 MIRRORED = (

@@ -5,12 +5,15 @@ can be run on it is `ports.SimulatedArm`; where it may start is for `planning`.
 """
 
 from projected_control.model.friction import FRICTIONLESS, JointFriction
+from projected_control.simulation.engines import BUILT_IN, ENGINES, make_plant
 from projected_control.simulation.integrators import DORMAND_PRINCE, RK4, TABLEAUX, Tableau
 from projected_control.simulation.plant import Plant, PlantState
 from projected_control.simulation.sensors import Encoders, ForceSensor, Motors
 
 __all__ = [
+    "BUILT_IN",
     "DORMAND_PRINCE",
+    "ENGINES",
     "FRICTIONLESS",
     "RK4",
     "TABLEAUX",
@@ -21,4 +24,5 @@ __all__ = [
     "Plant",
     "PlantState",
     "Tableau",
+    "make_plant",
 ]

@@ -13,7 +13,8 @@ the static to the Coulomb value with Stribeck's curve. An arm that stands with q
 all stages of the step: it does not creep.
 
 A contact that rubs on its surface is one block more: a force of at most µ N against the velocity of
-the contact point, N being the normal force of the last step.
+the contact point, N being the normal force of the last step; of this instant on a surface that
+gives (`surfaces`), and on one that can be left (`impacts`).
 
 **Stops of the joints** are stiff, damped, and only ever push back. Beyond a stop at q_s a joint has
 
@@ -31,20 +32,29 @@ from numpy.typing import NDArray
 
 from projected_control.compiled import compiled
 from projected_control.model.constrained_arm import Terms
-from projected_control.model.dynamics import acceleration_kernel
 from projected_control.model.kinematics import frame_motion
 from projected_control.model.linalg import (
     axpy,
     copy,
     dot,
     fill,
-    matmul,
     matvec,
     matvec_add,
-    matvec_transposed,
     solve,
 )
+from projected_control.model.on_constraint import (
+    can_respond,
+    find_acceleration,
+    free_part,
+    multipliers_of,
+)
 from projected_control.simulation.plant_terms import PlantTerms
+from projected_control.simulation.surfaces import (
+    add_pressed,
+    give_way,
+    take_normal_out,
+    unpack_contacts,
+)
 
 Array = NDArray[np.float64]
 
@@ -88,16 +98,21 @@ def accelerate(p: PlantTerms, t: Terms, acceleration: Array) -> None:
     """net = f − h, and q̈ under the load."""
     copy(p.load, p.net)
     axpy(-1.0, t.h, p.net)
-    matvec(t.P, p.net, p.tangent)
-    matvec(t.A_pinv, t.b, p.normal_acceleration)
-    acceleration_kernel(t.M, t.P, p.tangent, p.normal_acceleration, acceleration, p.PM, p.M_c)
+    if can_respond(t):
+        copy(p.net, p.tangent)
+    else:
+        free_part(t, p.net, p.tangent)
+    find_acceleration(t, p.tangent, t.b, acceleration)
 
 
 @compiled
 def find_load(q_v: Array, p: PlantTerms, t: Terms) -> None:
-    """load = f, the effort of motors, friction and stops, at an evaluated state."""
+    """load = f, the effort of motors, friction, stops and surfaces that give, where evaluated."""
     apply_friction(q_v[p.effort.size :], p)
     push_back(q_v, p, t)
+    c = unpack_contacts(p.contacts, p.effort.size, p.noise.size)
+    if c.kinds[1] != 0.0:
+        give_way(c, t, p.load)
 
 
 @compiled
@@ -114,6 +129,9 @@ def find_contact(q_v: Array, spatial_jacobian: Array, placements: Array, p: Plan
         p.contact_support,
         p.contact_jacobian,
     )
+    c = unpack_contacts(p.contacts, n, p.noise.size)
+    if c.kinds[1] != 0.0:
+        take_normal_out(c, p.contact_jacobian)
     for j in range(3):
         matvec(p.mobility, p.contact_jacobian[j], p.contact_mobility[j])
     return p.contact[0] * p.pressing[0]
@@ -141,7 +159,7 @@ def _sweep_joints(T: float, p: PlantTerms) -> float:
 def _hold_standing(T: float, p: PlantTerms) -> None:
     """Change friction of the joints that stand so that they do, as far as the bounds allow.
 
-    T K_SS δ = −q̇⁺_S for the joints S strictly within their bounds; M_c and net are overwritten.
+    T K_SS δ = −q̇⁺_S for the joints S strictly within their bounds; net is overwritten.
     """
     n, trace = p.bound.size, 0.0
     for i in range(n):
@@ -150,10 +168,10 @@ def _hold_standing(T: float, p: PlantTerms) -> None:
         stands = abs(p.rubbing[i]) < p.bound[i]
         for j in range(n):
             both = stands and abs(p.rubbing[j]) < p.bound[j]
-            p.M_c[i, j] = T * p.mobility[i, j] if both else 0.0
-        p.M_c[i, i] = p.M_c[i, i] + T * DAMPING * trace if stands else 1.0
+            p.standing[i, j] = T * p.mobility[i, j] if both else 0.0
+        p.standing[i, i] = p.standing[i, i] + T * DAMPING * trace if stands else 1.0
         p.net[i] = -p.next_rate[i] if stands else 0.0
-    solve(p.M_c, p.net)
+    solve(p.standing, p.net)
     share = 1.0
     for i in range(n):
         if p.net[i] > 0.0:
@@ -199,11 +217,16 @@ def find_dry_friction(
 
     It begins at the friction of the last step (dry), which only a step changes.
     """
-    n, T = p.effort.size, p.step[0]
+    n, T = p.effort.size, p.span[0]
     if p.sticks[0] == 0.0 and p.contact[1] == 0.0:
         return
     v = q_v[n : 2 * n]
     find_mobility(p, t)
+    c = unpack_contacts(p.contacts, n, p.noise.size)
+    if c.kinds[1] != 0.0:
+        give_way(c, t, p.next_rate)
+        add_pressed(c, p.multipliers)
+        press_on(p)
     most = find_contact(q_v, spatial_jacobian, placements, p)
     fill(p.rubbing, 0.0)
     fill(p.contact_force, 0.0)
@@ -231,7 +254,14 @@ def find_pressing(p: PlantTerms, t: Terms) -> None:
     """N at the contact: ‖λ‖ over its rows, after `_slope` has left f − h − M q̈ in net."""
     if p.contact[1] == 0.0:
         return
-    matvec_transposed(t.A_pinv, p.net, p.multipliers)
+    multipliers_of(t, p.net, p.multipliers)
+    add_pressed(unpack_contacts(p.contacts, p.effort.size, p.noise.size), p.multipliers)
+    press_on(p)
+
+
+@compiled
+def press_on(p: PlantTerms) -> None:
+    """N at the contact from λ."""
     total = 0.0
     for r in range(p.multipliers.size):
         total += p.contact_rows[r] * p.multipliers[r] * p.multipliers[r]
@@ -259,14 +289,12 @@ def stops_within(lower: Array, upper: Array) -> Array:
 @compiled
 def find_mobility(p: PlantTerms, t: Terms) -> None:
     """K = M_c⁻¹ P, symmetric; line j is what a unit impulse at joint j does."""
-    n = p.effort.size
-    matmul(t.P, t.M, p.PM)
-    for j in range(n):
-        for r in range(n):
-            for s in range(n):
-                p.M_c[r, s] = t.M[r, s] + p.PM[r, s] - p.PM[s, r]
-        copy(t.P[j], p.mobility[j])
-        solve(p.M_c, p.mobility[j])
+    fill(p.no_rates, 0.0)
+    for j in range(p.effort.size):
+        fill(p.net, 0.0)
+        p.net[j] = 1.0
+        free_part(t, p.net, p.tangent)
+        find_acceleration(t, p.tangent, p.no_rates, p.mobility[j])
 
 
 @compiled

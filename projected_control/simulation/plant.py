@@ -7,6 +7,7 @@ configuration a velocity error ε grows to A⁺ε, and the simulation leaves thr
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -29,6 +30,15 @@ from projected_control.simulation.plant_kernels import (
 )
 from projected_control.simulation.plant_sensing import take_effort
 from projected_control.simulation.plant_terms import PLANT
+from projected_control.simulation.surfaces import (
+    CONTACTS,
+    FASTEST,
+    RIGID,
+    ContactTerms,
+    Row,
+    Surface,
+    forget_contacts,
+)
 
 Array = NDArray[np.float64]
 
@@ -65,6 +75,13 @@ class PlantState(NamedTuple):
         np.concatenate([*vectors, (residual, energy, work, rank)], out=truth)
 
 
+def _law(surface: Surface, unit: str, side: int, sides: Sequence[int]) -> Row:
+    """What a row is: a surface that gives is what can be left, where anything can."""
+    if surface.gives and unit == "m" and (side or not any(sides)):
+        return Row.GIVES_ONE_SIDED if side else Row.GIVES
+    return Row.ONE_SIDED if side else Row.HELD
+
+
 class Plant:
     """A constrained arm that moves.
 
@@ -73,6 +90,9 @@ class Plant:
         step: Integration step [s].
         friction: Friction of the joints.
         contact_friction: µ at the constraint's frame, which rubs along what holds it.
+        surface: What one-sided rows touch, and how it gives; rigid unless given.
+        one_sided: For each row 1 or −1 where it can be left, 0 where not: with 1 the arm is free
+            where Φ ≤ 0, and λ ≥ 0; with −1 the other way round. None for none.
         stops: Where the joints meet their stops, lower above upper [rad or m], see `stops_within`;
             None for joints that turn without end.
         tableau: Integration method.
@@ -88,6 +108,8 @@ class Plant:
         *,
         friction: JointFriction = FRICTIONLESS,
         contact_friction: float = 0.0,
+        surface: Surface = RIGID,
+        one_sided: Sequence[int] | None = None,
         stops: ArrayLike | None = None,
         tableau: Tableau = RK4,
         tolerance: float = 1e-12,
@@ -104,6 +126,7 @@ class Plant:
         self._lay_out(0, 0)
         self.friction = friction
         self.contact_friction = contact_friction
+        self._lay_surfaces(surface, one_sided)
         if stops is not None:
             self.terms.stops[:] = np.asarray(stops, dtype=np.float64)
 
@@ -115,11 +138,39 @@ class Plant:
         self.terms = terms = PLANT.view(self.work, **sizes)
         self.sizes = np.array([stages, delay, wait], dtype=np.int64)
         terms.step[0], terms.tolerance[0] = self.step_size, self.tolerance
+        terms.span[0] = self.step_size
         terms.stops[0], terms.stops[1] = -np.inf, np.inf
         terms.corrects[:] = self.correct_position, self.correct_velocity
         terms.nodes[:], terms.weights[:] = self.tableau.nodes, self.tableau.following
         self._q, self._v = terms.y[:n], terms.y[n : 2 * n]
         self._at_q, self._at_v = terms.at[:n], terms.at[n : 2 * n]
+
+    def _lay_surfaces(self, surface: Surface, one_sided: Sequence[int] | None) -> None:
+        """Say of every row whether it can be left, and whether it gives."""
+        constraint = self.model.constraint
+        units = () if constraint is None else constraint.row_units
+        sides = [0] * len(units) if one_sided is None else [int(side) for side in one_sided]
+        if len(sides) != len(units) or not set(sides) <= {-1, 0, 1}:
+            raise InvalidValue(
+                f"one_sided must have {len(units)} entries, 1, 0 or -1 per row, got {sides}"
+            )
+        laws = [_law(surface, unit, side, sides) for unit, side in zip(units, sides, strict=True)]
+        if surface.gives and not any(law >= Row.GIVES for law in laws):
+            raise InvalidValue(
+                "nothing gives: contact.stiffness is for rows of the constraint that are lengths",
+                key="contact.stiffness",
+            )
+        self.surface, self.laws = surface, tuple(laws)
+        contacts = self.contacts
+        contacts.law[:], contacts.surface[:] = laws, surface.numbers
+        contacts.side[:] = [side or 1 for side in sides]
+        contacts.kinds[:] = laws.count(Row.ONE_SIDED), sum(law >= Row.GIVES for law in laws)
+        forget_contacts(contacts)
+
+    @property
+    def contacts(self) -> ContactTerms:
+        """What comes and goes."""
+        return CONTACTS.view(self.terms.contacts, n=self.model.n, m=self.model.m)
 
     def make_room(self, *, delay: int | None = None, wait: int | None = None) -> None:
         """Keep room for so many samples of delay of a force sensor, and of the motors (wait)."""
@@ -131,6 +182,9 @@ class Plant:
             for new, old in zip(self.terms, before, strict=True):
                 if new.shape == old.shape:
                     new[:] = old
+
+    def take_load(self) -> None:
+        """Compute with the masses that the arm has now: at once, as they are read in every step."""
 
     @property
     def time(self) -> float:
@@ -184,7 +238,12 @@ class Plant:
                 "constraint does not carry it; give its link an <inertial>, or it an armature"
             )
         require_consistent(self.model.arm, self.model.constraint, self._q, self.time)
-        error = float(np.linalg.norm(state.residual))
+        forget_contacts(self.contacts)
+        self._require_step(state)
+        held = np.array([law is Row.HELD for law in self.laws], dtype=bool)
+        free = np.array([law is Row.ONE_SIDED for law in self.laws], dtype=bool)
+        deepest = float((self.contacts.side * state.residual)[free].max(initial=0.0))
+        error = max(float(np.linalg.norm(state.residual[held])), deepest)
         if error > 1e-6:
             raise InvalidValue(
                 f"the initial position {self._q.tolist()} is not on the constraint: it is off "
@@ -192,6 +251,24 @@ class Plant:
             )
         self._correct()
         return self.state
+
+    def _require_step(self, state: ConstrainedArm) -> None:
+        """Raise where a step is too long for the surfaces that give."""
+        soft = np.array([law >= Row.GIVES for law in self.laws], dtype=bool)
+        if not soft.any():
+            return
+        G = state.A[soft] @ np.linalg.pinv(state.M, hermitian=True) @ state.A[soft].T
+        lightest = 1.0 / float(np.linalg.eigvalsh(G)[-1])
+        surface, T = self.surface, self.step_size
+        omega = float(np.sqrt(surface.K / lightest))
+        fastest = max(omega, surface.damping / lightest)
+        if fastest * T > FASTEST:
+            raise InvalidValue(
+                f"a step of {T:g} s is too long for a surface of {surface.K:g} N/m and "
+                f"{surface.damping:g} N·s/m under {lightest:.3g} kg: it takes at most "
+                f"{FASTEST / fastest:.3g} s (simulation.step)",
+                key="contact.stiffness",
+            )
 
     @property
     def q(self) -> Array:

@@ -20,14 +20,30 @@ from numpy.typing import NDArray
 
 from projected_control.compiled import Columns, Integers, Matrix, Numbers, compiled, kernel
 from projected_control.model.constrained_arm import Terms, evaluate_model, unpack_terms
-from projected_control.model.linalg import copy, dot, matvec, matvec_add, matvec_transposed
+from projected_control.model.linalg import copy, dot, matvec_add, matvec_transposed_add
+from projected_control.model.on_constraint import (
+    free_part,
+    least_motion,
+    multipliers_of,
+    normal_part,
+    span_of,
+)
+from projected_control.model.span import invert_add
 from projected_control.simulation.dry_friction import (
     accelerate,
     find_dry_friction,
     find_load,
     find_pressing,
 )
+from projected_control.simulation.impacts import (
+    AGAIN,
+    STRUCK,
+    begin_part,
+    look_for_touch,
+    settle_contacts,
+)
 from projected_control.simulation.plant_terms import PlantTerms, unpack_plant
+from projected_control.simulation.surfaces import add_pressed, note_gaps, unpack_contacts
 
 Array = NDArray[np.float64]
 Whole = NDArray[np.int64]
@@ -36,6 +52,10 @@ MAX_CORRECTIONS = 20
 
 LOST = 1e-3
 """‖Φ‖ after the correction from which the arm counts as off its constraint."""
+
+
+SHORTEST = 1e-9
+"""Share of a step up to which nothing of it is left after a touch."""
 
 
 class Step(IntEnum):
@@ -65,7 +85,7 @@ def _slope(y: Array, p: PlantTerms, t: Terms, slope: Array) -> None:
     accelerate(p, t, acceleration)
     copy(v, slope[:n])
     matvec_add(t.M, acceleration, p.net, -1.0)
-    matvec(t.A_pinv, t.target[1], p.normal_rate)
+    least_motion(t, t.target[1], p.normal_rate)
     slope[2 * n] = dot(v, p.load) - dot(p.normal_rate, p.net)
 
 
@@ -77,8 +97,8 @@ def _go_on(stage: int, p: PlantTerms) -> None:
         total = 0.0
         for s in range(stage + 1):
             total += p.weights[stage, s] * p.slopes[s, i]
-        p.at[i] = p.y[i] + p.step[0] * total
-    p.at_time[0] = p.time[0] + (1.0 if last else p.nodes[stage + 1]) * p.step[0]
+        p.at[i] = p.y[i] + p.span[0] * total
+    p.at_time[0] = p.time[0] + (1.0 if last else p.nodes[stage + 1]) * p.span[0]
     p.phase[0] = stage + 1
 
 
@@ -89,7 +109,7 @@ def _finish(p: PlantTerms) -> bool:
         if not np.isfinite(p.at[i]):
             return False
     copy(p.at, p.y)
-    p.time[0] += p.step[0]
+    p.time[0] += p.span[0]
     p.at_time[0] = p.time[0]
     return True
 
@@ -98,23 +118,53 @@ def _finish(p: PlantTerms) -> bool:
 def _correct(p: PlantTerms, t: Terms) -> int:
     """Check the new state on an evaluated model; put it back on the constraint, once."""
     n = p.effort.size
+    c = unpack_contacts(p.contacts, n, p.noise.size)
+    if c.kinds[0] != 0.0 and int(p.phase[0]) == p.nodes.size:
+        found = look_for_touch(p, t)
+        if found == AGAIN:
+            return GOES_ON
+        if found == STRUCK:
+            left = c.left[0] - p.span[0]
+            if left > SHORTEST * p.step[0]:
+                begin_part(left, p, c)
+                return GOES_ON
+            p.time[0] = p.span[1]
     q, v = p.y[:n], p.y[n : 2 * n]
     error = np.sqrt(dot(t.residual, t.residual))
     made = int(p.phase[0]) - p.nodes.size
     if p.corrects[0] != 0.0:
         if not error <= p.tolerance[0] and made < MAX_CORRECTIONS:
-            matvec_add(t.A_pinv, t.residual, q, -1.0)
+            invert_add(span_of(t), t.residual, q, -1.0)
             copy(q, p.at[:n])
             p.phase[0] += 1.0
             return GOES_ON
         if not error <= LOST:
             return _OFF_CONSTRAINT
     if p.corrects[1] != 0.0:
-        matvec(t.A_pinv, t.target[1], p.normal_rate)
-        matvec(t.P, v, p.net)
+        least_motion(t, t.target[1], p.normal_rate)
+        free_part(t, v, p.net)
         for i in range(n):
             v[i] = p.net[i] + p.normal_rate[i]
     return DONE
+
+
+@compiled
+def find_friction(
+    y: Array, spatial_jacobian: Array, placements: Array, p: PlantTerms, t: Terms
+) -> None:
+    """Dry friction in a step from this state, and which contacts hold in it."""
+    if unpack_contacts(p.contacts, p.effort.size, p.noise.size).kinds[0] != 0.0:
+        settle_contacts(y, spatial_jacobian, placements, p, t)
+    else:
+        find_dry_friction(y, spatial_jacobian, placements, p, t)
+
+
+@compiled
+def let_go(p: PlantTerms, t: Terms) -> None:
+    """On an evaluated model: rows that do not hold leave it."""
+    c = unpack_contacts(p.contacts, p.effort.size, p.noise.size)
+    if c.kinds[0] + c.kinds[1] != 0.0:
+        note_gaps(c, t)
 
 
 @compiled
@@ -124,7 +174,7 @@ def _advance(spatial_jacobian: Array, placements: Array, p: PlantTerms, t: Terms
     if stage >= p.nodes.size:
         return _correct(p, t)
     if stage == 0:
-        find_dry_friction(p.at, spatial_jacobian, placements, p, t)
+        find_friction(p.at, spatial_jacobian, placements, p, t)
         copy(p.rubbing, p.dry)
     _slope(p.at, p, t, p.slopes[stage])
     if stage == 0:
@@ -160,6 +210,10 @@ def begin_step(
     copy(p.y, p.at)
     p.at_time[0] = p.time[0]
     p.phase[0] = 0.0
+    p.span[0], p.span[1] = p.step[0], p.time[0] + p.step[0]
+    c = unpack_contacts(p.contacts, n, m)
+    if c.kinds[0] != 0.0:
+        begin_part(p.step[0], p, c)
     for i in range(n):
         observed = observed and p.y[i] == state[0, i] and p.y[n + i] == state[1, i]
     if not observed:
@@ -202,6 +256,7 @@ def advance_step(
         target,
         work,
     )
+    let_go(p, t)
     return _advance(spatial_jacobian, placements, p, t)
 
 
@@ -239,9 +294,13 @@ def observe_plant(
         target,
         work,
     )
-    find_dry_friction(p.y, spatial_jacobian, placements, p, t)
+    let_go(p, t)
+    find_friction(p.y, spatial_jacobian, placements, p, t)
     _slope(p.y, p, t, p.slope)
-    copy(p.net, p.force)
-    matvec_add(t.P, p.net, p.force, -1.0)
-    matvec_transposed(t.A_pinv, p.force, p.multipliers)
+    normal_part(t, p.net, p.force)
+    multipliers_of(t, p.force, p.multipliers)
+    c = unpack_contacts(p.contacts, n, sizes[1])
+    if c.kinds[1] != 0.0:
+        add_pressed(c, p.multipliers)
+        matvec_transposed_add(c.rows, c.pressed, p.force)
     p.residual[0] = np.sqrt(dot(t.residual, t.residual))

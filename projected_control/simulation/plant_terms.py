@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from projected_control.compiled import compiled
 from projected_control.control.wrench_map import WRENCH
+from projected_control.simulation.surfaces import CONTACTS
 from projected_control.workspace import Layout, Part
 
 Array = NDArray[np.float64]
@@ -26,6 +27,10 @@ class PlantTerms(NamedTuple):
 
     time: Annotated[Array, Part("1", "Now [s].")]
     step: Annotated[Array, Part("1", "Integration step [s].")]
+    span: Annotated[
+        Array, Part("2", "Length of the part of it that is being made, and when it ends [s].")
+    ]
+    contacts: Annotated[Array, Part(CONTACTS.length, "What comes and goes, see `ContactTerms`.")]
     tolerance: Annotated[Array, Part("1", "‖Φ‖ down to which the position is corrected.")]
     corrects: Annotated[Array, Part("2", "1 where position, velocity are put back, else 0.")]
     nodes: Annotated[Array, Part("stages", "Times of the stages, as fractions of the step.")]
@@ -86,10 +91,9 @@ class PlantTerms(NamedTuple):
     load: Annotated[Array, Part("n", "f, the effort of motors and friction [N·m or N].")]
     net: Annotated[Array, Part("n", "f − h, then f − h − M q̈.")]
     tangent: Annotated[Array, Part("n", "P (f − h).")]
-    normal_acceleration: Annotated[Array, Part("n", "C q̇ = A⁺b.")]
     normal_rate: Annotated[Array, Part("n", "A⁺ẋ.")]
-    PM: Annotated[Array, Part("n, n", "P M.")]
-    M_c: Annotated[Array, Part("n, n", "M + PM − (PM)ᵀ.")]
+    no_rates: Annotated[Array, Part("m", "Zeros.")]
+    standing: Annotated[Array, Part("n, n", "T K of the joints that stand.")]
 
 
 PLANT = Layout(PlantTerms, "n", "m", "stages", "delay", "wait")

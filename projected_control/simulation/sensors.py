@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -109,7 +110,7 @@ class Motors(Group):
         """Standard deviation of each of n joints [N·m or N]."""
         return spread(self, "noise", n, "joint", "motor noise")
 
-    @property
+    @cached_property
     def noisy(self) -> bool:
         """Whether there is any noise."""
         return bool(np.any(self.noise))

@@ -177,6 +177,8 @@ Verdict ActingLoop::bind(const Message &message) {
   };
   share(tick_.sizes, tick_.sizes_shape, silence_.sizes, silence_.sizes_shape);
   share(tick_.choices, tick_.choices_shape, silence_.choices, silence_.choices_shape);
+  share(tick_.control_work, tick_.control_work_shape, silence_.control_work,
+        silence_.control_work_shape);
   share(tick_.reference, tick_.reference_shape, silence_.reference, silence_.reference_shape);
   share(tick_.force_reference, tick_.force_reference_shape, silence_.force_reference,
         silence_.force_reference_shape);

@@ -18,7 +18,7 @@ constexpr int force_reference_slot = PROJECTED_CONTROL_SLOT_FORCE_REFERENCE;
 
 projected_control_live_block parts(const double *block, const Sizes &s) {
   return projected_control_live_block_view(
-      const_cast<double *>(block), s.n, s.k, PROJECTED_CONTROL_SLOTS, s.motion, s.force);
+      const_cast<double *>(block), s.n, s.m, s.k, PROJECTED_CONTROL_SLOTS, s.motion, s.force);
 }
 
 void set_bodies(projected_control_arm *arm, const double *bodies, int64_t n) {
@@ -86,7 +86,7 @@ void publish(const double *block, double *mailbox, int64_t count, const Sizes &s
 }  // namespace
 
 Verdict check_block(const double *block, const double *before, const Sizes &s, double period) {
-  const int64_t n = s.n, k = s.k;
+  const int64_t n = s.n, m = s.m, k = s.k;
   const auto l = parts(block, s);
   if (!is_whole(l.sequence[0], 0.0, 1e15) || std::fmod(l.sequence[0], 2.0) != 0.0)
     return refused(bad_value, "change number %g was still being written", l.sequence[0]);
