@@ -12,6 +12,7 @@ Nothing else in the package imports from here, and only here are matplotlib and 
     bench        measurements with a bound
     assess       what is found out about an arm before it is trusted
     tuning       gains from measurements
+    sweeps       many runs on all cores or a cluster, and how sure bounds are
     recordings   what is made of a recorded run
     animation    moving pictures
     view         the live page

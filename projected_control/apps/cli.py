@@ -15,6 +15,7 @@ from typing import Any
 from projected_control import __version__
 from projected_control.apps import commands
 from projected_control.apps.console import interrupt
+from projected_control.apps.console.command import require_files
 from projected_control.errors import ProjectedControlError
 
 EXIT_REFUSED = 2
@@ -35,6 +36,8 @@ examples:
   projected-control example seven_joints     a parameter file and its arm, to begin from
   projected-control check my_arm.yaml        whether settings make sense, before anything moves
   projected-control ik my_arm.yaml           a start on the constraint; reach and manipulability
+  projected-control sweep study.yaml         thousands of runs, on all cores or on a cluster
+  projected-control robustness study.yaml    which part of what is uncertain keeps which bound
   projected-control record force_controller  every tick of a running controller, as MCAP
   projected-control replay run.mcap --set gains.stiffness=200     what these gains would have done
   projected-control identify my_arm.yaml --record motion.npz      friction and payload
@@ -50,8 +53,12 @@ interrupted (143 by SIGTERM, 129 where its terminal was closed). What it has sta
 """
 
 
-def parser() -> argparse.ArgumentParser:
-    """The command line, with every module in `projected_control.apps.commands` as a subcommand."""
+def parser(command: str = "") -> argparse.ArgumentParser:
+    """The command line, with every module in `projected_control.apps.commands` as a subcommand.
+
+    Args:
+        command: The only one that is wanted, if there is one of this name.
+    """
     top = argparse.ArgumentParser(
         prog="projected-control",
         description=DESCRIPTION,
@@ -60,8 +67,8 @@ def parser() -> argparse.ArgumentParser:
     )
     top.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     subparsers = top.add_subparsers(dest="command", metavar="command", required=True)
-    for command in commands.available():
-        command.Arguments.add_to(subparsers).set_defaults(run=command.run)
+    for module in commands.available(command):
+        module.Arguments.add_to(subparsers).set_defaults(module=module)
     return top
 
 
@@ -96,10 +103,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run a subcommand; return the exit status."""
     if "pinocchio" not in sys.modules:
         LoadedWhenUsed("pinocchio")
+    # NumPy's other threads are of no use to small matrices, and wait for work with busy loops: a
+    # tenth of a second of processor at every start.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    words = sys.argv[1:] if argv is None else argv
     try:
         with interrupt.remembered():
-            arguments = parser().parse_args(argv)
-            status = int(arguments.run(arguments))
+            arguments = parser(words[0] if words else "").parse_args(words)
+            require_files(arguments, arguments.module.Arguments)
+            status = int(arguments.module.run(arguments))
             sys.stdout.flush()
             return interrupt.exit_status() if status == EXIT_INTERRUPTED else status
     except ProjectedControlError as error:

@@ -33,6 +33,9 @@ SECONDS = {"wipe": 12.0, "wipe_sphere": 12.0, "drawer": 6.0, "valve": 8.0}
 
 USUAL_SECONDS = 4.0
 
+INSTANTS = ("impact", "cone")
+"""Experiments about one instant, in which nothing moves on."""
+
 SWING_SECONDS = 4.0
 """For which an arm swings on a constraint that is shown for itself [s]."""
 
@@ -40,7 +43,8 @@ SWING_SECONDS = 4.0
 def names() -> dict[str, str]:
     """What can be asked for by name, and what it is."""
     tasks = {name: case.title for name, case in {**demo_cases(), **TASKS}.items()}
-    experiments = {name: entry.summary for name, entry in EXPERIMENTS.items()}
+    moving = {name: entry for name, entry in EXPERIMENTS.items() if name not in INSTANTS}
+    experiments = {name: entry.summary for name, entry in moving.items()}
     shown = [name for name in CONSTRAINTS if name in _SWINGS or name == "loop"]
     constraints = {name: f"an arm swings on {CONSTRAINTS[name].title}" for name in shown}
     return {**tasks, **experiments, **constraints}
@@ -60,6 +64,11 @@ def film(what: str, seconds: float | None = None, progress: Progress = silent) -
     if path.suffix in (".yaml", ".yml"):
         return _task("force", path.stem, seconds or USUAL_SECONDS, path)
     name = ALIASES.get(what, what)
+    if name in INSTANTS:
+        raise InvalidValue(
+            f"{name} is about one instant, of which there is no film; its numbers and its figure: "
+            f"projected-control reproduce {name}"
+        )
     if name in TASKS or name in demo_cases():
         title = {**demo_cases(), **TASKS}[name].title
         return _task(name, title, seconds or SECONDS.get(name, USUAL_SECONDS))
@@ -98,7 +107,11 @@ def _strip(run: TaskRun) -> Strip:
 def _experiment(name: str, seconds: float | None, progress: Progress) -> Film:
     """A case of a paper; of several, the one that the paper is about."""
     options = Options(seconds=seconds)
-    if name in ("wiping", "laws"):  # the same task; under other laws it looks the same
+    if name in (
+        "wiping",
+        "laws",
+        "weak-motors",
+    ):  # the same task; under other laws it looks the same
         file = share_file("config", "seven_joints.yaml")
         return _task("force", "A wiped table", seconds or 8.0, file)
     from projected_control.apps.experiments import free_fall, slider_crank, table1, table2_cases
@@ -108,6 +121,7 @@ def _experiment(name: str, seconds: float | None, progress: Progress) -> Film:
         "free-fall": lambda: free_fall.describe(options),
         "slider-crank": lambda: slider_crank.describe(options),
         "table1": lambda: table1.describe(options)["one_active"],
+        "limits": lambda: table2_cases.describe(table2_cases.SETTINGS["nominal"], "pidc", options),
         "table2": lambda: table2_cases.describe(
             table2_cases.SETTINGS["nominal"], "hybrid", options
         ),
@@ -185,7 +199,7 @@ _SWINGS: dict[str, dict[str, Any]] = {
 
 
 def swing(kind: str, seconds: float) -> Film:
-    """An arm that nobody drives swings on a constraint, and shows what that leaves free."""
+    """An arm that nothing drives swings on a constraint, and shows what that leaves free."""
     if kind == "loop":
         return _task("five_bar", CONSTRAINTS[kind].title, seconds)
     settings = settings_for(

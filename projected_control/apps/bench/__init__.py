@@ -15,7 +15,17 @@ from typing import Any
 from projected_control.apps.console.command import flag, option
 from projected_control.errors import InvalidValue
 
-MEASUREMENTS = ("tick", "simulation", "realtime", "peers", "faults", "view", "node", "gazebo")
+MEASUREMENTS = (
+    "tick",
+    "simulation",
+    "realtime",
+    "peers",
+    "faults",
+    "view",
+    "node",
+    "gazebo",
+    "sweep",
+)
 """Modules of this package that are measurements, as they stand in the help."""
 
 EXIT_MISSED = 1

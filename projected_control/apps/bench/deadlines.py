@@ -131,7 +131,7 @@ def _python_turn(runner: Runner, priority: int, turns: Turns) -> None:
     moment = time.monotonic_ns() + period
     for i in range(-WARM_UP, late.size):
         if i == 0:
-            faults, allocated = _page_faults(), counter()
+            faults, allocated = page_faults(), counter()
         time.sleep(max(moment - time.monotonic_ns(), 0) * 1e-9)
         woken = time.monotonic_ns()
         state = port.read()
@@ -144,13 +144,14 @@ def _python_turn(runner: Runner, priority: int, turns: Turns) -> None:
             late[i], cycle[i] = 1e-3 * (woken - moment), 1e-3 * (end - begin)
         moment += period  # periods that have passed already are lost, not made up for
         moment += max(0, (time.monotonic_ns() - moment) // period + 1) * period
-    turns.faults += _page_faults() - faults
+    turns.faults += page_faults() - faults
     turns.allocations += counter() - allocated
     turns.late.append(late)
     turns.cycle.append(cycle)
 
 
-def _page_faults() -> int:
+def page_faults() -> int:
+    """Of this thread, so far."""
     used = resource.getrusage(resource.RUSAGE_THREAD)
     return used.ru_minflt + used.ru_majflt
 

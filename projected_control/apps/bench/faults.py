@@ -7,8 +7,8 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from projected_control import extras
 from projected_control.apps import bench
-from projected_control.apps.console import extras
 from projected_control.apps.console.command import Command, option
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ RESTFUL = {
     "realtime.priority": 40,
 }
 """The controller holds the arm where it is and presses with 5 N: it can start anywhere, there is
-always torque, and an arm that nobody holds comes to rest. All nodes ask for the priority that they
+always torque, and an arm that nothing holds comes to rest. All nodes ask for the priority that they
 have on an arm."""
 
 

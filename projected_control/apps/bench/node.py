@@ -8,8 +8,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from projected_control import extras
 from projected_control.apps import bench
-from projected_control.apps.console import extras
 from projected_control.apps.console.command import Command, option
 
 BOUND = 2.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -21,7 +22,7 @@ from projected_control.apps.view.page_process import PageProcess
 from projected_control.errors import ProjectedControlError
 from projected_control.ros.transport import avoid_shared_memory
 from projected_control.settings.nodes import ARM, WATCHDOG
-from projected_control.with_parent import tied
+from projected_control.with_parent import end, tied
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -262,8 +263,7 @@ class NodeScene(Scene):
     def close(self) -> None:
         """End all of it."""
         if self._echo is not None:
-            self._echo.terminate()
-            self._echo.wait()
+            end([self._echo], {signal.SIGTERM: SETTLE_SECONDS})
         super().close()
 
     def measure(self, seconds: float) -> dict[str, float]:

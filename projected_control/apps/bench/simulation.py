@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Any
 
 from projected_control.apps import bench
@@ -20,6 +21,11 @@ NATIVE_BOUND = 60.0
 BOUND_JOINTS = 3
 """Which arm the bound is for."""
 
+MUJOCO_BOUND = 20.0
+"""The arm with seven joints in MuJoCo, one step a tick, runs this many times real time."""
+
+MUJOCO_JOINTS = 7
+"""Which arm that is."""
 DEFAULT_SECONDS = 2.0
 MAX_SECONDS = 600.0
 CHUNK = 250
@@ -30,7 +36,9 @@ Times a closed loop in process: controller, guard and simulated arm, one control
 integration step of fourth order per millisecond of simulated time, as `reproduce` and the tests run
 them. The planar arm with three joints goes at least {BOUND:g} times real time, and at least
 {NATIVE_BOUND:g} times with plant and loop in C++, where these can be built, on a computer that has
-nothing else to do.
+nothing else to do. The arm with seven joints in MuJoCo, where that is installed, goes at least
+{MUJOCO_BOUND:g} times real time; what a bare mj_step and a bare tick take in the same run stands
+beside it.
 """
 
 
@@ -44,6 +52,7 @@ class Speed:
         engine: What computes it.
         times_real_time: Simulated time over time spent, median over pieces of the run.
         ticks: How many were timed.
+        parts_us: In MuJoCo, what a bare step and a bare tick take [µs]; else nothing.
     """
 
     arm: str
@@ -51,6 +60,13 @@ class Speed:
     engine: str
     times_real_time: float
     ticks: int
+    parts_us: tuple[float, ...] = ()
+
+    @property
+    def share(self) -> float:
+        """Time of a period over that of a bare step and a bare tick; 0 where they are not known."""
+        period_us = 1e3 / self.times_real_time
+        return period_us / sum(self.parts_us) if self.parts_us else 0.0
 
     @property
     def numbers(self) -> dict[str, Any]:
@@ -61,6 +77,7 @@ class Speed:
             "engine": self.engine,
             "times_real_time": round(self.times_real_time, 2),
             "ticks": self.ticks,
+            **({"bare_us": list(self.parts_us), "share": self.share} if self.parts_us else {}),
         }
 
 
@@ -72,6 +89,9 @@ class Arguments(Command, help="a closed loop in process", description=DESCRIPTIO
     native_bound: float = option(
         "the same with plant and loop in C++ (default: %(default)g)", NATIVE_BOUND, "B"
     )
+    mujoco_bound: float = option(
+        "the same of the arm with seven joints in MuJoCo (default: %(default)g)", MUJOCO_BOUND, "B"
+    )
     json: bool = bench.JSON
 
 
@@ -82,6 +102,7 @@ def run(args: Arguments) -> int:
     seconds = validate.positive("seconds", args.seconds)
     bound = validate.positive("bound", args.bound)
     native_bound = validate.positive("native bound", args.native_bound)
+    mujoco_bound = validate.positive("MuJoCo bound", args.mujoco_bound)
     if seconds > MAX_SECONDS:
         raise InvalidValue(f"seconds must be at most {MAX_SECONDS:g}, got {seconds:g}")
     from projected_control.apps.bench.tick_cases import CASES, HYBRID
@@ -97,14 +118,17 @@ def run(args: Arguments) -> int:
                 speeds.append(time_simulation(case, seconds))
                 if not reason:
                     speeds.append(time_native_simulation(case, seconds))
+                if find_spec("mujoco") is not None:
+                    speeds.append(time_mujoco(case, seconds))
                 progress(title, 1.0)
     if args.json:
         numbers = {
             "cases": [speed.numbers for speed in speeds],
             "bound": bound,
             "native_bound": native_bound,
+            "mujoco_bound": mujoco_bound,
             "native": reason or "measured",
-            "within_bound": not missed(speeds, bound, native_bound),
+            "within_bound": not missed(speeds, bound, native_bound, mujoco_bound),
         }
         print(json.dumps(numbers, indent=2))
     else:
@@ -112,10 +136,15 @@ def run(args: Arguments) -> int:
             print(
                 f"{speed.arm:<20}{speed.joints:>2} joints  {speed.engine:<7}"
                 f"{speed.times_real_time:>6.1f} times real time"
+                + (f", {speed.share:.2f} × (mj_step + tick)" if speed.parts_us else "")
             )
         if reason:
             print(f"No run in C++: {reason}")
-    return bench.exit_status(missed(speeds, bound, native_bound))
+        if find_spec("mujoco") is None:
+            print(
+                "No run in MuJoCo, which is not installed: pip install 'projected_control[mujoco]'"
+            )
+    return bench.exit_status(missed(speeds, bound, native_bound, mujoco_bound))
 
 
 def time_simulation(case: Any, seconds: float) -> Speed:
@@ -173,12 +202,67 @@ def time_native_simulation(case: Any, seconds: float) -> Speed:
     return Speed(name, case.joints, "native", speed, CHUNK * len(spent))
 
 
-def missed(speeds: list[Speed], bound: float, native_bound: float) -> list[str]:
+def time_mujoco(case: Any, seconds: float) -> Speed:
+    """The same in MuJoCo, in turns with bare steps of MuJoCo and bare ticks, a piece of each."""
+    from time import perf_counter
+
+    import mujoco
+    import numpy as np
+
+    from projected_control.apps.bench.tick_timing import record
+    from projected_control.runs.runner import Runner
+
+    loop, hardware = case.build("mujoco")
+    bare_loop, bare = case.build("mujoco")
+    states = record(*case.build("mujoco"))[:CHUNK]
+    model, data, start = bare.plant.mj_model, bare.plant.mj_data, bare.plant.q
+    runner = Runner(loop, hardware)
+    runner.open()
+
+    def steps() -> None:
+        for _ in range(CHUNK):
+            mujoco.mj_step(model, data)
+
+    def ticks() -> None:
+        for state in states:
+            bare_loop.update(state)
+
+    def periods() -> None:
+        for _ in range(CHUNK):
+            runner.step()
+
+    pieces = (periods, CHUNK), (steps, CHUNK), (ticks, len(states))
+    spent: list[list[float]] = [[] for _ in pieces]
+    begin = perf_counter()
+    while len(spent[0]) < 2 or perf_counter() - begin < seconds:
+        bare.plant.reset(start)
+        bare_loop.begin(states[0])
+        for kept, (piece, count) in zip(spent, pieces, strict=True):
+            started = perf_counter()
+            piece()
+            kept.append((perf_counter() - started) / count)
+    if runner.lost:
+        raise InvalidValue(f"the run that is measured ended by itself: {runner.lost}")
+    period, step, tick = (float(np.median(each[1:])) for each in spent)
+    speed = loop.controller.period / period
+    name = loop.controller.model.arm.name
+    parts = (1e6 * step, 1e6 * tick)
+    return Speed(name, case.joints, "mujoco", speed, CHUNK * len(spent[0]), parts)
+
+
+def missed(
+    speeds: list[Speed],
+    bound: float,
+    native_bound: float = NATIVE_BOUND,
+    mujoco_bound: float = MUJOCO_BOUND,
+) -> list[str]:
     """The arms that the bounds are for and that went slower, in words."""
     sentences = []
+    bounds = {"native": native_bound, "mujoco": mujoco_bound}
     for speed in speeds:
-        least = native_bound if speed.engine == "native" else bound
-        if speed.joints == BOUND_JOINTS and speed.times_real_time < least:
+        least = bounds.get(speed.engine, bound)
+        meant = MUJOCO_JOINTS if speed.engine == "mujoco" else BOUND_JOINTS
+        if speed.joints == meant and speed.times_real_time < least:
             sentences.append(
                 f"a closed loop with {speed.joints} joints went {speed.times_real_time:.1f} times "
                 f"real time ({speed.engine}); it has to go {least:g} times"

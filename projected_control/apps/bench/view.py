@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from projected_control import extras
 from projected_control.apps import bench
-from projected_control.apps.console import extras
 from projected_control.apps.console.command import Command, option
 
 BOUND = 1.1

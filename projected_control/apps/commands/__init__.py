@@ -16,14 +16,27 @@ from types import ModuleType
 
 ORDER = (
     *("demo", "view", "gazebo", "reproduce", "example", "check", "ik", "record", "replay"),
-    *("report", "compare", "tune", "animate", "fit", "identify", "doctor", "bench", "export"),
+    *(
+        "report",
+        "compare",
+        "tune",
+        "sweep",
+        "robustness",
+        "animate",
+        "fit",
+        "identify",
+        "doctor",
+        "bench",
+        "export",
+    ),
     "plugin",
 )
 """As they stand in the help; others follow by name."""
 
 
-def available() -> list[ModuleType]:
-    """All subcommands there are."""
+def available(only: str = "") -> list[ModuleType]:
+    """All subcommands there are; or the one of this name, where there is one."""
     names = [module.name for module in iter_modules(__path__) if not module.name.startswith("_")]
     names.sort(key=lambda name: (ORDER.index(name) if name in ORDER else len(ORDER), name))
-    return [import_module(f"{__name__}.{name}") for name in names]
+    named = only.replace("-", "_")
+    return [import_module(f"{__name__}.{name}") for name in ([named] if named in names else names)]

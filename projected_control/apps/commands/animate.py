@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from projected_control.apps.console import extras
+from projected_control import extras
 from projected_control.apps.console.command import Command, option, positional
 
 DESCRIPTION = """\
@@ -14,7 +14,8 @@ Draws an arm that moves, with what holds it, the trace of its tip and the force 
 
   a task or mechanism      slider, crank, five_bar, four_bar_3d, hitch, two_arms, seven_joints;
                            wipe, wipe_sphere, drawer, valve (the extra arms)
-  an experiment            free-fall, slider-crank, table1, table2, wiping, laws
+  an experiment            free-fall, slider-crank, table1, table2, wiping, laws, limits,
+                           weak-motors
   a kind of constraint     point_on_plane, hinge, … : an arm swings on it
   a recording              *.mcap
   a parameter file         *.yaml: the controller of its file on the simulated arm

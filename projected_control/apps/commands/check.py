@@ -24,7 +24,9 @@ start anything. Nothing moves; no ROS is needed.
 Then the flight check: the arm is followed along its whole reference. Rank, singular values,
 controllability, the coordinates' independence, joint ranges, velocities, efforts and both loops'
 margins are green, yellow (less than a fifth is left) or red (nothing is), with what is closest to
-its limit, and where. The exit status is 1 where anything is red.
+its limit, and where; limits that bind are told with the part of the way on which they do, and with
+what is left of the motion there. An effort beyond its limit is yellow where other motors take it
+over. The exit status is 1 where anything is red.
 
 Files may be for all nodes (/**), have one section per node, or come from ros2 param dump. What
 counts is, in this order: defaults, the preset, the files, --set; later ones win.
@@ -141,7 +143,7 @@ def require_picture(file: Path) -> None:
 
 def draw(file: Path, command: str, make: Callable[[ModuleType], Figure]) -> None:
     """Write the picture that is made of `apps.assess.planning_pictures`, for a command."""
-    from projected_control.apps.console import extras
+    from projected_control import extras
 
     extras.require("matplotlib", f"projected-control {command} --picture")
     from projected_control.apps.assess import planning_pictures
@@ -153,6 +155,8 @@ def draw(file: Path, command: str, make: Callable[[ModuleType], Figure]) -> None
 
 
 def _flight_lines(flight: FlightCheck) -> list[str]:
+    from projected_control.planning.binding import in_lines
+
     width = max(len(quantity.name) for quantity in flight.quantities)
     lines = [f"along the reference, {flight.times[-1]:.3g} s:"]
     for each in flight.quantities:
@@ -170,6 +174,7 @@ def _flight_lines(flight: FlightCheck) -> list[str]:
         said = _sides(flight.lean)
         lines.append(f"  force on the constraint [N or N·m]: {said}{_leaning(flight)}")
         lines.append(f"  the same in a damped stop [N or N·m]: {_sides(flight.lean_in_stop)}")
+    lines += [f"  limits: {line}" for line in in_lines(flight.binding)]
     return [*lines, f"{flight.light.value.upper()}: {flight.nearest}"]
 
 

@@ -23,7 +23,7 @@ class Arguments(
 
 def run(args: Arguments) -> int:
     """Read both, draw, write."""
-    from projected_control.apps.console import extras
+    from projected_control import extras
 
     extras.require("matplotlib", "projected-control compare")
     from projected_control.apps.recordings.recording_report import comparison, opened

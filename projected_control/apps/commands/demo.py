@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from projected_control.apps.console import extras
+from projected_control import extras
 from projected_control.apps.console.command import Alternatives, Command, flag, option
 from projected_control.resources import PRESETS
 
@@ -69,6 +69,12 @@ class Arguments(
         "NAME",
     )
     arm: Path | None = option("your own arm's parameter file, with --controller", metavar="FILE")
+    engine: str = option(
+        "what moves the simulated arm: built_in or mujoco (default: what simulation.engine says). "
+        "numba and native, once engines too, said what makes the ticks: they are no longer needed",
+        "",
+        "NAME",
+    )
     in_process: bool = flag("without ROS: only the run in process, and its numbers")
     files: list[Path] = option(
         "a parameter file that counts before the arm's own; may be repeated",
@@ -132,6 +138,8 @@ def run(args: Arguments) -> int:
         else:
             args.controller = "force"
     choice = args.task or args.controller
+    if args.engine:
+        overrides["simulation.engine"] = args.engine
     overrides |= {name: g.value for name, g in from_command_line(args.set, "--set").items()}
 
     def make(choice: str) -> DemoSettings:

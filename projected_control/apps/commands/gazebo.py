@@ -54,7 +54,8 @@ def _start(given: dict[str, str], words: list[str]) -> int:
     import os
     import sys
 
-    from projected_control.apps.console import extras, interrupt
+    from projected_control import extras
+    from projected_control.apps.console import interrupt
     from projected_control.apps.gazebo import gazebo_run
     from projected_control.apps.gazebo.arguments import ROS2_CONTROL
     from projected_control.apps.gazebo.processes import run_session

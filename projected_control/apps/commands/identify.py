@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from projected_control.apps.console import extras
+from projected_control import extras
 from projected_control.apps.console.command import Alternatives, Command, flag, option, positional
 
 DEFAULT_FOLDER = Path("identify_output")

@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from projected_control.apps.console import extras
+from projected_control import extras
 from projected_control.apps.console.command import Command, flag, option, positional
 
 DESCRIPTION = """\
@@ -77,7 +77,7 @@ def run(args: Arguments) -> int:
 
 
 def _watch(node: Any, seconds: float | None, quiet: bool) -> dict[str, Any]:
-    """Say how it goes until the time is over or somebody presses Ctrl-C; the last status."""
+    """Say how it goes until the time is over or Ctrl-C is pressed; the last status."""
     status: dict[str, Any] = {}
     passed, step = 0.0, 0.5
     try:

@@ -40,8 +40,9 @@ class Arguments(
     )
     simulate: bool = flag("on the simulated arm, from the first state on")
     engine: str | None = option(
-        "of before, and no longer needed: the library of kernels makes all ticks",
-        choices=("numba", "native", "auto"),
+        "of before (numba, native, auto), and no longer needed: the library of kernels makes all "
+        "ticks. What moves a simulated arm is another thing: --set simulation.engine=NAME",
+        metavar="NAME",
     )
     report: Path | None = option("write a page with both runs side by side", metavar="DIR")
     json: bool = flag("print the numbers as one JSON object")
@@ -49,7 +50,7 @@ class Arguments(
 
 def run(args: Arguments) -> int:
     """Replay, compare, say."""
-    from projected_control.apps.console import extras
+    from projected_control import extras
 
     extras.require("matplotlib", "projected-control replay")
     from projected_control.apps.console.progress import terminal_progress

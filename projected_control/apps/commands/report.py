@@ -21,7 +21,7 @@ class Arguments(
 
 def run(args: Arguments) -> int:
     """Read, draw, write."""
-    from projected_control.apps.console import extras
+    from projected_control import extras
 
     extras.require("matplotlib", "projected-control report")
     from projected_control.apps.recordings.recording_report import opened, report

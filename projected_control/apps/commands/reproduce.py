@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from projected_control.apps.console import extras
+from projected_control import extras
 from projected_control.apps.console.command import Command, flag, option, positional
 from projected_control.apps.experiments import (
     ALIASES,
@@ -43,6 +43,12 @@ examples:
       one angle is enough: the other follows from the slider, q2 = 2π − 2 q1
   projected-control reproduce table1 --gravity 9.81
       the torques with gravity; one motor still needs √5 times what two need
+  projected-control reproduce limits --limit 2.5 --json
+      what three ways to stay within 2.5 N·m leave of a motion
+  projected-control reproduce impact --restitution 0.3 --json
+      impulse, velocity and energy of an arm that meets its floor
+  projected-control reproduce cone --mu 0.10 --limit 0.5 --json
+      torques, force and slack of a tip that is to stick
   projected-control reproduce all --out reproduction
       everything, and one page index.html
   projected-control reproduce free-fall --json | python3 -m json.tool
@@ -84,6 +90,18 @@ class Arguments(
         "of everything random, 0 or more; the same seed gives the same numbers (default: 0)",
         metavar="N",
     )
+    limit: float | None = option(
+        "largest torque of every joint in N·m, for limits (default: 1.6) and cone (default: none)",
+        metavar="TORQUE",
+    )
+    restitution: float | None = option(
+        "e of an impact, from 0 (none) to 1 (all): how fast it separates (default: 0)",
+        metavar="E",
+    )
+    mu: float | None = option(
+        "coefficient of friction, for cone (default: 0.15)",
+        metavar="MU",
+    )
     json: bool = flag("print one JSON object of the numbers, nothing else")
 
 
@@ -94,6 +112,9 @@ def run(args: Arguments) -> int:
         seconds=args.seconds,
         gravity=args.gravity,
         seed=args.seed,
+        limit=args.limit,
+        restitution=args.restitution,
+        mu=args.mu,
     )
     names = names_of(args.case, options)
     extras.require("matplotlib", "projected-control reproduce")

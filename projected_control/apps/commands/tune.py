@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from projected_control.apps.console import extras
+from projected_control import extras
+from projected_control.apps.commands.sweep import SCHEDULER, WORKERS
 from projected_control.apps.console.command import Command, flag, option, positional
 
 DEFAULT_FOLDER = Path("tune_output")
@@ -17,7 +19,8 @@ Goes the steps of a practitioner: noise of the sensors, delay from effort to for
 a recorded run shows them (--record; else a run of the simulated arm); then, on the simulated arm
 with what was seen, the highest stiffness that is stable, and for every filter the force gains with
 a margin of two. Prints the gains with their margins and step responses beside the present ones, and
-writes tuned.yaml and tuned.png.
+writes tuned.yaml and tuned.png. The trials are made by processes, one per core, or by the workers
+of a Dask cluster (--scheduler).
 
 Nothing is sent to any arm, but with --apply NODE: then the running controller gets these gains,
 which blend in over gains.blend_time, unless one of the trials with them was not stable.
@@ -46,6 +49,8 @@ class Arguments(
         "folder for tuned.yaml and tuned.png (default: %(default)s)", DEFAULT_FOLDER, "DIR"
     )
     apply: str | None = option("send the gains to this running controller", metavar="NODE")
+    workers: int | None = WORKERS
+    scheduler: str = SCHEDULER
     json: bool = flag("print the numbers as one JSON object")
 
 
@@ -59,10 +64,15 @@ def run(args: Arguments) -> int:
     from projected_control.apps.reports.contents import as_json
     from projected_control.apps.reports.output import output_folder, write_files
     from projected_control.apps.reports.style import render
+    from projected_control.apps.sweeps.command_run import make_pool
     from projected_control.apps.tuning import summary
 
-    with output_folder(args.out) as folder, terminal_progress(sys.stderr) as progress:
-        found = find(args, progress)
+    with (
+        output_folder(args.out) as folder,
+        closing(make_pool(args.workers, args.scheduler)) as pool,
+        terminal_progress(sys.stderr) as progress,
+    ):
+        found = find(args, pool, progress)
         drawn = render(lambda: summary.figure(found))
         files = {"tuned.yaml": summary.parameter_file(found).encode(), "tuned.png": drawn.png}
         write_files(folder, files)
@@ -102,8 +112,8 @@ def send(name: str, values: dict[str, Any]) -> None:
         node.set(values)
 
 
-def find(args: Arguments, progress: Any) -> Any:
-    """All that is printed."""
+def find(args: Arguments, pool: Any, progress: Any) -> Any:
+    """All that is printed; a pool makes the trials."""
     from projected_control.apps.recordings.recording_report import opened
     from projected_control.apps.tuning.choice import (
         best_force,
@@ -114,7 +124,7 @@ def find(args: Arguments, progress: Any) -> Any:
     )
     from projected_control.apps.tuning.measure import measure
     from projected_control.apps.tuning.summary import Findings
-    from projected_control.apps.tuning.trials import Rig
+    from projected_control.apps.tuning.trials import Rig, Trials
     from projected_control.control.gains import MotionGains
     from projected_control.errors import InvalidValue
     from projected_control.settings import build
@@ -134,13 +144,14 @@ def find(args: Arguments, progress: Any) -> Any:
     measured = measure(run, build.build_model(controller))
     progress("noise, delay, friction", 1.0)
     rig = Rig(node, controller, arm.changed(seen(measured, arm)))
+    make = Trials(rig, pool)
     force = rig.loop.controller.force if rig.controls_force else None
     present_force = force.gains if force is not None else None
     known = present_force.delay if present_force is not None else 1
     delay = measured.delay or known
     null = controller.gains.null_damping
     stiffness = highest_stiffness(
-        rig, delay, null, lambda done: progress("highest stable stiffness", done)
+        make, delay, null, lambda done: progress("highest stable stiffness", done)
     )
     if stiffness.highest <= 0.0:
         raise InvalidValue(
@@ -150,23 +161,21 @@ def find(args: Arguments, progress: Any) -> Any:
     filters = []
     if present_force is not None:
         noise = measured.force_noise if measured.force_noise == measured.force_noise else 0.0
-        rig.put(MotionGains(stiffness.chosen, stiffness.damping, null))
-        filters = try_force(
-            rig,
-            force_choices(delay, noise, rig.period),
-            lambda done: progress("filter and force gains", done),
-        )
+        progress("filter and force gains", 0.0)
+        chosen = MotionGains(stiffness.chosen, stiffness.damping, null)
+        filters = try_force(make, chosen, force_choices(delay, noise, rig.period))
+        progress("filter and force gains", 1.0)
     proposed_force = best_force(filters).gains if filters else None
     progress("step responses", 0.0)
     present = tried(
-        rig,
+        make,
         build.build_gains(controller, rig.loop.controller.model.k),
         present_force,
         stiffness.highest,
     )
     progress("step responses", 0.5)
     gains = MotionGains(stiffness.chosen, stiffness.damping, null)
-    proposed = tried(rig, gains, proposed_force, stiffness.highest)
+    proposed = tried(make, gains, proposed_force, stiffness.highest)
     progress("step responses", 1.0)
     joints = tuple(rig.loop.controller.model.arm.joint_names)
     return Findings(node, joints, measured, delay, stiffness, filters, present, proposed)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from projected_control.apps.console import extras
+from projected_control import extras
 from projected_control.apps.console.command import HIDDEN, Command, flag, option
 
 DESCRIPTION = """\

@@ -21,6 +21,8 @@ From the type follows how a value is read and how many there are:
 ``list[list[X]]``      one or more values behind the option, which may be repeated
 =====================  ================================================================
 
+A positional `Path` is a file that is read: one that cannot be is refused before anything is loaded.
+
 `argparse` reads the command line. tyro, typer and cyclopts make one from types as well; measured
 with nineteen commands of seven options, an option that is not there costs 380, 140 and 75 ms of
 processor time, and 85 ms here with all commands of ours. cyclopts would do, but prints a help of
@@ -32,6 +34,7 @@ from __future__ import annotations
 import argparse
 import types
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -42,6 +45,8 @@ from typing import (
     get_origin,
     get_type_hints,
 )
+
+from projected_control.errors import InvalidValue
 
 if TYPE_CHECKING:
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
@@ -157,6 +162,25 @@ class Command(argparse.Namespace):
                     groups[kind] = parser.add_mutually_exclusive_group(required=kind.required)
                 _add(groups[kind], name, hints[name], declared)
         return parser
+
+
+def require_files(arguments: argparse.Namespace, command: type[Command]) -> None:
+    """Raise where a file that a command is to read cannot be opened; pipes are left alone."""
+    for name, declared in vars(command).items():
+        if isinstance(declared, Declared) and declared.flags == ():
+            given = getattr(arguments, name)
+            for path in given if isinstance(given, list) else [given]:
+                if isinstance(path, Path):
+                    _require_file(path)
+
+
+def _require_file(path: Path) -> None:
+    try:
+        if path.is_file() or path.is_dir() or not path.exists():
+            path.open("rb").close()
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise InvalidValue(f"cannot read {path}: {why}") from None
 
 
 def _add(parser: argparse._ActionsContainer, name: str, hint: Any, declared: Declared) -> None:

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
-from typing import TextIO
+from typing import Protocol, TextIO
 
 from projected_control.apps.console import interrupt
 
-Progress = Callable[[str, float], None]
-"""Called with what is being done and which fraction of it, 0 to 1, is finished."""
+
+class Progress(Protocol):
+    """Called with what is being done, which fraction of it, 0 to 1, is finished, and a remark."""
+
+    def __call__(self, what: str, fraction: float, remark: str = "", /) -> None: ...
 
 
 BUILDING = "building the loop (its kernels are compiled the first time)"
@@ -27,8 +30,8 @@ def each_percent(ticks: int, progress: Progress) -> Callable[[int, object], None
     return look
 
 
-def silent(what: str, fraction: float) -> None:
-    """Tell nobody, but let Ctrl-C end the work."""
+def silent(what: str, fraction: float, remark: str = "") -> None:
+    """Say nothing, but let Ctrl-C end the work."""
     interrupt.check()
 
 
@@ -48,14 +51,15 @@ def terminal_progress(stream: TextIO) -> Iterator[Progress]:
         BarColumn(),
         TextColumn("{task.percentage:>3.0f} %"),
         TimeElapsedColumn(),
+        TextColumn("{task.fields[remark]}"),
     )
     tasks: dict[str, TaskID] = {}
     with Bars(*columns, console=Console(file=stream)) as bars:
 
-        def show(what: str, fraction: float) -> None:
+        def show(what: str, fraction: float, remark: str = "") -> None:
             interrupt.check()
             if what not in tasks:
-                tasks[what] = bars.add_task(what, total=1.0)
-            bars.update(tasks[what], completed=fraction)
+                tasks[what] = bars.add_task(what, total=1.0, remark="")
+            bars.update(tasks[what], completed=fraction, remark=remark)
 
         yield show

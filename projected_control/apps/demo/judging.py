@@ -64,30 +64,39 @@ class Samples:
         """
         if lost:
             raise ProjectedControlError(f"the task {task} ended early: {lost}")
-        late = self.times >= SETTLED
-        if not late.any():
+        if not (self.times >= SETTLED).any():
             raise ProjectedControlError(f"a task is judged after {SETTLED:g} s; let it run longer")
-        model, force = controller.model, controller.force
+        model = controller.model
+        about = {"task": task, "arm": model.arm.name, "joints": model.n}
+        return about | self.measures(controller, SETTLED)
+
+    def measures(self, controller: Controller, settled: float) -> dict[str, float]:
+        """The same of any part of a run, from a time on [s]."""
+        late = self.times >= settled
+        model = controller.model
         assert model.coordinates is not None
         members = model.coordinates.members
         error = model.coordinates.difference(self.desired[late], self.theta[late])
         lengths = [i for i, member in enumerate(members) if member.unit == "m"]
         tilts = [i for i, m in enumerate(members) if isinstance(m.function, AxisCosine)]
         moved = [i for i in range(len(members)) if np.ptp(self.desired[late, i]) > MOVED]
-        rows = np.flatnonzero(force.controlled) if force is not None else np.arange(0)
-        wanted = self.wanted[late][:, rows]
+        wanted, off = self.force(controller, late)
         return {
-            "task": task,
-            "arm": model.arm.name,
-            "joints": model.n,
             "force_wanted": rms(wanted),
-            "force_error_rms": rms(self.multipliers[late][:, rows] - wanted),
+            "force_error_rms": rms(off),
             "lateral_drift": _largest(error[:, lengths]),
             "tilt_error": _largest(error[:, tilts]),
             "tracking_rms": rms(error[:, moved]),
             "residual_max": float(self.residual[late].max()),
             "torque_peak_ratio": float(self.effort_ratio[late].max()),
         }
+
+    def force(self, controller: Controller, which: NDArray[np.bool_]) -> tuple[Array, Array]:
+        """λ_d of the controlled rows in some samples, and by how much λ is off."""
+        force = controller.force
+        rows = np.flatnonzero(force.controlled) if force is not None else np.arange(0)
+        wanted = self.wanted[which][:, rows]
+        return wanted, self.multipliers[which][:, rows] - wanted
 
 
 def _largest(values: Array) -> float:

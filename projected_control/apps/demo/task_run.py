@@ -60,12 +60,17 @@ class TaskRun:
     @cached_property
     def samples(self) -> Samples:
         """What the run is judged by."""
+        return self.fresh_samples()
+
+    def fresh_samples(self) -> Samples:
+        """The same of a run that goes on."""
         part, limit = self.kept.column, self.loop.guard.limits.effort
         times = part("stamp")
+        own = times - part("path_lag")  # by its own clock, where the path has waited
         return Samples(
             times,
             coordinates_at(self.loop, self.arm, self.q),
-            np.array([self.reference.at(t).value for t in times]),
+            np.array([self.reference.at(t).value for t in own]),
             part("true_multipliers"),
             part("lambda_desired"),
             np.max(np.abs(part("effort")) / limit, axis=1),
@@ -110,6 +115,26 @@ def run_task(
     """
     progress(BUILDING, 0.0)
     told = each_percent(ticks, progress)
+    runner, reference = ready_task(node, controller, arm, prepare)
+    progress(BUILDING, 1.0)
+    kept = runner.keep(ticks // EVERY, EVERY)
+    statistics = runner.run(ticks, told, record)
+    return TaskRun(runner.loop, simulated_arm(runner), reference, kept, statistics)
+
+
+def ready_task(
+    node: str,
+    controller: ControllerSettings,
+    arm: SimulatedArmSettings,
+    prepare: Callable[[ControlLoop, SimulatedArm], None] | None = None,
+    path: Reference | None = None,
+) -> tuple[Runner, Reference]:
+    """A runner whose controller is about to do its task on the simulated arm.
+
+    Args:
+        node, controller, arm, prepare: See `run_task`.
+        path: The path of the task, where it is planned already (see `build.plan_task`).
+    """
     loop = build.build_loop(node, controller)
     plant = build.build_plant(arm)
     loop.warm_up()
@@ -117,14 +142,16 @@ def run_task(
         prepare(loop, plant)
     state = plant.sense()
     loop.controller.hold(state.q, state.v)
-    model = loop.controller.model
-    here = build.starting_point(controller, model)
-    reference = build.first_reference(controller, loop, here, state.q.copy())
+    here = build.starting_point(controller, loop.controller.model)
+    reference = build.first_reference(controller, loop, here, state.q.copy(), path)
     loop.set_reference(reference)
-    progress(BUILDING, 1.0)
-    runner = Runner(loop, plant)
-    kept = runner.keep(ticks // EVERY, EVERY)
-    return TaskRun(loop, plant, reference, kept, runner.run(ticks, told, record))
+    return Runner(loop, plant), reference
+
+
+def simulated_arm(runner: Runner) -> SimulatedArm:
+    """The simulated arm that a runner steps."""
+    assert isinstance(runner.port, SimulatedArm)
+    return runner.port
 
 
 def coordinates_at(loop: ControlLoop, plant: SimulatedArm, q: Array) -> Array:

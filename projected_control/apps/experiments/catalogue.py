@@ -28,12 +28,18 @@ class Options:
         seconds: Simulated time [s].
         gravity: Along −z [m/s²].
         seed: Seed of everything random.
+        limit: Of the motors' torques [N·m].
+        restitution: e of an impact.
+        mu: Coefficient of friction.
     """
 
     q0: tuple[float, ...] | None = None
     seconds: float | None = None
     gravity: float | None = None
     seed: int | None = None
+    limit: float | None = None
+    restitution: float | None = None
+    mu: float | None = None
 
     def __post_init__(self) -> None:
         from projected_control import validate  # NumPy, which no help needs
@@ -46,6 +52,12 @@ class Options:
             validate.finite("gravity", self.gravity)
         if self.seed is not None and self.seed < 0:
             raise InvalidValue(f"seed must not be negative, got {self.seed}")
+        if self.limit is not None:
+            validate.positive("limit", self.limit)
+        if self.restitution is not None and not 0.0 <= self.restitution <= 1.0:
+            raise InvalidValue(f"restitution must lie between 0 and 1, got {self.restitution:g}")
+        if self.mu is not None:
+            validate.not_negative("mu", self.mu)
 
     @property
     def given(self) -> list[str]:
@@ -97,6 +109,26 @@ EXPERIMENTS = {
     "laws": Experiment(
         "laws",
         "the same task under every law (docs/laws.md)",
+        ("seconds",),
+    ),
+    "limits": Experiment(
+        "limited_torque",
+        "motors that are too weak: solved by levels, clipped or scaled",
+        ("limit",),
+    ),
+    "impact": Experiment(
+        "impact",
+        "a two-link arm meets its floor, and bounces (the arm of Aghili 66)",
+        ("seconds", "restitution"),
+    ),
+    "cone": Experiment(
+        "cone",
+        "a tip that is to stick: the least torque within the cone of friction (same arm)",
+        ("mu", "limit"),
+    ),
+    "weak-motors": Experiment(
+        "weak_motors",
+        "a wiped table with motors that are too weak: limits kept beside clipping (docs/limits.md)",
         ("seconds",),
     ),
 }

@@ -8,10 +8,9 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from time import monotonic, sleep
 
 from projected_control.errors import ProjectedControlError
-from projected_control.with_parent import tied
+from projected_control.with_parent import end, started
 
 GRACE_SECONDS = 5.0
 """How long a node may take to end after SIGINT before it is killed [s]."""
@@ -32,23 +31,11 @@ class Fleet:
         self._killed: list[subprocess.Popen[bytes]] = []
 
     def start(self, node: str, arguments: Sequence[str]) -> None:
-        """Start a node; it runs in a session of its own, so that Ctrl-C reaches us alone."""
-        command = [
-            sys.executable,
-            "-m",
-            "projected_control.ros",
-            node,
-            "--ros-args",
-            *arguments,
-        ]
+        """Start a node."""
+        command = [sys.executable, "-m", "projected_control.ros", node, "--ros-args", *arguments]
         with (self._folder / f"{node}.log").open("wb") as log:
-            self._running[node] = subprocess.Popen(
-                tied(command),
-                env=self._environment,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
+            self._running[node] = started(
+                command, env=self._environment, stdout=log, stderr=subprocess.STDOUT
             )
 
     def ended(self) -> dict[str, str]:
@@ -90,16 +77,7 @@ class Fleet:
 
     def stop(self) -> None:
         """End all nodes, the controllers first; kill those that do not listen."""
-        for process in reversed(self._running.values()):
-            if process.poll() is None:
-                process.send_signal(signal.SIGINT)
-        deadline = monotonic() + GRACE_SECONDS
-        for process in self._running.values():
-            while process.poll() is None and monotonic() < deadline:
-                sleep(0.02)
-            if process.poll() is None:
-                process.kill()
-            process.wait()
+        end([*reversed(self._running.values())], {signal.SIGINT: GRACE_SECONDS})
         self._running.clear()
         for process in self._killed:
             process.wait()

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from time import monotonic, sleep
 from typing import NamedTuple
 
@@ -14,7 +13,7 @@ from projected_control.apps.gazebo import gazebo_run
 from projected_control.apps.gazebo.gazebo_run import Process, Request
 from projected_control.errors import ProjectedControlError
 from projected_control.ros.gazebo_outcome import read_outcome, was_loaded
-from projected_control.with_parent import tied
+from projected_control.with_parent import end, started
 
 GRACE_SECONDS = {signal.SIGINT: 10.0, signal.SIGTERM: 5.0}
 """How long a process may take to end after each signal, before the next; the last is SIGKILL [s].
@@ -27,7 +26,7 @@ LOOK_SECONDS = 0.05
 
 
 class Processes:
-    """What was started; each has a session of its own, so that Ctrl+C reaches us alone.
+    """What was started.
 
     Args:
         wanted: What to start; the run is over when the first one ends.
@@ -37,14 +36,8 @@ class Processes:
         self._running: list[subprocess.Popen[bytes]] = []
         try:
             for process in wanted:
-                self._running.append(
-                    subprocess.Popen(
-                        tied(process.command),
-                        env={**os.environ, **process.environment},
-                        stdin=subprocess.DEVNULL,
-                        start_new_session=True,
-                    )
-                )
+                environment = {**os.environ, **process.environment}
+                self._running.append(started(process.command, env=environment))
         except BaseException:
             self.end()
             raise
@@ -69,20 +62,8 @@ class Processes:
     def end(self) -> int | None:
         """End all of them in order, those started last first; the first one's status."""
         for process in reversed(self._running):
-            for number, seconds in GRACE_SECONDS.items():
-                self._signal(process, number)
-                with suppress(subprocess.TimeoutExpired):
-                    process.wait(seconds)
-            self._signal(process, signal.SIGKILL)
-            process.wait()
+            end([process], GRACE_SECONDS, with_children=True)
         return self.main.returncode if self._running else None
-
-    @staticmethod
-    def _signal(process: subprocess.Popen[bytes], number: int) -> None:
-        """To it and to what it has started; its number is its own until it is waited for."""
-        if process.poll() is None:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, number)
 
 
 class Ended(NamedTuple):

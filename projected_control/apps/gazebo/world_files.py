@@ -77,7 +77,7 @@ class WorldOptions:
             Python reads them, and awaits the sensor's message.
         solver: Of DART: pgs or dantzig; empty for the one that suits the arm (see `solver_for`).
         measure: Whether λ is measured where no law needs it, too; None for where that costs little.
-        bare: Without our controller: the same physics with nobody but a stopwatch in it.
+        bare: Without our controller: the same physics with a stopwatch alone.
     """
 
     yaw: float = 0.0

@@ -7,7 +7,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from projected_control.apps.tuning.trials import Response, Rig
+from projected_control.apps.tuning.trials import (
+    FORCE_PUSH,
+    FORCE_STEP,
+    MOTION_STEP,
+    Response,
+    Trial,
+    Trials,
+)
 from projected_control.control.force import ForceGains
 from projected_control.control.gains import MotionGains
 from projected_control.control.stability import ForceLoop, MotionLoop
@@ -61,7 +68,7 @@ class Stiffness:
 
 
 def highest_stiffness(
-    rig: Rig,
+    make: Trials,
     delay: int,
     null_damping: float,
     progress: Callable[[float], None] = lambda done: None,
@@ -70,15 +77,15 @@ def highest_stiffness(
     trials: list[tuple[float, bool]] = []
 
     def stable(stiffness: float) -> bool:
-        rig.put(MotionGains(stiffness, 2.0 * np.sqrt(stiffness), null_damping))
-        good = all(
-            rig.motion_step(coordinate).stable for coordinate in range(rig.loop.controller.model.k)
-        )
+        gains = MotionGains(stiffness, 2.0 * np.sqrt(stiffness), null_damping)
+        each = range(make.rig.loop.controller.model.k)
+        answers = make([Trial(MOTION_STEP, gains, coordinate=number) for number in each])
+        good = all(answer.stable for answer in answers)
         trials.append((stiffness, good))
         progress(len(trials) / (ROUNDS + 3))
         return good
 
-    loop = MotionLoop(100.0, 20.0, rig.period, delay)
+    loop = MotionLoop(100.0, 20.0, make.rig.period, delay)
     bound = loop.critical_bound
     low, high = SOFTEST, min(2.0 * bound, STIFFEST)
     if stable(high):
@@ -119,17 +126,12 @@ class ForceChoice:
         return self.noise <= FORCE_NOISE and not wild and all(r.stable for r in tried)
 
 
-def try_force(
-    rig: Rig, choices: list[ForceChoice], progress: Callable[[float], None]
-) -> list[ForceChoice]:
+def try_force(make: Trials, motion: MotionGains, choices: list[ForceChoice]) -> list[ForceChoice]:
     """The same, each tried with a step of λ_d and with a push."""
-    tried = []
-    for number, choice in enumerate(choices):
-        progress(number / len(choices))
-        rig.put(rig.loop.controller.gains, choice.gains)
-        tried.append(replace(choice, step=rig.force_step(), push=rig.force_push()))
-    progress(1.0)
-    return tried
+    kinds = (FORCE_STEP, FORCE_PUSH)
+    answers = make([Trial(kind, motion, each.gains) for each in choices for kind in kinds])
+    pairs = zip(choices, answers[::2], answers[1::2], strict=True)
+    return [replace(choice, step=step, push=push) for choice, step, push in pairs]
 
 
 def force_choices(delay: int, noise: float, period: float) -> list[ForceChoice]:
@@ -192,18 +194,19 @@ class Tuned:
     force_margin: float | None
 
 
-def tried(rig: Rig, motion: MotionGains, force: ForceGains | None, highest: float) -> Tuned:
+def tried(make: Trials, motion: MotionGains, force: ForceGains | None, highest: float) -> Tuned:
     """Gains, put to the test on the simulated arm."""
-    rig.put(motion, force)
-    motion_step = rig.motion_step()
-    controls = force is not None and rig.controls_force
-    stiffness = float(np.max(motion.stiffness))
+    controls = force is not None and make.rig.controls_force
+    kinds = (MOTION_STEP, FORCE_STEP, FORCE_PUSH) if controls else (MOTION_STEP,)
+    answers: list[Response | None] = [*make([Trial(kind, motion, force) for kind in kinds])]
+    step, force_step, push = answers if controls else (*answers, None, None)
+    assert step is not None
     return Tuned(
         motion,
         force,
-        motion_step,
-        rig.force_step() if controls else None,
-        rig.force_push() if controls else None,
-        float(np.sqrt(highest / stiffness)),
-        force.loop(rig.period).gain_margin if force is not None else None,
+        step,
+        force_step,
+        push,
+        float(np.sqrt(highest / float(np.max(motion.stiffness)))),
+        force.loop(make.rig.period).gain_margin if force is not None else None,
     )

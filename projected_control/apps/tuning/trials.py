@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import pickle
+import threading
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from projected_control.apps.console import interrupt
+from projected_control.apps.sweeps.local_pool import Pool
 from projected_control.control.force import ForceGains
 from projected_control.control.gains import MotionGains
 from projected_control.control.references import Constant, ReferencePoint
@@ -18,9 +23,17 @@ from projected_control.runs.recording_head import About, metadata_of
 from projected_control.runs.rows import Rows
 from projected_control.runs.runner import Runner
 from projected_control.settings import build
-from projected_control.settings.nodes import ControllerSettings, SimulatedArmSettings
+from projected_control.settings.nodes import (
+    ControllerSettings,
+    SimulatedArmSettings,
+    checked_controller,
+)
+from projected_control.settings.recorded import files_of, with_contents
 
 Array = NDArray[np.float64]
+
+WAIT_SECONDS = 0.2
+"""How long it waits for a trial before it looks whether it shall end [s]."""
 
 STEP_SECONDS = 1.0
 STEP_LENGTH = 0.005
@@ -96,6 +109,98 @@ class Response:
         return float(self.times[away[-1] + 1]) if away[-1] + 1 < len(smooth) else float("nan")
 
 
+MOTION_STEP, FORCE_STEP, FORCE_PUSH = "motion step", "force step", "force push"
+
+
+class Trial(NamedTuple):
+    """A trial that is asked for.
+
+    Attributes:
+        kind: A step of a coordinate or of λ_d, or a push.
+        motion, force: Gains; no force gains for those of the settings.
+        coordinate: Which one takes the step.
+    """
+
+    kind: str
+    motion: MotionGains
+    force: ForceGains | None = None
+    coordinate: int = 0
+
+
+class RigCase(NamedTuple):
+    """A rig for another process: all settings, which need no file.
+
+    Attributes:
+        node: Kind of the controller.
+        controller, arm: Parameters by name.
+        description: The expanded description.
+        files: Contents of files that parameters of controller and arm name.
+    """
+
+    node: str
+    controller: dict[str, Any]
+    arm: dict[str, Any]
+    description: str
+    files: tuple[dict[str, bytes], dict[str, bytes]]
+
+
+_kept = threading.local()
+
+
+def make_trial(packed: bytes, trial: Trial) -> Response:
+    """Make a trial: what a worker does; the rig of the last one is kept.
+
+    Args:
+        packed: A pickled `RigCase`.
+        trial: Which.
+    """
+    if getattr(_kept, "packed", b"") != packed:
+        case: RigCase = pickle.loads(packed)
+        ours, theirs = (
+            with_contents(values, case.description, files)
+            for values, files in zip((case.controller, case.arm), case.files, strict=True)
+        )
+        _kept.rig = Rig(
+            case.node, checked_controller(case.node, ours), SimulatedArmSettings.of(theirs)
+        )
+        _kept.packed = packed
+    made: Response = _kept.rig.make(trial)
+    return made
+
+
+class Trials:
+    """Trials on one rig, made by a pool of workers.
+
+    Args:
+        rig: Which.
+        pool: Who makes them.
+    """
+
+    def __init__(self, rig: Rig, pool: Pool) -> None:
+        self.rig, self._pool = rig, pool
+        values = rig.settings.values(), rig.arm_settings.values()
+        case = RigCase(
+            rig.node,
+            *values,
+            rig.loop.controller.model.arm.urdf,
+            (files_of(values[0]), files_of(values[1])),
+        )
+        self._packed = pickle.dumps(case)
+
+    def __call__(self, wanted: Sequence[Trial]) -> list[Response]:
+        """What trials do, in order."""
+        found: dict[int, Response] = {}
+        for number, trial in enumerate(wanted):
+            self._pool.put(number, make_trial, self._packed, trial)
+        while len(found) < len(wanted):
+            for done in self._pool.take(WAIT_SECONDS):
+                if done.failure:
+                    raise InvalidValue(f"a trial could not be made: {done.failure}")
+                found[done.key] = done.result
+            interrupt.check()
+        return [found[number] for number in range(len(wanted))]
+
+
 class Rig:
     """A test rig: a controller on a simulated arm, for one trial after the other.
 
@@ -114,7 +219,9 @@ class Rig:
         self.node, state = node, self.arm.sense()
         self.loop.controller.hold(state.q, state.v)
         self._start, self._q = self.loop.controller.model.theta.copy(), state.q.copy()
-        self._arm_settings = arm
+        self.arm_settings, self._force = arm, self.loop.force_reference
+        force = self.loop.controller.force
+        self._force_gains = None if force is None else force.gains
 
     @property
     def period(self) -> float:
@@ -132,6 +239,15 @@ class Rig:
         self.loop.controller.set_gains(gains, 0.0)
         if force is not None and self.loop.controller.force is not None:
             self.loop.controller.force.set_gains(force, 0.0)
+
+    def make(self, trial: Trial) -> Response:
+        """Make a trial; it is the same whatever was made before it."""
+        self.put(trial.motion, trial.force or self._force_gains)
+        if self._force is not None:
+            self.loop.set_force_reference(self._force)
+        if trial.kind == MOTION_STEP:
+            return self.motion_step(trial.coordinate)
+        return self.force_step() if trial.kind == FORCE_STEP else self.force_push()
 
     def motion_step(self, coordinate: int = 0, seconds: float = STEP_SECONDS) -> Response:
         """The answer of a coordinate to a step of its reference."""

@@ -23,7 +23,8 @@ COUNTERS = ("deadlines missed", "states skipped", "messages malformed", "command
 MEASURES = (
     "ticks", "rate (Hz)", "jitter (us)", "latency p50 (us)", "latency p99 (us)",
     "latency max (us)", "residual (m)", "rank", "condition number of M_c",
-    "coordinate independence", "delay (samples)", "controllability", "force loop gain margin",
+    "coordinate independence", "path rate (%)", "path late by (s)", "delay (samples)",
+    "controllability", "force loop gain margin",
     "time (s)", "times too late", "real-time factor", "heartbeats", "cycles", "updates accepted",
 )  # fmt: skip
 """Values that may rise without anything being wrong."""

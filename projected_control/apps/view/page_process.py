@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -13,7 +14,7 @@ from urllib.parse import urlsplit
 
 from projected_control.apps.fleet.node_processes import processor_time
 from projected_control.errors import ProjectedControlError
-from projected_control.with_parent import tied
+from projected_control.with_parent import end, started
 
 START_SECONDS = 60.0
 """How long the page may take to be served [s]."""
@@ -67,13 +68,11 @@ class PageProcess:
         self._log.unlink(missing_ok=True)
         self._log.touch(mode=0o600)  # it holds the token
         with self._log.open("wb") as log:
-            self._process = subprocess.Popen(
-                tied(command),
+            self._process = started(
+                command,
                 env=dict(environment),
-                stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
-                start_new_session=True,  # Ctrl-C reaches us alone
                 pass_fds=handed,
             )
 
@@ -116,11 +115,5 @@ class PageProcess:
 
     def close(self) -> None:
         """End it."""
-        if self._process.poll() is None:
-            self._process.terminate()
-            try:
-                self._process.wait(END_SECONDS)
-            except subprocess.TimeoutExpired:
-                self._process.kill()
-        self._process.wait()
+        end([self._process], {signal.SIGTERM: END_SECONDS})
         self._address.unlink(missing_ok=True)  # its token is worth nothing any more

@@ -28,7 +28,7 @@ export class Charts {
 
   // What a controller's state is made of, and so which charts there are.
   describe(description) {
-    const { coordinates = [], rows = [] } = description;
+    const { coordinates = [], rows = [], joints = [] } = description;
     const many = rows.length > 3 ? description.controlled ?? [] : rows.map((_, i) => i);
     const shown = many.length ? many : rows.map((_, i) => i).slice(0, 6);
     const units = [...new Set(coordinates.map((c) => `m${c.unit}`))].join(", ");
@@ -43,6 +43,11 @@ export class Charts {
         lines: [{ name: "torque_norm/motion", label: "motion f∥", colour: "green" },
           { name: "torque_norm/idc", label: "IDC sends for it", colour: "grey", dashed: true },
           { name: "torque_norm", label: "sent", colour: "blue" }] },
+      { title: "Path", unit: "%", factor: 100, digits: 1, zero: true,
+        lines: [{ name: "path/rate", label: "rate of its clock", colour: "purple" },
+          { name: "motion/share", label: "motion that limits leave", colour: "green", dashed: true }] },
+      { title: "What binds: 1 torque, 2 its rate, 4 range, 8 velocity", unit: "", digits: 0, zero: true,
+        lines: joints.map((joint, i) => ({ name: `${joint}/binds`, label: joint, colour: COLOURS[i % 7] })) },
       { title: "Loop", unit: "ms", factor: 1e3, digits: 3, zero: true,
         lines: [{ name: "loop/period", label: "longest period", colour: "blue" },
           { name: "loop/latency", label: "longest latency", colour: "orange" }] },

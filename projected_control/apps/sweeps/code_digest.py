@@ -1,0 +1,48 @@
+"""What computes a run: digests of code and kernels, and the versions that bits depend on."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+from collections.abc import Mapping
+from functools import cache
+
+import numpy as np
+
+from projected_control import compiled, kernel_library
+from projected_control.native.library import reason_against
+
+SUFFIXES = (".py", ".cpp", ".h", ".hpp", ".c")
+"""Files of the package that are its code."""
+
+WHAT_TO_DO = "install the same version of the package there, and start the worker again"
+
+
+@cache
+def fingerprint() -> Mapping[str, str]:
+    """What computes runs in this process, part by part; the same where runs are, to the bit."""
+    import pinocchio
+
+    digest = hashlib.sha256()
+    for path in sorted(kernel_library.PACKAGE.rglob("*")):
+        if path.suffix in SUFFIXES and path.is_file():
+            digest.update(path.relative_to(kernel_library.PACKAGE).as_posix().encode())
+            digest.update(path.read_bytes())
+    native = compiled.COMPILED and not reason_against()
+    return {
+        "code": digest.hexdigest(),
+        "kernels": kernel_library.digest() if compiled.COMPILED else "NumPy",
+        "runs": "native" if native else "tick by tick from Python",
+        "pinocchio": str(pinocchio.__version__),
+        "numpy": np.__version__,
+        "machine": platform.machine(),
+    }
+
+
+def differences(theirs: Mapping[str, str], ours: Mapping[str, str]) -> list[str]:
+    """Where another process computes with something else, in words; empty where it does not."""
+    return [
+        f"other {name} ({theirs.get(name, 'none')[:16]} instead of {value[:16]})"
+        for name, value in ours.items()
+        if theirs.get(name) != value
+    ]
