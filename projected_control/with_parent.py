@@ -2,7 +2,8 @@
 
 `tied` turns a command into one that does: the system sends the process SIGTERM when its parent is
 gone, be it by kill -9. That is asked for before anything of the command itself is loaded. This file
-is run as a script for it, so it imports nothing of the package.
+is run as a script for it, so it imports nothing of the package. `started` and `end` are for those
+that we end ourselves.
 """
 
 from __future__ import annotations
@@ -11,7 +12,13 @@ import ctypes
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from subprocess import Popen
 
 _PR_SET_PDEATHSIG = 1
 
@@ -21,6 +28,38 @@ def tied(command: Sequence[str]) -> list[str]:
     if not sys.platform.startswith("linux"):  # others have no such thing
         return list(command)
     return [sys.executable, "-IS", os.path.abspath(__file__), str(os.getpid()), *command]
+
+
+def started(command: Sequence[str], **options: Any) -> Popen[bytes]:
+    """A command as a process in a session of its own, so that Ctrl-C reaches us alone."""
+    from subprocess import DEVNULL, Popen
+
+    return Popen(tied(command), stdin=DEVNULL, start_new_session=True, **options)
+
+
+def end(
+    processes: Sequence[Popen[bytes]],
+    grace: Mapping[signal.Signals, float],
+    with_children: bool = False,
+) -> None:
+    """End processes, all at a time, the first one first; those that do not listen are killed.
+
+    Args:
+        processes: That `started` has made.
+        grace: Which signals they are sent, and how long they may take after each [s].
+        with_children: Whether what they have started is sent these as well.
+    """
+    from subprocess import TimeoutExpired
+
+    for number, seconds in [*grace.items(), (signal.SIGKILL, None)]:
+        for process in processes:
+            if process.poll() is None:  # its number is its own until it is waited for
+                with suppress(ProcessLookupError):
+                    (os.killpg if with_children else os.kill)(process.pid, number)
+        deadline = None if seconds is None else monotonic() + seconds
+        for process in processes:
+            with suppress(TimeoutExpired):
+                process.wait(None if deadline is None else max(deadline - monotonic(), 0.0))
 
 
 def end_with(parent: int) -> None:

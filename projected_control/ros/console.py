@@ -41,6 +41,9 @@ ADVICE = {
     "FORCE_FAR_OFF": "the measured force is more than limits.force_stop from the model's; look at "
     "the sensor's sign (force.sign), frame and tare, and at the masses; a reference that begins "
     "at the arm (~/reference) starts it again",
+    "FORCE_TOO_LARGE": "the measured force is above limits.force, and limits.force_answer is stop; "
+    "lower the force reference or raise limits.force; a reference that begins at the arm "
+    "(~/reference) starts it again",
     "LATCHED": "it has lasted for limits.latch_time, and does not end by itself: send a reference "
     "(~/reference), or activate the controller again",
     "COMMANDER_SILENT": "the node that commands the plugin has died or hangs; start it again, and "

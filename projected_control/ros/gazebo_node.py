@@ -166,9 +166,9 @@ class GazeboController(ControllerNode):
         self._heard.append(subscription)
 
     def look(self) -> None:
-        """Who publishes now? To ask a topic of nobody costs a step as much as one of somebody."""
+        """Who publishes now? Asking a topic without a publisher costs a step as much as any."""
         self._awake = [s for s in self._heard if s.handle.get_publisher_count()]
-        self._asks_all = True  # once: somebody may have left something and be gone
+        self._asks_all = True  # once: a publisher may have left something and be gone
 
     def hear(self) -> None:
         """The next message of each topic: one per step, so that every value takes effect."""

@@ -1,4 +1,4 @@
-"""What a run in Gazebo takes, and a world with nobody in it for comparison."""
+"""What a run in Gazebo takes, and a world without a controller for comparison."""
 
 from __future__ import annotations
 

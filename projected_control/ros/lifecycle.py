@@ -62,7 +62,7 @@ class ManagedNode(LifecycleNode, Generic[S]):
     Subclasses implement `configure`, `activate`, `deactivate`, `cleanup` and `status`; whatever
     these raise becomes a refused transition with the reason in the log and on /diagnostics.
 
-    A node that starts itself does so once: deactivated by somebody, or by itself for a reason, it
+    A node that starts itself does so once: deactivated by a user, or by itself for a reason, it
     stays inactive until it is told to start.
 
     Args:
@@ -125,7 +125,7 @@ class ManagedNode(LifecycleNode, Generic[S]):
     def trouble(self) -> str:
         """Why it does not do its work though it should: refused, or stopped by itself; or nothing.
 
-        A node that somebody deactivated, or that waits to be told to start, is not in trouble.
+        A node that a user deactivated, or that waits to be told to start, is not in trouble.
         """
         if self.stopped_by_itself or self.active:
             return self.stopped_by_itself

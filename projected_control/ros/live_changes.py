@@ -58,11 +58,14 @@ def prepare_change(
         controller.check_impedance(behaviour, delay)
         if "impedance" in groups:
             changes.append(lambda loop, time: controller.set_impedance(behaviour, seconds))
-    if "force" in groups and force is not None and isinstance(settings, ForceControllerSettings):
+    pressed = groups & {"force", "contact"}
+    if pressed and force is not None and isinstance(settings, ForceControllerSettings):
+        contact = settings.contact
         force_gains = build.build_force_gains(settings, arm_delay)
-        force.check_gains(force_gains, seconds)
+        build.check_contact(settings)
+        target = force.check_gains(force_gains, seconds, contact)
         build.check_tare(settings.force, model.n)
-        changes.append(lambda loop, time: force.set_gains(force_gains, seconds))
+        changes.append(lambda loop, time: force.put_gains(force_gains, target, seconds, contact))
         changes.append(lambda loop, time: build.tare_source(loop.force_source, settings.force))
         if "force.reference" in changed:
             desired = build.build_force_reference(settings, force)
@@ -87,6 +90,8 @@ def prepare_change(
         changes.append(lambda loop, time: loop.guard.set_limits(limits))
     if "reference" in groups:
         build.check_reference(settings, model.k)
+        bounds = build.motion_limits(settings, model.k)
+        changes.append(lambda loop, time: loop.set_motion_limits(bounds))
         if running:
             smooth = settings.changed({"reference.approach": True})
             here = ReferencePoint(model.theta.copy(), *np.zeros((2, model.k)))

@@ -119,10 +119,17 @@ class Physics(Worker):
         self._changes.append(change)
 
     def reset(self) -> None:
-        """Back to the start; in the thread."""
+        """Back to the start; in the thread.
+
+        In lockstep that is told at once, as a state of its own: time may stand still until it has
+        its answer, and a controller that starts meanwhile would start from where the arm was.
+        """
         self.hardware.reset()
         self._reading = self.hardware.sense()
         self.failure = ""
+        if self.settings.lockstep:
+            self.ticks += 1
+            self._publish()
 
     def step_once(self) -> None:
         """One period while paused; in the thread."""

@@ -97,6 +97,7 @@ class SimulatedArmNode(ManagedNode[SimulatedArmSettings]):
 
         def change() -> None:
             build.set_payload(running.hardware.plant.model.arm, settings.payload)
+            running.hardware.plant.take_load()
             running.settings, arm = settings, running.hardware
             arm.push, arm.fault = push, settings.fault
             arm.plant.friction = settings.friction

@@ -17,6 +17,7 @@ from rclpy.qos import DurabilityPolicy, QoSProfile
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Header
 
+from projected_control.control.kept_state import what_binds
 from projected_control.control.loop import ControlLoop, Tick
 from projected_control.model.dynamics import condition_numbers
 from projected_control.ros.lifecycle import OK, WARN, Status
@@ -157,7 +158,7 @@ class TruthTopic:
 
     Names are quantities, positions their values, as on the topic ~/state of controllers: joints by
     their names, ``lambda_0`` and so on, ``residual``. In real time nothing is put together while
-    nobody listens.
+    no node listens.
 
     Args:
         node: That gets the topic.
@@ -219,10 +220,13 @@ def controller_status(loop: ControlLoop | None, runner: Runner | None) -> Status
         "condition number of M_c": _condition_number(model.M.copy(), model.P.copy()),
         "undescribed directions": controller.undescribed,
         "held by": controller.held_by,
+        "path rate (%)": round(100.0 * loop.path.rate, 3),
+        "path late by (s)": round(loop.path.lag, 6),
         "coordinate independence": float(controller.margins[0]),
         "force from": "none" if controller.force is None else loop.force_source.name,
         "delay (samples)": port.measured_delay(),
         "delay allowed for (samples)": controller.delay,
+        "limits": what_binds(controller) or "none binds",
         **summary["events"],
     }
     if model.arm.passive:
@@ -232,8 +236,18 @@ def controller_status(loop: ControlLoop | None, runner: Runner | None) -> Status
     if runner.refused:
         return WARN, f"a change could not be made: {runner.refused}", values
     if loop.report.events:
-        return WARN, ", ".join(loop.report.reasons), values
-    return OK, "following", values
+        bound = what_binds(controller)
+        reasons = [*loop.report.reasons, *([f"limits: {bound}"] if bound else [])]
+        return WARN, ", ".join(reasons), values
+    return OK, following(loop), values
+
+
+def following(loop: ControlLoop) -> str:
+    """What a loop without trouble does, in words."""
+    rate = loop.path.rate
+    if rate == 1.0:
+        return "following"
+    return f"following, the path at {100.0 * rate:.0f} %, {loop.path.lag:.2f} s later than asked"
 
 
 def _condition_number(M: NDArray[np.float64], P: NDArray[np.float64]) -> float:

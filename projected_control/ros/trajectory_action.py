@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from rclpy.duration import Duration
 from trajectory_msgs.msg import JointTrajectoryPoint
 
 from projected_control.control.events import Action
@@ -60,8 +61,11 @@ class _Goal:
         plan: How it is followed, as it was when it was looked at.
         path, end: Tolerances of the coordinates, k; infinite for none [m or rad].
         patience: Time after the end in which it must be reached [s].
+        punctual: Whether the goal itself says so, by the time it asks for: a path that waits for
+            longer fails it.
         handle: rclpy's, from its acceptance on.
         reference: What is followed, from the tick that took it up on.
+        begun: Time of that tick [s].
     """
 
     request: Any
@@ -70,8 +74,10 @@ class _Goal:
     path: Array
     end: Array
     patience: float
+    punctual: bool
     handle: Any = None
     reference: Reference | None = None
+    begun: float = 0.0
 
 
 class TrajectoryAction:
@@ -134,6 +140,7 @@ class TrajectoryAction:
             _tolerances(request.path_tolerance, names, np.inf),
             _tolerances(request.goal_tolerance, names, GOAL_TOLERANCE),
             seconds or PATIENCE,
+            seconds > 0.0,
         )
 
     def _accept(self, handle: Any) -> None:
@@ -146,7 +153,7 @@ class TrajectoryAction:
         def follow(loop: ControlLoop, time: float) -> None:
             reference = plan(loop, time)
             loop.set_reference(reference)
-            goal.reference = reference
+            goal.begun, goal.reference = time, reference
 
         if self._goal is not None:
             self._end("abort", self._kind.Result.INVALID_GOAL, "another goal took its place")
@@ -181,27 +188,34 @@ class TrajectoryAction:
 
     def _follow(self, goal: _Goal, reference: Reference) -> None:
         controller, codes = goal.runner.loop.controller, self._kind.Result
-        now = goal.runner.time
+        now, path = goal.runner.time, goal.runner.loop.path
+        lag, there = path.lag, path.time(goal.runner.time)
         desired, actual = controller.motion.copy(), controller.model.theta.copy()
         error, names = controller.error.copy(), _names(goal.runner.loop)
         feedback = self._kind.Feedback()
         feedback.header.stamp = self._node.get_clock().now().to_msg()
         feedback.joint_names = list(names)
-        feedback.desired = _point(desired[0], desired[1])
-        feedback.actual = _point(actual, controller.model.theta_rate.copy())
-        feedback.error = _point(error[0], error[1])
+        feedback.desired = _point(desired[0], desired[1], there - goal.begun)
+        feedback.actual = _point(actual, controller.model.theta_rate.copy(), now - goal.begun)
+        feedback.error = _point(error[0], error[1], lag)
         goal.handle.publish_feedback(feedback)
         off = np.abs(error[0])
         if (off > goal.path).any():
             self._stop(goal)
             words = _worst(names, off, goal.path)
             self._end("abort", codes.PATH_TOLERANCE_VIOLATED, f"off its path: {words}")
-        elif now >= reference.end:
+        elif goal.punctual and lag > goal.patience and there < reference.end:
+            self._stop(goal)
+            words = f"not reached in time: its path has waited {lag:.3g} s for limits of the arm"
+            words += f", goal_time_tolerance is {goal.patience:.3g} s"
+            self._end("abort", codes.GOAL_TOLERANCE_VIOLATED, words)
+        elif there >= reference.end:
+            late = f", {lag:.3g} s later than asked: limits of the arm" if lag > 0.0 else ""
             if (off <= goal.end).all():
-                self._end("succeed", codes.SUCCESSFUL, "reached")
-            elif now >= reference.end + goal.patience:
+                self._end("succeed", codes.SUCCESSFUL, f"reached{late}")
+            elif there >= reference.end + goal.patience - (lag if goal.punctual else 0.0):
                 words = _worst(names, off, goal.end)
-                self._end("abort", codes.GOAL_TOLERANCE_VIOLATED, f"not reached: {words}")
+                self._end("abort", codes.GOAL_TOLERANCE_VIOLATED, f"not reached: {words}{late}")
 
     def _cancel(self, _: Any) -> Any:
         from rclpy.action.server import CancelResponse
@@ -214,7 +228,7 @@ class TrajectoryAction:
 
         def stay(loop: ControlLoop, time: float) -> None:
             if loop.guard.latched is Action.FOLLOW:  # a stop that lasts is not ended by this
-                loop.set_reference(build.build_reference(settings, loop.reference.at(time), time))
+                loop.set_reference(build.build_reference(settings, loop.beginning(time), time))
 
         goal.runner.hand_over(stay)
 
@@ -252,9 +266,12 @@ def _tolerances(given: Any, names: tuple[str, ...], default: float) -> Array:
     return found
 
 
-def _point(positions: Array, velocities: Array) -> JointTrajectoryPoint:
+def _point(positions: Array, velocities: Array, seconds: float) -> JointTrajectoryPoint:
+    """With the time since the goal was taken up: the path's for what is desired, else the arm's."""
     return JointTrajectoryPoint(
-        positions=[float(x) for x in positions], velocities=[float(x) for x in velocities]
+        positions=[float(x) for x in positions],
+        velocities=[float(x) for x in velocities],
+        time_from_start=Duration(seconds=max(seconds, 0.0)).to_msg(),
     )
 
 

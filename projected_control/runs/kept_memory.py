@@ -61,7 +61,7 @@ def places_of(loop: ControlLoop) -> dict[str, Places]:
     model, controller = loop.controller.model, loop.controller
     n, m, k, p = model.n, model.m, model.k, controller.passive.size
     draft = loop.mailbox.draft
-    block = _places(LIVE, **live_sizes(n, k, draft.reference.size, draft.force_reference.size))
+    block = _places(LIVE, **live_sizes(n, m, k, draft.reference.size, draft.force_reference.size))
     for part in ("applied", "versions", "seconds"):
         block = _with_inner(block, part, _PER_SLOT)
     guard = _places(GUARD, n=n, k=k)
@@ -152,7 +152,7 @@ def block_as_here(loop: ControlLoop, block: Array, description: str) -> Array:
     lengths = theirs["lengths"][0]
     tables = [int(length) for length in block[lengths : lengths + 2]]
     model = loop.controller.model
-    here = LIVE.new(**live_sizes(model.n, model.k, *tables))
+    here = LIVE.new(**live_sizes(model.n, model.m, model.k, *tables))
     begin, from_begin = ours[TABLES[0]][0], theirs[TABLES[0]][0]
     here[:begin] = loop.mailbox.box[:begin]
     limits = loop.guard.numbers  # the box has none before the first that were changed

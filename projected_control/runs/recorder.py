@@ -212,7 +212,7 @@ class Recorder:
         self._rows.put_silence(action, events)
 
     def _let_catch_up(self, ring: Ring) -> None:
-        """Wait until the ring is half empty, or nobody reads it any more."""
+        """Wait until the ring is half empty, or no process reads it any more."""
         counters = ring.counters
         while counters[DONE] - counters[TAKEN] > ring.capacity // 2 and not counters[ENDED]:
             if self._process is None or self._process.poll() is not None:

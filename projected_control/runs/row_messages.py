@@ -107,6 +107,7 @@ def column(rows: Array, columns: Places, name: str) -> Array:
 PER_NAME = (
     *("q", "v", "effort", "tangent", "normal", "motion", "force_motion", "theta", "error"),
     *("lambda_desired", "lambda_measured"),
+    *("given_up", "force_given_up", "binds", "ceiling_binds"),
     *("true_q", "true_v", "true_acceleration", "true_multipliers", "true_constraint_force"),
 )
 """Parts that stay lists where there is one joint, coordinate or constraint row."""
@@ -124,6 +125,14 @@ def plotted(rows: Array, columns: Places) -> Array:
         np.stack([part("tangent"), part("normal"), part("effort"), part("q")], axis=2),
     ]
     norms = [part("residual"), np.linalg.norm(part("effort"), axis=1), part("inverse_dynamics")]
+    if "path_rate" in columns:
+        norms += [part("path_rate"), part("path_lag")]
+    else:  # a recording of a version in which no path waited
+        norms += [np.ones(len(rows)), np.zeros(len(rows))]
+    if "binds" in columns:
+        norms += [part("motion_share"), *part("binds").T]
+    else:  # of one in which no solver kept limits
+        norms += [np.ones(len(rows)), *np.zeros_like(part("q")).T]
     flat = (p.reshape(len(rows), int(np.prod(p.shape[1:]))) for p in parts)
     return np.column_stack([*flat, *norms])
 
@@ -142,7 +151,8 @@ def plotted_names(coordinates: Sequence[str], rows: int, joints: Sequence[str]) 
         names += [f"lambda_{row}", f"lambda_{row}/desired"]
     for joint in joints:
         names += [f"{joint}/tangent", f"{joint}/normal", f"{joint}/effort", f"{joint}/position"]
-    return [*names, "residual", "torque_norm", "torque_norm/idc"]
+    names += ["residual", "torque_norm", "torque_norm/idc", "path/rate", "path/lag", "motion/share"]
+    return [*names, *(f"{joint}/binds" for joint in joints)]
 
 
 def _header(frame: str = "") -> CdrFormat:

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from projected_control.compiled import Integers, Matrix, Numbers, kernel, memory_fence
 from projected_control.control.loop import ControlLoop, Tick
+from projected_control.control.path_clock import LAG, SLOW
 from projected_control.control.terms import unpack_control
 from projected_control.errors import InvalidValue
 from projected_control.model.constrained_arm import unpack_terms
@@ -55,6 +56,8 @@ class RowTerms(NamedTuple):
     letter: Annotated[Array, Part("1", "Number of the live block in force (see `mailbox`).")]
     motion: Annotated[Array, Part("3, k", "θ_d, θ̇_d, θ̈_d.")]
     force_motion: Annotated[Array, Part("3, m", "λ_d and its derivatives, by the reference.")]
+    path_rate: Annotated[Array, Part("1", "Rate of the path's clock, 0 to 1.")]
+    path_lag: Annotated[Array, Part("1", "How much later the path is than asked for [s].")]
     lambda_desired: Annotated[Array, Part("m", "λ_d [N or N·m].")]
     lambda_measured: Annotated[Array, Part("m", "λ, NaN where it is unknown.")]
     theta: Annotated[Array, Part("k", "θ [m or rad].")]
@@ -63,6 +66,12 @@ class RowTerms(NamedTuple):
     normal: Annotated[Array, Part("n", "f⊥ [N·m or N].")]
     residual: Annotated[Array, Part("1", "‖Φ‖.")]
     inverse_dynamics: Annotated[Array, Part("1", "‖f‖ of what IDC would send.")]
+    motion_share: Annotated[Array, Part("1", "Share of the motion that limits left.")]
+    given_up: Annotated[Array, Part("k", "What limits changed of θ̈ [m/s² or rad/s²].")]
+    force_given_up: Annotated[Array, Part("m", "What limits changed of λ [N or N·m].")]
+    binds: Annotated[Array, Part("n", "What limits each joint: a sum of `Binding`s.")]
+    ceiling_binds: Annotated[Array, Part("m", "1 where λ is at its ceiling, else 0.")]
+    solver_steps: Annotated[Array, Part("1", "Steps of the solver; 0 where it was not needed.")]
     truth: Annotated[
         Array,
         Part("t", "`TruthTerms` of a simulated arm: ``true_q`` and so on."),
@@ -150,6 +159,7 @@ def put_tick(
     for i in range(3):
         copy(c.motion[i], r.motion[i])
         copy(c.lambda_motion[i], r.force_motion[i])
+    r.path_rate[0], r.path_lag[0] = 1.0 - c.path_clock[SLOW], c.path_clock[LAG]
     copy(c.lambda_desired, r.lambda_desired)
     copy(c.lambda_measured, r.lambda_measured)
     copy(t.theta, r.theta)
@@ -164,6 +174,11 @@ def put_tick(
     for i in range(sent.size):
         squares += (c.full[i] * t.sqrt_metric[i]) ** 2
     r.inverse_dynamics[0] = np.sqrt(squares)
+    r.motion_share[0], r.solver_steps[0] = c.motion_share[0], c.solver_steps[0]
+    copy(c.given_up, r.given_up)
+    copy(c.force_given_up, r.force_given_up)
+    copy(c.binds, r.binds)
+    copy(c.ceiling_binds, r.ceiling_binds)
     copy(truth, r.truth)
     memory_fence()
     counters[DONE] = number + 1

@@ -30,7 +30,9 @@ LOST_SECONDS = 0.5
 
 _STALE, _LEFT = int(Event.STATE_STALE), int(Event.LEFT_CONSTRAINT)
 _LATCHED = int(Event.LATCHED)
-_FINAL = int(Event.LEFT_CONSTRAINT | Event.STATE_FROZEN) | _LATCHED
+FINAL = int(Event.LEFT_CONSTRAINT | Event.STATE_FROZEN) | _LATCHED
+"""Events of a tick after which a run may have to end (see `Runner.reason_to_end`)."""
+
 _NO_TIME = int(Event.STATE_STALE | Event.TIME_WENT_BACK)
 
 
@@ -147,8 +149,8 @@ class Runner:
         self.port.write(report.effort)
         took = perf_counter_ns() - begin
         self._count(state.stamp, took)
-        if report.events & _FINAL and not self.lost:
-            self.lost = self._reason_to_end(report.events)
+        if report.events & FINAL and not self.lost:
+            self.lost = self.reason_to_end(report.events)
         if self.port.remote and not self.lost:
             self._require_time(report.events)
         tick = Tick(state, report, self.loop.controller, self.loop.multipliers)
@@ -251,11 +253,11 @@ class Runner:
         self.statistics.note(report)
         self.port.write(report.effort)
         if report.events & _LATCHED and not self.lost:
-            self.lost = self._reason_to_end(report.events)
+            self.lost = self.reason_to_end(report.events)
         for keeper in self.keepers:
             keeper.put_silence(report.action, report.events)
 
-    def _reason_to_end(self, events: int) -> str:
+    def reason_to_end(self, events: int) -> str:
         """Why the run ends with these events; nothing where it need not."""
         if events & _LEFT:
             return self._left_constraint()

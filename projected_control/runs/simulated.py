@@ -3,8 +3,8 @@
 There is one simulated arm: experiments, tests, benches and films run on it in process, where time
 passes when an effort is written; the node `simulated_arm` lets it pass by the clock or in lockstep;
 C++ steps the same plant in the same memory (`NativeSimulation`), or a copy of it for ros2_control
-(`native/cpp/plant.h`, with the same few verbs). Gazebo and other engines have an arm of their own,
-and call us: see `SteppedArm`.
+(`native/cpp/plant.h`, with the same few verbs). MuJoCo is another plant behind the same face
+(`simulation.engines`). Gazebo has an arm of its own, and calls us: see `SteppedArm`.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from projected_control.runs.port import Port
 from projected_control.runs.runner import Runner
 from projected_control.runs.statistics import Statistics
 from projected_control.simulation.dry_friction import stops_within
+from projected_control.simulation.engines import BUILT_IN, make_plant
 from projected_control.simulation.plant import Plant, PlantState
 from projected_control.simulation.plant_sensing import drive_motors, sense_force, sense_joints
 from projected_control.simulation.sensors import FAULTS, Encoders, ForceSensor, Motors
@@ -308,6 +309,7 @@ def simulate(
     guess: ArrayLike | None = None,
     friction: JointFriction = FRICTIONLESS,
     sensor: ForceSensor | None = None,
+    engine: str = BUILT_IN,
     observe: Callable[[int, Tick], None] | None = None,
 ) -> Simulation:
     """Let a controller follow a reference on a simulated arm, and keep what happens.
@@ -325,6 +327,7 @@ def simulate(
             a range without zero.
         friction: Of the simulated joints, of which the controller does not know.
         sensor: What measures the force; an ideal one unless given.
+        engine: What moves the arm, one of `simulation.ENGINES`: built_in or mujoco.
         observe: Called after each tick with its number and what happened.
 
     Raises:
@@ -333,7 +336,8 @@ def simulate(
     arm, limits = model.arm, model.arm.limits
     ticks = round(validate.positive("seconds", seconds) / controller.period)
     guess = guess_within(arm) if guess is None else guess
-    plant = Plant(
+    plant = make_plant(
+        engine,
         ConstrainedArm(arm.twin(), model.constraint),
         controller.period,
         friction=friction,
