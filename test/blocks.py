@@ -7,7 +7,8 @@ sh          each command is run, in order, in a folder that looks like a clone o
             of them as one script where one ends in ``&``
 python      run, with the names of the page's earlier blocks; ``# name.py`` as its first line
             makes it a file of that name instead, for a later command to run
-yaml        its parameters are checked: names, types, ranges; ``# name.yaml`` makes it a file, too
+yaml        its parameters are checked: names, types, ranges (of a study, its own names);
+            ``# name.yaml`` makes it a file, too
 toml        read; entry points must be those that this package asks for
 csv, xml    a file, named by the mark ``<!-- file: name -->``
 text        compared with what the block before it printed (mark ``output``)
@@ -43,6 +44,7 @@ from typing import Any
 
 from ros_domain import free_domain
 
+from projected_control.apps.sweeps.study import read_study
 from projected_control.settings.files import PARAMETERS, read_file
 from projected_control.settings.nodes import nodes, settings_class
 
@@ -270,8 +272,14 @@ def assert_like(block: Block, printed: str) -> None:
 
 
 def check_parameters(block: Block) -> None:
-    """Raise where a block of YAML has names or values that no node of ours takes."""
+    """Raise where a block of YAML has names or values that no node of ours takes, nor a study."""
     text = textwrap.dedent(block.text)
+    if re.search(r"^vary:", text, re.MULTILINE):
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "study.yaml")
+            path.write_text(text, encoding="utf-8")
+            read_study(path)
+        return
     if PARAMETERS not in text:
         text = f"/**:\n  {PARAMETERS}:\n" + textwrap.indent(text, "    ")
     with tempfile.TemporaryDirectory() as folder:

@@ -180,7 +180,7 @@ def test_masses_that_do_not_agree_with_pinocchio_are_refused():
     sections = change_sections(run.loop)
     n, box = run.loop.controller.model.n, run.loop.mailbox.box
     (head,) = sections[Section.MAILBOX].shape
-    bodies = view_block(box, n, run.loop.controller.model.k).bodies
+    bodies = view_block(box, n, run.loop.controller.model.m, run.loop.controller.model.k).bodies
     first = next(at for at in range(head) if np.shares_memory(box[at : at + 1], bodies))
     masses, centres = slice(first, first + n + 1), slice(first + n + 1, first + 4 * (n + 1))
     for section, where, factor, status in (

@@ -16,7 +16,7 @@ from PIL import Image
 
 from projected_control.apps.animation import drawing
 from projected_control.apps.animation.drawing import pictures
-from projected_control.apps.animation.sources import _SWINGS, film, names, swing
+from projected_control.apps.animation.sources import _SWINGS, INSTANTS, film, names, swing
 from projected_control.apps.cli import main
 from projected_control.apps.docs.constraint_pages import EXAMPLES
 from projected_control.apps.experiments.catalogue import EXPERIMENTS
@@ -50,7 +50,14 @@ def test_an_arm_swings_on_a_plane_and_shows_what_that_leaves_free():
     assert len(list(pictures(shown.at(25)))) == 2
 
 
-@pytest.mark.parametrize("experiment", EXPERIMENTS)
+@pytest.mark.parametrize("experiment", INSTANTS)
+def test_an_instant_has_no_film_and_says_what_shows_it(experiment):
+    with pytest.raises(InvalidValue, match=f"projected-control reproduce {experiment}"):
+        film(experiment)
+    assert experiment not in names()
+
+
+@pytest.mark.parametrize("experiment", [name for name in EXPERIMENTS if name not in INSTANTS])
 def test_every_experiment_has_a_film(experiment):
     shown = film(experiment, 0.2)
     assert len(shown.times) > 3

@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from quiet import within
 
 import projected_control
 from projected_control import __version__, resources
@@ -370,18 +371,73 @@ def test_doctor_sees_what_the_environment_says(capsys, monkeypatch, tmp_path):
     assert found["effort_controllers"]["verdict"] == "fair"
 
 
+SLIDER = "config/three_link_slider.yaml"
+FILE = ["numpy", "projected_control.settings"]
+"""What is not loaded to say that a file is not there."""
+
+
 @pytest.mark.parametrize(
-    "command", [["check", "nowhere.yaml"], ["demo", "--controller", "nothing"]], ids="_".join
+    ("command", "unused"),
+    [
+        (["check", "nowhere.yaml"], FILE),
+        (["ik", "nowhere.yaml"], FILE),
+        (["replay", "nowhere.mcap"], FILE),
+        (["fit", "plane", "."], FILE),
+        (["check", SLIDER, "--set", "gains.stifness:=1"], []),
+        (["demo", "--controller", "nothing"], []),
+    ],
+    ids=lambda each: "_".join(each).replace("/", "_"),
 )
-def test_a_mistake_is_told_at_once(command):
-    """Without what takes long to load; on a quiet computer within 0.3 s of processor."""
+def test_a_mistake_is_told_at_once(command, unused):
+    """Without what takes long to load."""
     code = (
-        "import sys; from projected_control.apps.cli import main; status = main(sys.argv[1:]); "
-        "slow = {'coal', 'scipy', 'matplotlib', 'rclpy', 'numba'} & {*sys.modules}; "
-        "sys.exit(f'{status} {slow}')"
+        "import sys; from projected_control.apps.cli import main; status = main(sys.argv[2:]); "
+        "slow = {'coal', 'scipy', 'matplotlib', 'rclpy', 'numba', *sys.argv[1].split(',')}; "
+        "sys.exit(f'{status} {slow & {*sys.modules}}')"
     )
-    done = subprocess.run([sys.executable, "-c", code, *command], capture_output=True, text=True)
-    assert done.stderr.splitlines()[-1] == "2 set()"
+    python = [sys.executable, "-c", code, ",".join(unused)]
+    done = subprocess.run([*python, *command], capture_output=True, text=True, cwd=ROOT)
+    assert done.stderr.splitlines()[-1] == "2 set()", done.stderr
+    if unused:
+        assert done.stderr.startswith(f"projected-control: cannot read {command[-1]}: ")
+
+
+@pytest.mark.quiet
+@pytest.mark.parametrize(
+    ("mistake", "bound"),
+    [(["nowhere.yaml"], 0.2), ([SLIDER, "--set", "gains.stifness:=1"], 0.3)],
+    ids=["file", "parameter"],
+)
+def test_what_a_mistake_costs(mistake, bound):
+    """In processor time; for the second all parameters have to be known."""
+    spent = []
+    for _ in range(3):
+        before = os.times()
+        done = subprocess.run([*COMMAND, "check", *mistake], capture_output=True, cwd=ROOT)
+        assert done.returncode == 2
+        spent.append(sum(os.times()[2:4]) - sum(before[2:4]))
+    within(bound, min(spent), "an error of the command line")
+
+
+def test_a_file_may_be_a_pipe(tmp_path):
+    """It is opened once, by what reads it."""
+    pipe = tmp_path / "settings.yaml"
+    os.mkfifo(pipe)
+    process = subprocess.Popen([*COMMAND, "check", pipe], stderr=subprocess.PIPE, text=True)
+    pipe.write_text("nothing: 1")
+    assert "'nothing' stands outside of ros__parameters" in process.communicate()[1]
+
+
+def test_what_is_built_against_pinocchio_finds_its_library():
+    """From a command, which loads it when it is used: that is a use."""
+    code = (
+        "from projected_control.apps.cli import LoadedWhenUsed\n"
+        "LoadedWhenUsed('pinocchio')\n"
+        "from projected_control.native.build import pinocchio_library\n"
+        "assert pinocchio_library().is_file()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
 def test_pinocchio_is_loaded_when_it_is_used():

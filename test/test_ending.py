@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from marked import Mark
 
-from projected_control.with_parent import tied
+from projected_control.with_parent import end, started, tied
 
 COMMAND = """
 import signal, subprocess, sys, time
@@ -30,7 +30,7 @@ class Arguments:
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # whatever the tests were started with:
 signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup and a shell's & ignore these
-commands.available = lambda: [SimpleNamespace(Arguments=Arguments, run=run)]
+commands.available = lambda only: [SimpleNamespace(Arguments=Arguments, run=run)]
 sys.exit(cli.main(["held"]))
 """
 
@@ -73,3 +73,29 @@ def test_a_program_that_is_not_there_is_named():
     done = subprocess.run(tied(["no_such_program"]), capture_output=True, text=True)
     assert done.returncode == 1
     assert "no_such_program cannot be run: No such file" in done.stderr
+
+
+IGNORING = """
+import signal, sys, time
+for number in map(int, sys.argv[1:]):
+    signal.signal(number, signal.SIG_IGN)
+print("runs", flush=True)
+time.sleep(600)
+"""
+
+
+@pytest.mark.parametrize("with_children", [True, False])
+def test_processes_that_do_not_listen_are_killed(with_children):
+    ignored = [[], [signal.SIGINT], [signal.SIGINT, signal.SIGTERM]]
+    running = [
+        started([sys.executable, "-c", IGNORING, *map(str, numbers)], stdout=subprocess.PIPE)
+        for numbers in ignored
+    ]
+    for process in running:
+        assert process.stdout.readline() == b"runs\n"
+    for _ in range(2):  # the second time there is nothing to do
+        end(running, {signal.SIGINT: 1.0, signal.SIGTERM: 1.0}, with_children)
+        found = [process.returncode for process in running]
+        assert found == [-signal.SIGINT, -signal.SIGTERM, -signal.SIGKILL]
+    for process in running:
+        process.stdout.close()

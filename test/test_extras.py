@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from projected_control.apps.console import extras
+from projected_control import extras
 
 ROOT = Path(__file__).parents[1]
 APPS = ("matplotlib", "rich")
@@ -49,6 +49,16 @@ def run_without(
     )
 
 
+def studies(folder: Path) -> dict[str, Path]:
+    """Study files of sweeps, by name."""
+    text = "task: slider\nvary: {simulation.mass_factor: [0.9, 1.1]}\n"
+    kinds = {"STUDY": "latin", "SEARCH": "tpe"}
+    made = {name: folder / f"{name}.yaml" for name in kinds}
+    for name, path in made.items():
+        path.write_text(f"{text}design: {{kind: {kinds[name]}}}\n")
+    return made
+
+
 def test_the_blocker_blocks(tmp_path):
     done = run_without(APPS, tmp_path, "-c", "import matplotlib")
     assert "ModuleNotFoundError" in done.stderr
@@ -77,10 +87,14 @@ def test_commands_that_draw_nothing_need_nothing(tmp_path, arguments):
         ("matplotlib", ("reproduce", "free-fall", "--json"), "projected_control[apps]"),
         ("rclpy", ("demo",), "pip install 'projected_control[ros]', or source your ROS 2"),
         ("rclpy", ("bench", "faults"), "pip install 'projected_control[ros]'"),
+        ("pyarrow", ("sweep", "STUDY"), "pip install 'projected_control[sweep]'"),
+        ("optuna", ("sweep", "SEARCH"), "pip install 'projected_control[sweep]'"),
+        ("distributed", ("sweep", "STUDY", "--scheduler", "tcp://x:1"), "projected_control[sweep]"),
         ("rclpy", ("view",), "pip install 'projected_control[ros]'"),
     ],
 )
 def test_a_command_says_what_to_install(tmp_path, missing, arguments, advice):
+    arguments = [str(studies(tmp_path).get(word, word)) for word in arguments]
     done = run_without((missing,), tmp_path, *COMMAND, *arguments)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("projected-control: projected-control ")

@@ -12,7 +12,7 @@ from projected_control.control.stability import MotionLoop
 from projected_control.planning.margins import Light
 from projected_control.settings import build
 from projected_control.settings.layers import Layers
-from projected_control.settings.nodes import FORCE, PASSIVE
+from projected_control.settings.nodes import FORCE, MOTION, PASSIVE
 
 CONFIG = Path(__file__).parents[1] / "config"
 ARM = CONFIG / "seven_joints.yaml"
@@ -140,3 +140,43 @@ def test_integral_action_on_stable_gains_is_green(preset, capsys):
     found = json.loads(capsys.readouterr().out)["flight"]["quantities"]
     for name in ("gain margin of the motion loop", "gain reduction margin of the motion loop"):
         assert next(q for q in found if q["name"] == name)["light"] == "green"
+
+
+def test_limits_that_bind_are_told_with_where_and_what_is_left(capsys):
+    """The slider arm at 2.7 N·m: spare motors carry most of it; at 1.2 N·m the path waits."""
+    slider = CONFIG / "three_link_slider.yaml"
+    tight, loose, none = (
+        flown(slider, MOTION, limits__effort=[limit]) for limit in (1.2, 3.0, 10.0)
+    )
+    assert none.binding == ()
+    assert none.light is Light.GREEN
+    assert {stretch.what for stretch in loose.binding} == {"torque of joint_2"}
+    assert min(stretch.share for stretch in loose.binding) == 1.0
+    effort = quantity(loose, "effort of")
+    assert effort.value > effort.limit
+    assert loose.light is Light.YELLOW  # other motors take it over
+    assert tight.light is Light.RED
+    worst = min(tight.binding, key=lambda stretch: stretch.share)
+    assert worst.what == "torque of joint_1 and joint_2"
+    assert 0.3 < worst.share < 0.6
+    assert 0.2 < worst.begin < worst.end < 0.8
+    values = ["--preset", "paper", "--node", "motion_controller", "--set", "limits.effort:=[1.2]"]
+    assert main(["check", str(slider), *values]) == 1
+    assert "limits: torque of joint_1 and joint_2 (0." in (printed := capsys.readouterr().out)
+    assert "the path waits" in printed
+    assert main(["check", str(slider), *values, "--json"]) == 1
+    told = json.loads(capsys.readouterr().out)["flight"]["binding"]
+    assert {"from", "to", "what", "motion_share", "force_given_up"} == set(told[0])
+
+
+def test_what_binds_along_the_way_is_what_binds_in_the_run():
+    """The share of the motion that the check finds is the least that the first tick there has."""
+    slider = CONFIG / "three_link_slider.yaml"
+    layers = Layers.read([slider], "paper").on_top({"limits.effort": [1.2]}, "test")
+    from projected_control.apps.demo.task_run import run_task
+
+    run = run_task(MOTION, layers.controller(MOTION), layers.arm(), 700)
+    bound = run.kept.column("binds").any(axis=1)
+    first = run.kept.column("stamp")[bound][0]
+    check = flown(slider, MOTION, limits__effort=[1.2])
+    assert check.binding[0].begin == pytest.approx(first, abs=0.03)

@@ -142,6 +142,17 @@ def test_a_sensor_that_disagrees_with_the_model_is_said():
     assert seen[1300:] == [Event.FORCE_DISAGREES] * 200
 
 
+def test_a_force_from_before_our_effort_acts_is_not_compared():
+    """500 N in the first nineteen ticks are of an effort that was not ours: they stop nothing."""
+    loop, q = hybrid()
+    answers = []
+    for k in range(150):
+        shown = 5.0 if 19 <= k < 70 else 500.0
+        report = loop.update(raw_state(loop.controller.model, q, np.zeros(3), shown, k * T))
+        answers.append(bool(report.events & Event.FORCE_FAR_OFF))
+    assert answers.index(True) == 99  # the second of two comparisons in a row, one in twenty ticks
+
+
 def test_without_an_effort_nothing_is_compared():
     """At rest under brakes λ is not determined."""
     loop, q = hybrid()

@@ -18,6 +18,7 @@ from projected_control.control import (
 from projected_control.control.events import Action, Event, answer_to, events_in
 from projected_control.control.guard import Guard
 from projected_control.control.guard_kernels import FROZEN_DISTANCE
+from projected_control.control.kept_state import keep_state
 from projected_control.control.limits import Limits
 from projected_control.control.loop import ControlLoop
 from projected_control.control.motion import STOP_DAMPING
@@ -79,13 +80,27 @@ def tick(loop, k, q=START, v=REST, force=0.0):
 # --- Efforts.
 
 
-def test_efforts_are_clipped_exactly():
+def test_efforts_stay_within_their_limits_exactly():
     loop = make_loop(reference=Constant(PLACE + 0.04), effort=[0.5, 1.0, 1e3])
     action, events, effort = tick(loop, 0)
-    assert (action, events) == (Action.FOLLOW, Event.EFFORT_LIMITED)
-    asked = loop.controller.effort.total
-    np.testing.assert_array_equal(effort, np.clip(asked, [-0.5, -1, -1e3], [0.5, 1, 1e3]))
-    assert np.abs(asked[:2]).min() > 1.0
+    assert action is Action.FOLLOW
+    assert events == Event.EFFORT_LIMITED | Event.MOTION_GIVEN_UP
+    assert np.abs(loop.controller.effort.total[:2]).min() > 1.0
+    assert (np.abs(effort[:2]) == [0.5, 1.0]).all()
+
+
+def test_what_reaches_the_guard_is_clipped_exactly():
+    guard = Guard(Limits.of(MODEL.arm, effort=[0.5, 1.0, 1e3], effort_rate=1e9), 2, T)
+    report = guard.release(np.array([2.0, -3.0, 4.0]))
+    assert report.events == Event.EFFORT_LIMITED
+    assert report.effort.tolist() == [0.5, -1.0, 4.0]
+
+
+def test_a_limit_that_is_lowered_below_what_was_sent_comes_before_the_rate():
+    guard = Guard(Limits.of(MODEL.arm, effort=5.0, effort_rate=1e9), 2, T)
+    guard.release(np.full(3, 5.0))
+    guard.set_limits(Limits.of(MODEL.arm, effort=2.0, effort_rate=100.0))
+    assert guard.release(np.full(3, 5.0)).effort.tolist() == [2.0, 2.0, 2.0]
 
 
 def test_efforts_change_no_faster_than_their_rate():
@@ -308,7 +323,8 @@ def test_a_fast_reference_does_not_jump_nor_does_one_after_a_gap():
     """What its own rate explains is no jump, also over states that did not come."""
     rate = np.array([30.0, 0.0])
     reference = Scripted(PLACE, rate)
-    loop = make_loop(reference=reference, effort=1e6)
+    wide = {"effort": 1e6, "velocity": 1e6, "lower": -1e6, "upper": 1e6}
+    loop = make_loop(reference=reference, **wide)
     for k in (0, 1, 2, 3, 60, 61):
         reference.say(PLACE + k * T * rate, rate)
         assert tick(loop, k, q=START + k * 1e-6)[:2] == (Action.FOLLOW, Event.NONE)
@@ -349,17 +365,34 @@ def test_past_a_velocity_limit_the_arm_is_braked_until_inside():
     assert (np.diff(energies) < 0.0).all()
 
 
-def test_past_a_position_limit_the_arm_comes_to_rest():
-    """It overshoots by no more than speed over damping, and stays."""
+def limits_at(tick):
+    """The joint that moves most in so many ticks, and ranges that end where it is then."""
     free = moving_arm({}, 0.3, 200)
     joint = int(np.argmax(np.abs(free[100][2] - START)))
-    edge = free[100][2][joint]
+    edge = free[tick][2][joint]
     forwards = edge > START[joint]
     limits = {"upper" if forwards else "lower": np.full(3, np.inf if forwards else -np.inf)}
     next(iter(limits.values()))[joint] = edge
+    return joint, edge, limits
+
+
+def test_before_a_position_limit_the_arm_is_held():
+    """It gives up its motion, and comes to within 5 mrad of the edge, not past it."""
+    joint, edge, limits = limits_at(100)
+    record = moving_arm(limits, 0.3, 500)
+    assert all(entry[0] is Action.FOLLOW for entry in record)
+    assert any(entry[1] & Event.RANGE_HELD for entry in record)
+    sign = np.sign(edge - START[joint])
+    nearest = min(sign * (edge - entry[2][joint]) for entry in record)
+    assert 0.0 < nearest < 5e-3
+
+
+def test_past_a_position_limit_the_arm_comes_to_rest():
+    """Where it cannot stop before: it overshoots by at most speed over damping, and stays."""
+    joint, edge, limits = limits_at(2)
     record = moving_arm(limits, 0.3, 800)
     hit = next(k for k, entry in enumerate(record) if entry[1] & Event.POSITION_LIMIT)
-    assert hit == pytest.approx(101, abs=2)
+    assert hit == pytest.approx(3, abs=2)
     assert all(entry[0] is Action.STOP for entry in record[hit:])
     speed = abs(record[hit][3][joint])
     overshoot = max(abs(entry[2][joint] - edge) for entry in record[hit:])
@@ -499,11 +532,14 @@ def test_the_compiled_tick_does_what_its_parts_do(law):
         answer = answer_to(events)
         if answer < Action.HOLD:
             (controller.stop if answer is Action.STOP else controller.update)(q, v, stamp)
-        parts = guard.release(controller.effort.total, events)
+        effort, short = controller.effort.total, None
+        if answer is Action.FOLLOW and guard.latched is Action.FOLLOW:
+            kept = keep_state(controller, guard.limits, guard.sent)
+            effort, events = kept.effort, events | kept.events
+            short = kept.force_given_up if np.abs(kept.force_given_up).max() > 1e-9 else None
+        parts = guard.release(effort, events)
         if law is Law.HYBRID:
-            clipped = parts.events & (Event.EFFORT_LIMITED | Event.RATE_LIMITED)
-            limited = parts.action is Action.FOLLOW and clipped
-            controller.force.limited(np.zeros(1) if limited else None)
+            controller.force.limited(short)
         assert (parts.action, parts.events) == (report.action, report.events)
         np.testing.assert_array_equal(parts.effort, report.effort)
         counted |= set(events_in(report.events))

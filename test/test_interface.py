@@ -34,4 +34,4 @@ def test_what_is_gone_new_or_different_is_said() -> None:
     now["replay --engine"] = {"kind": "Store", "choices": ["numba"]}
     said = changes("commands", now)
     assert [line.split(": ", 1)[1].split(" ")[0] for line in said] == ["gone:", "new:", "replay"]
-    assert "native" in said[2]
+    assert "numba" in said[2]

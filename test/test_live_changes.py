@@ -385,3 +385,30 @@ def test_a_real_arm_does_not_move_without_limits(passive, given):
     assert ("joint_7 (velocity)" in str(refused.value)) is ("velocity" in missing)
     asked = "joint_7 (effort)" in str(refused.value)
     assert asked is ("effort" in missing and not passive)
+
+
+def test_a_live_change_is_checked_on_the_surface():
+    """Refused with the reason where it would diverge there; nothing of it comes into force."""
+    gains = {"force.proportional": 1.0, "force.integral": 20.0, "force.cutoff": 20.0}
+    loop, settings = controller_of(FORCE, ForceControllerSettings, **gains, **{"force.delay": 3})
+    force = loop.controller.force
+    soft = settings.changed({"contact.stiffness": [5e3]})
+    with pytest.raises(UnstableForceLoop, match="diverge on a surface of 5000 N/m"):
+        prepare_change(loop, soft, ["contact.stiffness"], running=True)
+    assert not force.contact.gives
+    damping = 1.4 * np.sqrt(5e3 * float(force.masses[0]))
+    both = soft.changed({"force.normal_damping": damping})
+    prepare_change(loop, both, ["contact.stiffness", "force.normal_damping"], running=False)(
+        loop, 0.0
+    )
+    assert force.contact.stiffness == (5e3,)
+    assert force.gains.normal_damping == damping
+    without = both.changed({"force.normal_damping": 0.0})
+    with pytest.raises(UnstableForceLoop, match=r"force\.normal_damping between"):
+        prepare_change(loop, without, ["force.normal_damping"], running=True)
+    with pytest.raises(UnstableForceLoop, match="40 samples of delay"):
+        allow_for_delay(loop, 40, only_check=True)
+    assert force.gains.normal_damping == damping
+    assert force.gains.delay == 3
+    with pytest.raises(InvalidValue, match="one number, or the smallest"):
+        both.changed({"contact.stiffness": [5e4, 5e3]})

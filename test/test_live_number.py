@@ -57,7 +57,7 @@ message = decode(encode(Update.CHANGE, 7, 2, change_sections(loop)))
 box = loop.mailbox.box.copy()
 head = message.sections[Section.MAILBOX]
 box[: head.size] = head
-np.testing.assert_array_equal(view_block(box, 3, 2).posture_gains, NEW)
+np.testing.assert_array_equal(view_block(box, 3, 1, 2).posture_gains, NEW)
 text = updates_header()
 assert "PROJECTED_CONTROL_SLOT_POSTURE_GAINS = " in text
 assert "X(posture_gains, 2, 0.0, 1)" in text
@@ -94,9 +94,9 @@ assert run.change() is Status.VALUE
 
 @pytest.fixture
 def changed(tmp_path: Path) -> Path:
-    """A copy of the package with the line."""
+    """A copy of the package with the line, without the library that was built before."""
     copy = tmp_path / "here" / "projected_control"
-    shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__", "lib"))
     file = copy / "control" / "live.py"
     before, mark, after = file.read_text(encoding="utf-8").partition("    bodies: ")
     file.write_text(before + LINE + mark + after, encoding="utf-8")

@@ -107,7 +107,8 @@ def make_loop(**settings):
     q, v = state_on(model, 1, NEAR, 0.05)
     place = model.evaluate(q, v).theta.copy()
     controller = ForceController(model, MotionGains(480.0, 45.0), ForceGains())
-    loop = ControlLoop(controller, Constant(place), **settings)
+    wide = Limits.of(model.arm, effort=1e4, effort_rate=1e9, velocity=1e4)  # the path never waits
+    loop = ControlLoop(controller, Constant(place), **({"limits": wide} | settings))
     return loop, place, raw_state(model, q, 0.0 * v, 3.0, 0.0)
 
 

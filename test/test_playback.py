@@ -78,7 +78,11 @@ def test_what_other_gains_would_have_asked_for(run, capsys):
 def test_another_law_begins_anew_on_the_recorded_reference(run):
     recording = read_recording(run)
     done, difference = what_if(recording, {"force.source": "model"})
-    np.testing.assert_array_equal(done.column("motion"), recording.column("motion"))
+    then, now = recording.column("motion"), done.column("motion")
+    later = np.abs(done.column("path_lag") - recording.column("path_lag"))
+    fastest = np.abs(then[:, 1]).max()  # another law meets its limits elsewhere: the path waits
+    assert (np.abs(now[:, 0] - then[:, 0]) <= fastest * later[:, None] + 1e-12).all()
+    assert later.max() < 0.02
     assert difference > 0.0
 
 
@@ -189,4 +193,5 @@ def test_every_live_group_is_kept_against_recorded_changes():
         if parameter.live and "." in name
     }
     held = {slot.parameters.partition(".")[0] for slot in SLOTS.values()}
-    assert live - {"recording", "plugin"} == held
+    # contact.stiffness is what a change is checked with, no number of a tick
+    assert live - {"recording", "plugin", "contact"} == held

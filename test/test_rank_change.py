@@ -27,7 +27,8 @@ from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.constraints import PointAtPoint, PointOnPlane, Stack
 from projected_control.model.coordinates import Coordinates
 from projected_control.model.linalg import svd
-from projected_control.model.projection import FADED, SVD, TOLERANCE, Projection, share_kept
+from projected_control.model.projection import FADED, TOLERANCE, Projection
+from projected_control.model.span import SVD, share_kept
 from projected_control.simulation import Plant
 
 GAINS = MotionGains(100.0, 20.0, 10.0)

@@ -16,6 +16,7 @@ from projected_control.control.motion import STOP_DAMPING, STOP_GIVE, STOP_STIFF
 from projected_control.control.references import Constant, Waypoints
 from projected_control.control.rejoining import RETURN_ACCELERATION, RETURN_RATE
 from projected_control.control.stability import MotionLoop
+from projected_control.errors import InvalidValue
 from projected_control.settings.nodes import FORCE, MOTION
 
 JUMP = 1.0
@@ -170,6 +171,7 @@ class Interrupted:
             )
         )
         self.theta, self.efforts, self.actions, self.farthest = [], [], [], 0.0
+        self.forces = []
         self.go(1000)
         self.go(round(1000 * seconds), broken=True)
         self.begun = len(self.theta)
@@ -188,6 +190,7 @@ class Interrupted:
                 state = state._replace(q=np.full(state.q.size, np.nan))
             report = self.loop.update(state)
             self.arm.write(report.effort)
+            self.forces.append(self.arm.truth.multipliers[0])
             self.theta.append(self.loop.controller.model.theta.copy())
             self.efforts.append(report.effort.copy())
             self.actions.append(report.action)
@@ -249,3 +252,70 @@ def test_an_arm_that_was_let_go_is_not_drawn_to_where_it_was_held_before():
     stopped.loop.update(state._replace(q=fallen, stamp=state.stamp + 0.031))
     np.testing.assert_array_equal(terms.anchor, fallen)
     assert terms.stop_for[0] == pytest.approx(1e-3)
+
+
+PRESSED = 10.0
+"""λ_d of an arm that is interrupted while it presses [N]."""
+
+RATE = 50.0
+"""Of `force.max_rate` there [N/s]."""
+
+
+def pressing(how, seconds=0.5, after=600, **changes):
+    """An arm that is kept from following while it presses, limits of its own effort far away."""
+    more = {"force__reference": [PRESSED], "force__source": "model", "limits__effort_rate": 1e5}
+    return Interrupted(how, seconds, after, **{"law": "hybrid", **more, **changes})
+
+
+@pytest.mark.parametrize("law", ["hybrid", "operational_space", "impedance"])
+def test_after_a_stop_the_force_comes_back_within_its_rate(law):
+    """10 N at 50 N/s: 0.2 s, where it was 10 N in one tick; before the filter G_F comes on top."""
+    run = pressing("stop", law=law, force__max_rate=RATE)
+    assert run.forces[999] == pytest.approx(PRESSED, abs=0.1)
+    assert abs(run.forces[run.begun - 1]) < 0.05
+    back = np.array(run.forces[run.begun :])
+    assert abs(back[0]) < 0.1
+    gain = run.loop.controller.force.gains.proportional
+    assert np.diff(back).max() < 1.01 * (1.0 + gain) * RATE * 1e-3
+    assert back[150] == pytest.approx(0.15 * RATE, abs=0.3)
+    assert back[250:] == pytest.approx(PRESSED, abs=0.1)
+    assert run.loop.controller.terms.withheld[0] == 0.0
+
+
+def test_an_integral_comes_back_with_the_force_and_waits_meanwhile():
+    """5 N of it, at λ_d = −5 N: there is nothing to lead back; at λ_d = 5 N they are 10 N."""
+    run = pressing("stop", after=0, force__max_rate=RATE)
+    force, terms = run.loop.controller.force, run.loop.controller.terms
+    force.integral[:] = 0.5 * PRESSED
+    run.loop.set_force_reference(Constant(np.array([0.5 * PRESSED])))
+    run.go(101)
+    assert terms.withheld[0] == pytest.approx(1.0 - 0.1 * RATE / PRESSED)
+    assert force.integral[0] == 0.5 * PRESSED
+    terms.withheld[0] = 1.0
+    run.loop.set_force_reference(Constant(np.array([-0.5 * PRESSED])))
+    run.go(1)
+    assert terms.withheld[0] == 0.0
+
+
+@pytest.mark.parametrize(("how", "left"), [("stop", 1.0), ("zero", 1.0), ("hold", 0.0)])
+def test_what_has_let_go_of_the_force_leads_it_back(how, left):
+    """A held effort has held λ, too."""
+    limits = {"limits__velocity": [20.0] * 6, "limits__above_description": True}  # it falls
+    if how == "hold":
+        limits["limits__hold_time"] = 1.0
+    run = pressing("stop" if how == "stop" else "zero", seconds=0.2, after=1, **limits)
+    assert run.actions[run.begun - 1].name == how.upper()
+    assert run.actions[-1] is Action.FOLLOW
+    assert run.loop.controller.terms.withheld[0] == left
+
+
+def test_a_rate_that_is_changed_while_the_force_comes_back_counts_at_once():
+    run = pressing("stop", after=51, force__max_rate=RATE)
+    terms, force = run.loop.controller.terms, run.loop.controller.force
+    assert terms.withheld[0] == pytest.approx(1.0 - 0.05 * RATE / PRESSED, abs=2e-3)
+    force.set_gains(replace(force.gains, max_rate=4.0 * RATE), 0.0)
+    before = terms.withheld[0]
+    run.go(10)
+    assert before - terms.withheld[0] == pytest.approx(0.04 * RATE / PRESSED, rel=0.01)
+    with pytest.raises(InvalidValue, match="largest rate of λ_d must be positive"):
+        replace(force.gains, max_rate=0.0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -14,9 +15,18 @@ from hypothesis import settings as settings_of_hypothesis
 from hypothesis import strategies as st
 
 from projected_control.apps.cli import main
+from projected_control.apps.sweeps.local_pool import LocalPool
 from projected_control.apps.tuning.choice import GAIN_MARGIN, best_force, force_choices
 from projected_control.apps.tuning.measure import measure
-from projected_control.apps.tuning.trials import Response, Rig
+from projected_control.apps.tuning.trials import (
+    FORCE_PUSH,
+    FORCE_STEP,
+    MOTION_STEP,
+    Response,
+    Rig,
+    Trial,
+    Trials,
+)
 from projected_control.control.force import ForceGains
 from projected_control.control.gains import MotionGains
 from projected_control.resources import share_file
@@ -105,6 +115,24 @@ def test_a_stiffness_beyond_the_bound_is_seen_to_diverge():
     assert not rig.motion_step(seconds=0.5).stable
     rig.put(MotionGains(400.0, 40.0))
     assert rig.motion_step(seconds=0.5).stable
+
+
+def test_a_trial_is_the_same_whatever_was_made_before_it():
+    """So that it does not matter which worker makes it."""
+    layers = settings(2, sensor__noise=0.05)
+    wanted = [
+        Trial(MOTION_STEP, MotionGains(400.0, 40.0)),
+        Trial(FORCE_STEP, MotionGains(900.0, 60.0), ForceGains(0.4, 5.0, 30.0, 2)),
+        Trial(FORCE_PUSH, MotionGains(900.0, 60.0), ForceGains(0.4, 5.0, 30.0, 2)),
+        Trial(MOTION_STEP, MotionGains(400.0, 40.0), coordinate=1),
+    ]
+    rig = rig_of(layers)
+    ones = [rig_of(layers).make(trial) for trial in wanted]
+    for trial, one in list(zip(wanted, ones, strict=True))[::-1]:
+        np.testing.assert_array_equal(rig.make(trial).values, one.values)
+    with closing(LocalPool(2)) as pool:
+        for one, two in zip(ones, Trials(rig, pool)(wanted), strict=True):
+            np.testing.assert_array_equal(one.values, two.values)
 
 
 def test_a_response_knows_its_numbers():

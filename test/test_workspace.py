@@ -17,9 +17,10 @@ from projected_control.control.wrench_map import WRENCH
 from projected_control.errors import InvalidValue
 from projected_control.model.constrained_arm import TERMS
 from projected_control.model.function_kernels import FRAMES
+from projected_control.model.inertia_factor import INERTIA
 from projected_control.model.motion_tables import MOTION
-from projected_control.model.projection import SVD
 from projected_control.model.scalar_functions import TABLE
+from projected_control.model.span import ROWS, SPAN, SVD
 from projected_control.simulation.plant_terms import PLANT
 from projected_control.workspace import BYTES_PER_NUMBER, Layout, Part
 
@@ -32,6 +33,9 @@ LAYOUTS = {
         SOURCE,
         GUARD,
         SVD,
+        SPAN,
+        ROWS,
+        INERTIA,
         FRAMES,
         TABLE,
         PLANT,
@@ -82,7 +86,7 @@ def test_views_alias_the_array():
 
 
 @pytest.mark.parametrize("name", LAYOUTS)
-@given(numbers=st.lists(st.integers(0, 8), min_size=5, max_size=5))
+@given(numbers=st.lists(st.integers(0, 8), min_size=6, max_size=6))
 def test_offsets_are_where_the_views_are(name, numbers):
     """The parts of every workspace of the package: pointers, and no number left out or shared."""
     layout = LAYOUTS[name]
@@ -112,9 +116,9 @@ def test_the_docstring_lists_names_shapes_and_meanings():
 
 
 def layout_of(part, *sizes):
-    """A layout with one part besides q."""
+    """What a layout with one part besides q declares."""
     fields = {"q": Annotated[Array, Part("n", "Positions.")], "x": part}
-    return Layout(NamedTuple("Wrong", list(fields.items())), *sizes)
+    return Layout(NamedTuple("Wrong", list(fields.items())), *sizes).declared
 
 
 @pytest.mark.parametrize(

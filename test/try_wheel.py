@@ -17,7 +17,7 @@ from pathlib import Path
 from time import monotonic, sleep
 
 ROOT = Path(__file__).resolve().parents[1]
-EXAMPLE_SECONDS, ACTIVE_SECONDS, ERROR_SECONDS, DISK_BYTES = 3.0, 5.0, 0.3, 60e6
+EXAMPLE_SECONDS, ACTIVE_SECONDS, ERROR_SECONDS, DISK_BYTES = 3.0, 5.0, 0.25, 60e6
 
 SIZES = """
 import importlib.metadata as m, re

@@ -147,10 +147,13 @@ def test_the_truth_is_told_whatever_the_encoders_say(arm: Puppeteer) -> None:
 
 
 def test_reset(arm: Puppeteer) -> None:
-    """Back at the start; time goes on."""
+    """Back at the start, which is told before anybody answers; time goes on."""
     arm.step(count=20)
     before = arm.now
     arm.reset()
+    same(arm.states.messages[-1], plant().read())
+    assert arm.now > before
+    before = arm.now
     state = arm.step([0.0, 0.0, 0.0])
     same(state, follow(plant(), [0.0, 0.0, 0.0], 1))
     assert arm.now > before

@@ -15,10 +15,24 @@ from plane_arms import controller, made, on_plane
 from rclpy.action.server import GoalResponse
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
+from projected_control.control.path_clock import LAG, SINCE, SLOW
 from projected_control.ros.controller_node import ControllerNode
 from projected_control.ros.trajectory_action import TrajectoryAction
 from projected_control.settings import build
 from projected_control.settings.nodes import MOTION
+
+
+class Result(SimpleNamespace):
+    """Stands in for that of the action."""
+
+    SUCCESSFUL, INVALID_GOAL, PATH_TOLERANCE_VIOLATED, GOAL_TOLERANCE_VIOLATED = 0, -1, -4, -5
+
+
+class Feedback:
+    """Stands in for that of the action."""
+
+    def __init__(self) -> None:
+        self.header = SimpleNamespace()
 
 
 class GoalScene:
@@ -35,12 +49,15 @@ class GoalScene:
         self.callbacks: dict[str, Any] = {}
         self.refusals: list[str] = []
         self.refuse = self.refusals.append
-        kind = SimpleNamespace(Result=SimpleNamespace(INVALID_GOAL=-1))
+        kind = SimpleNamespace(Result=Result, Feedback=Feedback)
         self.action = TrajectoryAction(self, kind, self._server)  # type: ignore[arg-type]
 
     def _server(self, node: Any, kind: Any, name: str, execute: Any, **callbacks: Any) -> Any:
         self.callbacks = callbacks
         return SimpleNamespace()
+
+    def get_clock(self) -> Any:
+        return SimpleNamespace(now=lambda: SimpleNamespace(to_msg=lambda: None))
 
     def create_timer(self, *_: Any) -> None: ...
 
@@ -123,3 +140,55 @@ def test_a_goal_that_was_accepted_is_followed_though_the_arm_moved_meanwhile() -
     assert "reference.max_distance" in scene.refusals[0]
     scene.callbacks["handle_accepted_callback"](SimpleNamespace(request=request))
     assert scene.loop.reference.at(2.0).value[0] == pytest.approx(x + 0.04)
+
+
+class Handle:
+    """A client's goal: what it is told."""
+
+    def __init__(self, request: Any) -> None:
+        self.request, self.is_cancel_requested = request, False
+        self.feedback: list[Any] = []
+        self.how, self.result = "", Result()
+        self.publish_feedback = self.feedback.append
+
+    def execute(self, give: Any) -> None:
+        self.result = give(self)
+
+    def __getattr__(self, how: str) -> Any:
+        return lambda: setattr(self, "how", how)
+
+
+def seconds(duration: Duration) -> float:
+    return duration.sec + 1e-9 * duration.nanosec
+
+
+@pytest.mark.parametrize(("tolerance", "how"), [(0, "succeed"), (1, "abort"), (3, "succeed")])
+def test_a_goal_whose_path_waits_is_reached_later_or_fails_where_it_asks_for_a_time(
+    tolerance: int, how: str
+) -> None:
+    """2 s at half the rate: feedback has both times, and the result says how late it is."""
+    scene, request = GoalScene(), goal(0.02)
+    request.goal_time_tolerance = Duration(sec=tolerance)
+    handle = Handle(request)
+    assert scene.callbacks["goal_callback"](request) == GoalResponse.ACCEPT
+    scene.callbacks["handle_accepted_callback"](handle)
+    terms, reference = scene.loop.controller.terms, scene.loop.reference
+    terms.path_clock[SLOW] = 0.5
+    for i in range(1, 200):
+        scene.runner.time = i / 16.0
+        terms.path_clock[[LAG, SINCE]] = 0.5 * scene.runner.time, scene.runner.time
+        terms.motion[:] = reference.at(0.5 * scene.runner.time)
+        scene.action._look()
+        if handle.how:
+            break
+    assert handle.how == how
+    last = handle.feedback[-1]
+    assert seconds(last.desired.time_from_start) == pytest.approx(0.5 * scene.runner.time)
+    assert seconds(last.actual.time_from_start) == pytest.approx(scene.runner.time)
+    if how == "succeed":
+        assert scene.runner.time == 4.0
+        assert handle.result.error_string == "reached, 2 s later than asked: limits of the arm"
+    else:
+        assert scene.runner.time == 2.0625
+        assert handle.result.error_code == Result.GOAL_TOLERANCE_VIOLATED
+        assert "waited 1.03 s for limits of the arm" in handle.result.error_string

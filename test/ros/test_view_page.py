@@ -157,7 +157,8 @@ def test_the_charts_show_what_the_controller_says(browser: Browser, fleet: Fleet
     for title, words in zip(
         titles,
         (("Tracking error", "tip.x"), ("Constraint force", "λ", "λ_d"),
-         ("Torque norm", "IDC"), ("Loop", "period", "latency")),
+         ("Torque norm", "IDC"), ("Path", "rate", "motion"),
+         ("What binds", "joint_1"), ("Loop", "period", "latency")),
         strict=True,
     ):  # fmt: skip
         assert all(word in title for word in words)
