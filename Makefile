@@ -131,7 +131,7 @@ $(DEMO): setup.py setup.cfg pyproject.toml
 	$(call ENVIRONMENT,ROS 2 and Pinocchio (1.1 GB),apps$(comma)ros$(comma)view)
 
 $(INSTALLED): setup.py setup.cfg pyproject.toml
-	$(call ENVIRONMENT,ROS 2$(comma) Pinocchio and tools,apps$(comma)docs$(comma)ros$(comma)test$(comma)view)
+	$(call ENVIRONMENT,ROS 2$(comma) Pinocchio and tools,apps$(comma)docs$(comma)ros$(comma)sweep$(comma)test$(comma)view)
 
 # On top of $(VENV): what it has is not installed again. placo and TSID need another Pinocchio, so each has an
 # environment of its own (apps/bench/peer_environment.py), the one that `bench peers` asks.
@@ -140,6 +140,6 @@ $(PEERS)/installed: $(INSTALLED)
 	@$(BIN)/python -m venv --clear $(PEERS)
 	@$(BIN)/python -c 'import sysconfig; print("import site; site.addsitedir(%r)" % sysconfig.get_path("purelib"))' \
 	  > "$$($(PEERS)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/ours.pth"
-	@$(PEERS)/bin/python -m pip install --quiet --only-binary :all: 'example-robot-data>=4.3' pin-pink daqp
+	@$(PEERS)/bin/python -m pip install --quiet --only-binary :all: 'example-robot-data>=4.3' pin-pink daqp quadprog proxsuite
 	@$(PEERS)/bin/python -m projected_control.apps.bench.peer_environment
 	@touch $@

@@ -319,6 +319,10 @@ setup(
         "apps": ["matplotlib", "rich"],
         # What serves the live page.
         "view": ["aiohttp>=3.9"],
+        # What many runs need: their table, searches, sensitivities, clusters.
+        "sweep": ["pyarrow>=15", "optuna>=4", "SALib>=1.5", "distributed>=2024.8"],
+        # Another engine for simulated arms: simulation.engine mujoco.
+        "mujoco": ["mujoco>=3.3"],
         # Headers that Pinocchio's wheels lack, to build the native loop where there is a compiler.
         "native": ["cmeel-eigen>=3.4,<3.5"],
         "ros": ROS_JAZZY,
@@ -333,6 +337,7 @@ setup(
             "pytest-timeout",
             "pytest-xdist",
             "hypothesis",
+            "mpmath",
             "ruff",
             "mypy",
             "import-linter",
