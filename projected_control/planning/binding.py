@@ -12,13 +12,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from projected_control.arrays import Array
 from projected_control.control.kept_state import keep_state, limits_text
 from projected_control.control.loop import ControlLoop
 from projected_control.control.references import Reference
-
-Array = NDArray[np.float64]
 
 SHOWN = 3
 """How many parts of the way are named per set of limits."""

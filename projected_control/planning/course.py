@@ -9,13 +9,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from projected_control.arrays import Array
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.planning.inverse_kinematics import InverseKinematics
 from projected_control.planning.reach import ease_of_motion
-
-Array = NDArray[np.float64]
 
 RESTARTS = 5
 """From how many other configurations the first place is looked for that is missed."""

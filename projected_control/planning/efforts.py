@@ -5,15 +5,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from projected_control.arrays import Array
 from projected_control.control.compensation import FrictionCompensation
 from projected_control.control.controllers import Controller
 from projected_control.control.force import own_force
 from projected_control.control.independence import CONTROLLABILITY_TOLERANCE
 from projected_control.model.constrained_arm import ConstrainedArm
-
-Array = NDArray[np.float64]
 
 
 class SentEffort(NamedTuple):

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from projected_control.arrays import Array
 from projected_control.control.contact_stability import spread_masses
 from projected_control.control.independence import CONTROLLABILITY_TOLERANCE, INDEPENDENT
 from projected_control.control.loop import ControlLoop
@@ -31,8 +31,6 @@ from projected_control.planning.margins import (
     largest,
 )
 from projected_control.planning.reach import manipulability
-
-Array = NDArray[np.float64]
 
 STEP, FEWEST, MOST = 0.02, 100, 3000
 """How far apart the instants are at which a reference is looked at [s], how many at least, and at

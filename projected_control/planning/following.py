@@ -8,14 +8,12 @@ know by how much it passes them.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from projected_control.arrays import Array
 from projected_control.errors import InvalidValue, Unreachable
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.planning.inverse_kinematics import InverseKinematics
 from projected_control.planning.tasks import SquareAxis, Task
-
-Array = NDArray[np.float64]
 
 CONTINUATION = 12
 """Steps in which the beginning of a path is looked for from where the arm is."""

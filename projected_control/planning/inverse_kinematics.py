@@ -13,9 +13,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from projected_control import validate
+from projected_control.arrays import Array
 from projected_control.errors import InvalidValue, Unreachable
 from projected_control.model.arm import Arm
 from projected_control.model.constraints import Constraint
@@ -27,8 +28,6 @@ from projected_control.planning.outcome import (
 )
 from projected_control.planning.steps import INDEPENDENT, limited_step
 from projected_control.planning.tasks import TOLERANCE, Equations, Level, Task
-
-Array = NDArray[np.float64]
 
 DAMPING = 0.02
 """Singular values below this are damped while the error is of order one [m/rad]. It shrinks with

@@ -12,9 +12,8 @@ from enum import Enum
 import numpy as np
 from numpy.typing import NDArray
 
+from projected_control.arrays import Array
 from projected_control.model.description import UNLIMITED
-
-Array = NDArray[np.float64]
 
 YELLOW, RED = 0.2, 0.0
 """Margins below which a quantity is yellow, and red."""

@@ -7,13 +7,11 @@ from enum import Enum
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from projected_control import validate
+from projected_control.arrays import Array
 from projected_control.planning.steps import damped_inverse
 from projected_control.planning.tasks import Equations, Level
-
-Array = NDArray[np.float64]
 
 NOTHING = 1e-3
 """Share of ‖g‖ max(‖J‖, 1) up to which a gradient counts as none."""

@@ -14,15 +14,14 @@ from pathlib import Path as File
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from projected_control import validate
+from projected_control.arrays import Array
 from projected_control.errors import InvalidValue
 
 if TYPE_CHECKING:
     from scipy.interpolate import BSpline
-
-Array = NDArray[np.float64]
 
 BOX = 9
 """Samples in each of the three moving averages that round a corner."""

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from projected_control import validate
+from projected_control.arrays import Array
 from projected_control.errors import InvalidValue
 from projected_control.model.arm import Arm
 from projected_control.model.constrained_arm import ConstrainedArm
@@ -29,8 +30,6 @@ from projected_control.model.coordinates import Coordinates
 from projected_control.planning.inverse_kinematics import InverseKinematics
 from projected_control.planning.outcome import nearest_limit
 from projected_control.planning.tasks import Task
-
-Array = NDArray[np.float64]
 
 ACROSS = 40
 """Cells across the wider side of a map, unless their size is given."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from projected_control import validate
+from projected_control.arrays import Array
 from projected_control.control.references import Reference
 from projected_control.errors import InvalidValue, Unreachable
 from projected_control.model.arm import Arm
@@ -17,8 +18,6 @@ from projected_control.model.constraints import Constraint
 from projected_control.model.coordinates import Coordinates
 from projected_control.planning.inverse_kinematics import InverseKinematics
 from projected_control.planning.tasks import Task
-
-Array = NDArray[np.float64]
 
 ROUNDING = 1e-9
 """Error up to which a configuration is taken where rounding allows no less [m and rad]."""

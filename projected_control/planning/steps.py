@@ -18,11 +18,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from projected_control.arrays import Array
 from projected_control.planning.tasks import Level
-
-Array = NDArray[np.float64]
 
 INDEPENDENT = 1e-9
 """Share of a level's largest singular value up to which a direction is left to lower levels."""

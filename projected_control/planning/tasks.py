@@ -7,17 +7,16 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from projected_control import validate
+from projected_control.arrays import Array
 from projected_control.errors import InvalidValue
 from projected_control.model.arm import Arm
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.constraints import Constraint
 from projected_control.model.coordinates import Coordinate, Coordinates
 from projected_control.model.function_kinds import AxisCosine
-
-Array = NDArray[np.float64]
 
 TOLERANCE = 1e-9
 """Error up to which a task counts as met unless it says otherwise [m or rad]."""

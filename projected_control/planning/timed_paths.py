@@ -13,14 +13,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from projected_control.arrays import Array
 from projected_control.control.controllers import Controller
 from projected_control.control.references import Waypoints
 from projected_control.planning.efforts import planned_friction, sent_effort
 from projected_control.planning.following import Follower
 from projected_control.planning.paths import Stroke, Strokes, closed
 from projected_control.planning.timing import Bounds, Timing, time_path
-
-Array = NDArray[np.float64]
 
 KNOT_STEPS = 10
 """Instants of a timing per piece of the reference's table: one piece for 20 ms."""

@@ -21,11 +21,9 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from projected_control.arrays import Array
 from projected_control.errors import InvalidValue
-
-Array = NDArray[np.float64]
 
 ROUNDS = 12
 """How often the path is slowed down where a limit is exceeded, before it is slowed as a whole."""

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from projected_control.arrays import Array
 from projected_control.control.loop import ControlLoop
 from projected_control.control.references import Approach, Constant, MotionLimits, Reference
 from projected_control.errors import InvalidValue
@@ -21,8 +21,6 @@ from projected_control.model.coordinates import Coordinates
 from projected_control.planning.flight_check import instants, look_along
 from projected_control.planning.following import Follower
 from projected_control.planning.margins import RED, Quantity, in_words
-
-Array = NDArray[np.float64]
 
 FEWEST, MOST = 8, 150
 """How many parts a reference is looked at in, at least and at most; the knots of a curve come on

@@ -13,13 +13,11 @@ from time import sleep
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from projected_control.arrays import Array
 from projected_control.errors import ProjectedControlError
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.ros.gazebo_modules import Gazebo
-
-Array = NDArray[np.float64]
 
 BRAKING = 0.5
 """Share of the tip's momentum that friction takes away in a step at most: it brakes to rest within

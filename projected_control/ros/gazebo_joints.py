@@ -11,12 +11,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from projected_control.arrays import Array
 from projected_control.errors import ProjectedControlError
 from projected_control.ros.gazebo_modules import Gazebo
-
-Array = NDArray[np.float64]
 
 _READ, _NO_WRENCH = 0, 2
 _MESSAGE_BYTES = 300

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 
+from projected_control.arrays import Array
 from projected_control.control.force_source import WORLD, ForceSource
 from projected_control.control.loop import ControlLoop, Tick
 from projected_control.errors import ProjectedControlError
@@ -25,8 +25,6 @@ from projected_control.runs.port import Port
 from projected_control.runs.rows import Rows, RowWriter
 from projected_control.runs.runner import Runner
 from projected_control.runs.stepped import SteppedArm
-
-Array = NDArray[np.float64]
 
 MOST_ROWS = 20_000
 """Most samples kept of the course of a run; a longer one is thinned out."""

@@ -19,8 +19,8 @@ from time import monotonic
 from typing import Any, TypeVar, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
+from projected_control.arrays import Array
 from projected_control.errors import ProjectedControlError
 from projected_control.model.friction import JointFriction
 from projected_control.ros.gazebo_contact import ContactFriction, Weld
@@ -29,8 +29,6 @@ from projected_control.ros.gazebo_modules import find_gazebo
 from projected_control.ros.gazebo_outcome import RUNNING, write_outcome
 from projected_control.ros.realtime import quiet_interpreter
 from projected_control.simulation.sensors import ForceSensor
-
-Array = NDArray[np.float64]
 
 SPIN_SECONDS = 0.01
 """Between two looks at the node's parameters and services, by the clock [s]."""

@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 import numpy as np
 from geometry_msgs.msg import WrenchStamped
-from numpy.typing import NDArray
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
 from sensor_msgs.msg import JointState
@@ -27,8 +26,6 @@ from projected_control.ros.wait_set import Inbox, unused
 from projected_control.runs.delay import rate_from_stamps
 from projected_control.runs.port import Port
 from projected_control.settings.nodes import ControllerSettings
-
-Array = NDArray[np.float64]
 
 QUEUE = QoSProfile(depth=10)
 """Reliable, ten deep: lost nothing at 1 kHz."""

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from projected_control.arrays import Array
 from projected_control.control import ImpedanceController
 from projected_control.control.loop import ControlLoop
 from projected_control.control.references import ReferencePoint
@@ -15,8 +15,6 @@ from projected_control.planning.way_check import WayCheck
 from projected_control.runs.runner import Change
 from projected_control.settings import build
 from projected_control.settings.nodes import ControllerSettings, ForceControllerSettings
-
-Array = NDArray[np.float64]
 
 
 def prepare_change(

@@ -8,18 +8,16 @@ from functools import singledispatch
 import numpy as np
 from geometry_msgs.msg import Point as PointMessage
 from geometry_msgs.msg import Vector3
-from numpy.typing import NDArray
 from rclpy.node import Node
 from std_msgs.msg import ColorRGBA
 from visualization_msgs.msg import Marker, MarkerArray
 
+from projected_control.arrays import Array
 from projected_control.control.loop import ControlLoop
 from projected_control.model.arm import Arm
 from projected_control.model.constraints import Curve, Line, Plane, Point, Shape
 from projected_control.model.constraints.axes import perpendiculars
 from projected_control.model.function_kinds import PositionAlong
-
-Array = NDArray[np.float64]
 
 REACH = 2.0
 """Half the length of a line that is drawn, half the side of a plane [m]."""

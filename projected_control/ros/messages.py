@@ -9,16 +9,14 @@ from typing import Any
 
 import numpy as np
 from geometry_msgs.msg import WrenchStamped
-from numpy.typing import NDArray
 from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
+from projected_control.arrays import Array
 from projected_control.cdr import CdrFormat
 from projected_control.errors import InvalidValue
 from projected_control.model.description import Mimic
-
-Array = NDArray[np.float64]
 
 NANOSECONDS = 1_000_000_000
 """Nanoseconds in a second."""

@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 from geometry_msgs.msg import WrenchStamped
-from numpy.typing import NDArray
 from rclpy.node import Node
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
+from projected_control.arrays import Array
 from projected_control.control.state import RawState
 from projected_control.errors import ProjectedControlError
 from projected_control.ros.listening_port import QUEUE
@@ -36,8 +36,6 @@ from projected_control.ros.state_topic import TruthTopic
 from projected_control.ros.wait_set import Worker, unused
 from projected_control.runs.simulated import SimulatedArm
 from projected_control.settings.nodes import SimulatedArmSettings
-
-Array = NDArray[np.float64]
 
 REPEAT_SECONDS = 0.1
 """Time after which a state without an answer is published again, or one while paused [s]."""

@@ -12,9 +12,9 @@ from collections.abc import Callable, Sequence
 from time import monotonic, perf_counter_ns
 
 import numpy as np
-from numpy.typing import NDArray
 from rclpy.node import Node
 
+from projected_control.arrays import Array
 from projected_control.control.loop import ControlLoop
 from projected_control.control.silence import SilenceAnswer, silence_array
 from projected_control.control.state import RawState
@@ -39,8 +39,6 @@ from projected_control.ros.starting import interrupted
 from projected_control.ros.transport import let_arrive
 from projected_control.runs.port import Port
 from projected_control.settings.nodes import ControllerSettings
-
-Array = NDArray[np.float64]
 
 REPORTS = 20.0
 """How often the plugin reports at least [Hz]."""

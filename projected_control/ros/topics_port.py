@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from rclpy.node import Node
 from std_msgs.msg import Float64MultiArray
 
+from projected_control.arrays import Array
 from projected_control.control.loop import ControlLoop
 from projected_control.errors import ProjectedControlError
 from projected_control.ros.last_word import CommandMonitor, LastWord
@@ -17,8 +17,6 @@ from projected_control.ros.transport import let_arrive
 from projected_control.runs.delay import EchoDelay
 from projected_control.runs.port import Port
 from projected_control.settings.nodes import ControllerSettings
-
-Array = NDArray[np.float64]
 
 FAREWELL_SECONDS = 0.05
 """How long the last words of a loop may take to arrive [s]."""

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 from rclpy.duration import Duration
 from trajectory_msgs.msg import JointTrajectoryPoint
 
+from projected_control.arrays import Array
 from projected_control.control.events import Action
 from projected_control.control.loop import ControlLoop
 from projected_control.control.references import Reference
@@ -26,8 +26,6 @@ from projected_control.settings import build
 
 if TYPE_CHECKING:
     from projected_control.ros.controller_node import ControllerNode
-
-Array = NDArray[np.float64]
 
 NAME = "~/follow_joint_trajectory"
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from projected_control.arrays import Array
 from projected_control.control.counters import COUNTERS
 from projected_control.control.force_kernels import SOURCE
 from projected_control.control.guard_kernels import GUARD
@@ -26,8 +27,6 @@ from projected_control.errors import InvalidValue
 from projected_control.model.constrained_arm import TERMS
 from projected_control.runs.row_messages import Places
 from projected_control.workspace import Layout
-
-Array = NDArray[np.float64]
 
 _BLOCK, _BLOCKS = "mailbox", ("mailbox", "taken")
 _PER_SLOT: Places = {name: (number, (1,)) for name, number in NUMBER.items()}

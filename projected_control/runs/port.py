@@ -8,15 +8,11 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from projected_control.arrays import Array
 from projected_control.control.force_source import WORLD
 from projected_control.control.state import RawState
 from projected_control.registry import Registry
 from projected_control.simulation.plant import PlantState
-
-Array = NDArray[np.float64]
 
 
 class Port(ABC):

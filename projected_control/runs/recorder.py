@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from projected_control.arrays import Array
 from projected_control.control.loop import REMEMBERED, ControlLoop, Tick
 from projected_control.errors import InvalidValue, ProjectedControlError
 from projected_control.runs import row_messages
@@ -33,8 +34,6 @@ from projected_control.runs.rows import ROW, RowWriter, warm_up
 
 if TYPE_CHECKING:
     from projected_control.runs.runner import Runner
-
-Array = NDArray[np.float64]
 
 SUFFIX = ".mcap"
 

@@ -13,6 +13,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+from projected_control.arrays import Array
 from projected_control.errors import InvalidValue, ProjectedControlError
 from projected_control.runs import row_messages
 from projected_control.runs.row_messages import (
@@ -22,8 +23,6 @@ from projected_control.runs.row_messages import (
     plotted,
     plotted_names,
 )
-
-Array = NDArray[np.float64]
 
 MCAP_MISSING = "recordings need the package mcap, which is not installed: pip install mcap"
 

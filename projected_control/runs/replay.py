@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from projected_control.arrays import Array
 from projected_control.control.live import PIECES_AT, TABLES, WRITTEN_BY_PYTHON
 from projected_control.control.loop import ControlLoop
 from projected_control.control.references import Reference, ReferencePoint
@@ -25,8 +25,6 @@ from projected_control.runs.port import Port
 from projected_control.runs.recording import Recording, read_recording
 from projected_control.runs.rows import Rows
 from projected_control.runs.runner import Runner
-
-Array = NDArray[np.float64]
 
 Changed = Callable[[ControlLoop, Mapping[str, Any]], None]
 """Puts parameters that changed into force, as far as no live block does that."""

@@ -14,7 +14,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from projected_control.arrays import Array
+
 Whole = NDArray[np.int64]
 
 BEGUN, DONE, TAKEN, LOST, BYTES, ENDED = range(6)

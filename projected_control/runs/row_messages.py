@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from projected_control.arrays import Array
 from projected_control.cdr import CdrFormat
 
-Array = NDArray[np.float64]
 Places = dict[str, tuple[int, tuple[int, ...]]]
 """Where each part of a row, or of another array, begins, and its shape."""
 

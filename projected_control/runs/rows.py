@@ -18,6 +18,7 @@ from typing import Annotated, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from projected_control.arrays import Array
 from projected_control.compiled import Integers, Matrix, Numbers, kernel, memory_fence
 from projected_control.control.loop import ControlLoop, Tick
 from projected_control.control.path_clock import LAG, SLOW
@@ -32,7 +33,6 @@ from projected_control.simulation.plant import PlantState
 from projected_control.simulation.plant_terms import TRUTH
 from projected_control.workspace import Layout, Part
 
-Array = NDArray[np.float64]
 Whole = NDArray[np.int64]
 
 TICK, SILENCE = 0, 1

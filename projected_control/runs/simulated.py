@@ -13,9 +13,10 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from projected_control import validate
+from projected_control.arrays import Array
 from projected_control.control.controllers import Controller
 from projected_control.control.loop import ControlLoop, Tick
 from projected_control.control.references import Reference
@@ -34,8 +35,6 @@ from projected_control.simulation.engines import BUILT_IN, make_plant
 from projected_control.simulation.plant import Plant, PlantState
 from projected_control.simulation.plant_sensing import drive_motors, sense_force, sense_joints
 from projected_control.simulation.sensors import FAULTS, Encoders, ForceSensor, Motors
-
-Array = NDArray[np.float64]
 
 BACK_PERIODS = 5
 """How far stamps go back, in every other state [periods]."""

@@ -12,8 +12,6 @@ from projected_control.control.counters import CounterTerms, count_answer
 from projected_control.control.events import Action, Event, GuardReport
 from projected_control.control.loop import ControlLoop
 
-Array = NDArray[np.float64]
-
 _EVENTS = tuple(event for event in Event if event)
 
 SAMPLES = 1 << 17

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from projected_control import validate
+from projected_control.arrays import Array
 from projected_control.control.force_source import WORLD
 from projected_control.control.state import RawState
 from projected_control.errors import ProjectedControlError
 from projected_control.runs.port import Port
-
-Array = NDArray[np.float64]
 
 
 class SteppedArm(Port):

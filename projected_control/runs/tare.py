@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from projected_control.arrays import Array
 from projected_control.control.events import Event
 from projected_control.control.force_source import WORLD, ForceSource
 from projected_control.control.loop import ControlLoop, Tick
@@ -12,8 +12,6 @@ from projected_control.control.state import RawState
 from projected_control.errors import ProjectedControlError
 from projected_control.runs.port import Port
 from projected_control.runs.runner import Runner
-
-Array = NDArray[np.float64]
 
 SAMPLES = 200
 """Wrenches that are averaged."""

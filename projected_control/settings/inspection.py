@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from projected_control import validate
+from projected_control.arrays import Array
 from projected_control.control.activation import obstacles
 from projected_control.control.force import ForceLoopState
 from projected_control.control.loop import ControlLoop
@@ -172,8 +172,6 @@ def _surface_numbers(loop: ControlLoop, force: ForceLoopState) -> dict[str, Any]
         numbers["largest_touch_speed"] = on_surface.bounce_speed(float(pressed.min()))
     return numbers
 
-
-Array = NDArray[np.float64]
 
 POINTS = (
     "point_on_line",

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from projected_control.arrays import Array
 from projected_control.control.references import (
     Approach,
     Constant,
@@ -31,8 +31,6 @@ from projected_control.validate import spread
 
 if TYPE_CHECKING:
     from projected_control.settings import groups
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,6 @@ from projected_control.apps.reports.style import BLACK, BLUE, GREEN, GREY, VERMI
 from projected_control.errors import InvalidValue, ProjectedControlError
 from projected_control.with_parent import tied
 
-Array = NDArray[np.float64]
 Image = NDArray[np.uint8]
 
 SIZE, DPI = (4.8, 3.6), 90

@@ -6,13 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from projected_control.arrays import Array
 from projected_control.model.arm import Arm
 from projected_control.model.constraints import Constraint, Curve, Line, Plane, Point, Shape
 from projected_control.model.constraints.axes import perpendiculars
-
-Array = NDArray[np.float64]
 
 SHORT = 1e-3
 """Length from which on a piece of an arm is drawn [m]."""

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from projected_control.apps.animation.film import Film, Strip, film_of
 from projected_control.apps.console.progress import Progress, silent
@@ -25,8 +24,6 @@ from projected_control.settings import build, groups
 from projected_control.settings.nodes import FORCE, PASSIVE, TASKS, demo_cases
 from projected_control.settings.recorded import controller_settings
 from projected_control.simulation import JointFriction, Plant
-
-Array = NDArray[np.float64]
 
 SECONDS = {"wipe": 12.0, "wipe_sphere": 12.0, "drawer": 6.0, "valve": 8.0}
 """How long tasks are shown that take longer than the usual time [s]."""

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 import yaml
-from numpy.typing import NDArray
 
 from projected_control import validate
+from projected_control.arrays import Array
 from projected_control.control import MotionController, MotionGains
 from projected_control.control.limits import Limits
 from projected_control.control.loop import ControlLoop
@@ -29,8 +29,6 @@ from projected_control.runs.simulated import SimulatedArm
 from projected_control.settings import build
 from projected_control.settings.nodes import CONTROLLERS, SimulatedArmSettings
 from projected_control.simulation import ForceSensor, Plant
-
-Array = NDArray[np.float64]
 
 WAVES = 3
 SLOWEST, FASTEST = 0.1, 0.8

@@ -5,15 +5,13 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
 from projected_control.apps.reports.style import BLUE, COLOURS, GREEN, GREY, VERMILION, canvas
+from projected_control.arrays import Array
 from projected_control.planning import Reach
 from projected_control.planning.course import Course
 from projected_control.planning.flight_check import FlightCheck
 from projected_control.planning.margins import RED, YELLOW
-
-Array = NDArray[np.float64]
 
 BANDS = {"#f6cfc4": (-0.15, RED), "#fbeebb": (RED, YELLOW), "#d9eedf": (YELLOW, 1.05)}
 """Colours behind the margins, and from where to where they reach."""

@@ -14,11 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projected_control.apps.reports.run_numbers import rms
+from projected_control.arrays import Array
 from projected_control.control.controllers import Controller
 from projected_control.errors import ProjectedControlError
 from projected_control.model.function_kinds import AxisCosine
-
-Array = NDArray[np.float64]
 
 Series = tuple[Array, dict[str, Array]]
 """Times, N [s], and every quantity over them, N each, by name."""

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
 from projected_control.apps.demo.demo_settings import DemoSettings
 from projected_control.apps.demo.verdict import Comparison, Verdict
@@ -26,8 +25,7 @@ from projected_control.apps.reports.style import (
     canvas,
     legend_above,
 )
-
-Array = NDArray[np.float64]
+from projected_control.arrays import Array
 
 
 def make_report(

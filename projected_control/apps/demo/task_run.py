@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from projected_control.apps.console.progress import BUILDING, Progress, each_percent, silent
 from projected_control.apps.demo.judging import EVERY, Samples, Series
+from projected_control.arrays import Array
 from projected_control.control.loop import ControlLoop
 from projected_control.control.references import Reference
 from projected_control.errors import ProjectedControlError
@@ -28,8 +29,6 @@ from projected_control.runs.simulated import SimulatedArm
 from projected_control.runs.statistics import Statistics
 from projected_control.settings import build
 from projected_control.settings.nodes import ControllerSettings, SimulatedArmSettings
-
-Array = NDArray[np.float64]
 
 FEWEST = 4
 """Samples between which something can be interpolated."""

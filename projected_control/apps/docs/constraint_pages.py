@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from projected_control.arrays import Array
 from projected_control.model.constraints import (
     CONSTRAINTS,
     Constraint,
@@ -25,8 +25,6 @@ from projected_control.model.constraints import (
 )
 from projected_control.model.constraints.axes import perpendiculars
 from projected_control.settings import groups
-
-Array = NDArray[np.float64]
 
 HELD, WORLD, FORCE, ARM = "#d55e00", "#8a929c", "#009e73", "#3a3f46"
 

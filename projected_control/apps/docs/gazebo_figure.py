@@ -14,16 +14,14 @@ from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
 from projected_control.apps.launch import choices
 from projected_control.apps.reports.style import BLUE, VERMILION, canvas, legend_above, render
+from projected_control.arrays import Array
 from projected_control.control.references import ReferencePoint
 from projected_control.runs.runner import Runner
 from projected_control.settings import build
 from projected_control.settings.nodes import demo_cases
-
-Array = NDArray[np.float64]
 
 
 def own_course(choice: str, ticks: int) -> tuple[Array, Array, Array]:

@@ -9,14 +9,12 @@ import numpy as np
 from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from projected_control.apps.experiments.case import ArmSpec
 from projected_control.apps.experiments.case_run import CaseRun
 from projected_control.apps.reports.style import GREY, VERMILION
-
-Array = NDArray[np.float64]
-
+from projected_control.arrays import Array
 
 SLIDER_MARGIN = 0.3
 """By how much the slider is drawn beyond the travel of the tip [m]."""

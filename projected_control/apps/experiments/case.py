@@ -8,9 +8,9 @@ from functools import lru_cache
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from projected_control import validate
+from projected_control.arrays import Array
 from projected_control.errors import InvalidValue
 from projected_control.model.arm import Arm
 from projected_control.model.constrained_arm import ConstrainedArm
@@ -20,8 +20,6 @@ from projected_control.resources import share_file
 from projected_control.runs.rows import Rows
 from projected_control.runs.simulated import SimulatedArm
 from projected_control.simulation import FRICTIONLESS, TABLEAUX, JointFriction
-
-Array = NDArray[np.float64]
 
 NEAR = 1e-3
 """How far off the constraint a start may be typed, to be put on it [m]."""

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from projected_control.apps.console.progress import Progress, silent
 from projected_control.apps.experiments.case import Case
+from projected_control.arrays import Array
 from projected_control.control.loop import ControlLoop
 from projected_control.errors import InvalidValue, SimulationFailed
 from projected_control.model.arm import Arm
@@ -22,8 +23,6 @@ from projected_control.native.simulation import NativeSimulation, SimulatedRows
 from projected_control.runs.runner import Runner
 from projected_control.runs.simulated import SimulatedArm
 from projected_control.simulation import TABLEAUX, Plant
-
-Array = NDArray[np.float64]
 
 PLANT_TOLERANCE = 1e-6
 """Singular values below which the simulated constraint loses a row. Smaller than a controller's,

@@ -6,19 +6,17 @@ from typing import NamedTuple
 
 import numpy as np
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
 from projected_control.apps.console.progress import Progress
 from projected_control.apps.experiments.catalogue import Options
 from projected_control.apps.experiments.impact import ARM, Q
 from projected_control.apps.reports.contents import Outcome, Picture, Table
 from projected_control.apps.reports.style import BLUE, GREY, VERMILION, canvas
+from projected_control.arrays import Array
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.constraints import PointOnPlane, Stack
 from projected_control.model.friction_cone import cone_rows
 from projected_control.model.lexicographic import Level, solve
-
-Array = NDArray[np.float64]
 
 MU = 0.15
 """Unless another is asked for."""

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
 from projected_control.apps.console.progress import Progress
 from projected_control.apps.experiments.arm_drawing import fit_beside, mark_instants, stroboscope
@@ -32,6 +31,7 @@ from projected_control.apps.reports.style import (
     canvas,
     legend_above,
 )
+from projected_control.arrays import Array
 from projected_control.model.constraints import PointOnLine
 
 ARM = ArmSpec(
@@ -196,9 +196,6 @@ def _pictures(recording: CaseRun, roads: RoadComparison) -> list[Picture]:
             lambda: draw_accuracy(recording, roads),
         ),
     ]
-
-
-Array = NDArray[np.float64]
 
 
 def draw_motion(recording: CaseRun) -> Figure:

@@ -6,20 +6,18 @@ from typing import NamedTuple
 
 import numpy as np
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
 from projected_control.apps.console.progress import Progress
 from projected_control.apps.experiments.case import ArmSpec
 from projected_control.apps.experiments.catalogue import Options
 from projected_control.apps.reports.contents import Outcome, Picture, Table
 from projected_control.apps.reports.style import BLUE, GREY, VERMILION, canvas
+from projected_control.arrays import Array
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.constraints import PointOnPlane
 from projected_control.simulation import Plant
 from projected_control.simulation.impacts import Impact, impact
 from projected_control.simulation.surfaces import Surface
-
-Array = NDArray[np.float64]
 
 ARM = ArmSpec("slider_crank.urdf.xacro", chain=("link_1", "link_2", "tip"))
 """Aghili's arm of (66): two rods of 1 m without mass, 1 kg at the end of each."""

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
 from projected_control.apps.console.progress import Progress
 from projected_control.apps.demo.judging import EVERY
@@ -37,6 +36,7 @@ from projected_control.apps.reports.style import (
     VERMILION,
     canvas,
 )
+from projected_control.arrays import Array
 from projected_control.control.loop import ControlLoop
 from projected_control.control.references import Waypoints
 from projected_control.resources import share_file
@@ -45,8 +45,6 @@ from projected_control.settings import build
 from projected_control.settings.declaration import Value
 from projected_control.settings.layers import Layers
 from projected_control.settings.nodes import FORCE, MOTION
-
-Array = NDArray[np.float64]
 
 SECONDS = 4.0
 """Simulated time unless another is asked for [s]."""

@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
 from projected_control import validate
 from projected_control.apps.console.progress import Progress
@@ -40,6 +39,7 @@ from projected_control.apps.reports.style import (
     VERMILION,
     canvas,
 )
+from projected_control.arrays import Array
 from projected_control.control import Law, MotionController
 from projected_control.control.kept_state import keep_state
 from projected_control.control.limits import Limits
@@ -47,8 +47,6 @@ from projected_control.control.references import Constant
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.dynamics import Problem, projected
 from projected_control.planning import start_of
-
-Array = NDArray[np.float64]
 
 LIMIT = 1.6
 """Unless another is asked for, of all joints [N·m]."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from projected_control.apps.experiments.case import Bound
 from projected_control.apps.experiments.case_run import CaseRun
@@ -29,8 +28,6 @@ from projected_control.model.constraints import Constraint
 from projected_control.model.coordinates import Coordinates
 from projected_control.runs.runner import Runner
 from projected_control.runs.simulated import SimulatedArm
-
-Array = NDArray[np.float64]
 
 BOUNDLESS = 1e9
 """Wider than anything in these runs, for limits that must be finite."""

@@ -5,13 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from projected_control.apps.console.progress import Progress
 from projected_control.apps.experiments.case import Case
 from projected_control.apps.experiments.case_run import CaseRun, attempt
-
-Array = NDArray[np.float64]
+from projected_control.arrays import Array
 
 BRANCH_WIDTH = 1e-3
 """How far q2 + 2 q1 may wander before the mechanism is on another branch [rad]."""

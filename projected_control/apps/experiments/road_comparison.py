@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from projected_control.apps.console.progress import Progress
 from projected_control.apps.experiments.case_run import CaseRun
+from projected_control.arrays import Array
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.dynamics import (
     Problem,
@@ -21,8 +21,6 @@ from projected_control.model.dynamics import (
     operational_space,
     projected,
 )
-
-Array = NDArray[np.float64]
 
 LABELS = {
     "M": "M, without constraint",

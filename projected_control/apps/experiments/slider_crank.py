@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 
 from projected_control import validate
@@ -25,10 +24,9 @@ from projected_control.apps.experiments.catalogue import Options
 from projected_control.apps.experiments.random_starts import Study, study_random_starts
 from projected_control.apps.reports.contents import Outcome, Picture, Table
 from projected_control.apps.reports.style import BLUE, GREEN, VERMILION, canvas, legend_above
+from projected_control.arrays import Array
 from projected_control.errors import InvalidValue
 from projected_control.model.constraints import PointOnLine
-
-Array = NDArray[np.float64]
 
 ARM = ArmSpec("slider_crank.urdf.xacro", gravity=0.0, chain=("link_1", "link_2", "tip"))
 """Two links of 1 m with 1 kg at their ends."""

@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 from scipy.integrate import trapezoid
 
 from projected_control.apps.console.progress import Progress
@@ -25,12 +24,11 @@ from projected_control.apps.reports.style import (
     canvas,
     legend_above,
 )
+from projected_control.arrays import Array
 from projected_control.control import ForceGains, Law, MotionGains
 from projected_control.control.references import Constant
 from projected_control.model.constraints import PointOnLine
 from projected_control.model.coordinates import Coordinates
-
-Array = NDArray[np.float64]
 
 ARM = ArmSpec("slider_crank.urdf.xacro", gravity=0.0)
 """Two links of 1 m with 1 kg at their ends."""

@@ -7,7 +7,6 @@ from typing import Protocol
 
 import numpy as np
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
 from projected_control.apps.console.progress import Progress
 from projected_control.apps.experiments.arm_drawing import (
@@ -28,6 +27,7 @@ from projected_control.apps.experiments.table2_cases import (
 )
 from projected_control.apps.reports.contents import Outcome, Picture, Table
 from projected_control.apps.reports.style import BLACK, BLUE, GREEN, VERMILION, canvas
+from projected_control.arrays import Array
 
 Runs = Mapping[str, Mapping[str, Run]]
 """By setting, then by controller."""
@@ -191,8 +191,6 @@ def _differences(ours: Mapping[str, Mapping[str, Mapping[str, float]]]) -> list[
         "moves.",
     ]
 
-
-Array = NDArray[np.float64]
 
 THINNING = 4
 """Every how many samples a curve has a point."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from projected_control.apps.experiments.case import ArmSpec, Case
 from projected_control.apps.experiments.case_run import CaseRun
@@ -16,6 +15,7 @@ from projected_control.apps.experiments.paper_controllers import (
     rms_norm,
 )
 from projected_control.apps.reports.run_numbers import rms
+from projected_control.arrays import Array
 from projected_control.control import ForceGains, Law, MotionGains
 from projected_control.control.references import Sine, Sines
 from projected_control.model.constrained_arm import ConstrainedArm
@@ -23,8 +23,6 @@ from projected_control.model.constraints import PointOnLine
 from projected_control.model.coordinates import Coordinate, Coordinates
 from projected_control.planning import start_of
 from projected_control.simulation import FRICTIONLESS, JointFriction
-
-Array = NDArray[np.float64]
 
 ARM = ArmSpec(
     "three_link_slider.urdf.xacro", chain=("link_1", "link_2", "link_3", "tip"), plane=(0, 1)

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
 from projected_control.apps.console.progress import Progress
 from projected_control.apps.demo.judging import SETTLED
@@ -23,12 +22,11 @@ from projected_control.apps.demo.task_run import TaskRun, run_task
 from projected_control.apps.experiments.catalogue import Options
 from projected_control.apps.reports.contents import Outcome, Picture, Table
 from projected_control.apps.reports.style import BLUE, GREEN, GREY, VERMILION, canvas
+from projected_control.arrays import Array
 from projected_control.resources import share_file
 from projected_control.settings.declaration import Value
 from projected_control.settings.layers import Layers
 from projected_control.settings.nodes import FORCE
-
-Array = NDArray[np.float64]
 
 SECONDS = 10.0
 """Simulated time unless another is asked for [s]."""

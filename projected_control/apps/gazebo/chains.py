@@ -13,15 +13,13 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from projected_control import validate
+from projected_control.arrays import Array
 from projected_control.errors import InvalidValue
 from projected_control.model.arm import Arm
 from projected_control.model.constraints.axes import perpendiculars
 from projected_control.model.constraints.poses import DIRECTIONS, directions_of
-
-Array = NDArray[np.float64]
 
 REDUNDANT = 1e-3
 """Smallest singular value of all motions together below which one of them counts as missing."""

@@ -15,15 +15,13 @@ from xml.etree.ElementTree import Element, SubElement
 
 import numpy as np
 import pinocchio
-from numpy.typing import NDArray
 
 from projected_control.apps.gazebo.chains import ChainJoint, Holder
 from projected_control.apps.gazebo.visuals import Visual, add_visual
+from projected_control.arrays import Array
 from projected_control.errors import InvalidDescription, InvalidValue
 from projected_control.model.arm import Arm
 from projected_control.model.friction import FRICTIONLESS, JointFriction
-
-Array = NDArray[np.float64]
 
 SDF_VERSION = "1.10"
 

@@ -11,7 +11,6 @@ from xml.etree.ElementTree import Element
 
 import numpy as np
 import yaml
-from numpy.typing import NDArray
 
 from projected_control.apps.gazebo.chains import Holder, holder_of
 from projected_control.apps.gazebo.model import (
@@ -23,6 +22,7 @@ from projected_control.apps.gazebo.model import (
     plugin,
 )
 from projected_control.apps.gazebo.visuals import read_visuals
+from projected_control.arrays import Array
 from projected_control.declaration import is_given
 from projected_control.errors import InvalidValue
 from projected_control.model.arm import Arm
@@ -35,8 +35,6 @@ from projected_control.settings.nodes import (
     SimulatedArmSettings,
     own_values,
 )
-
-Array = NDArray[np.float64]
 
 PGS, DANTZIG = SOLVERS = ("pgs", "dantzig")
 """DART's solvers, as SDF names them."""

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from projected_control.arrays import Array
 from projected_control.control.live import slots_of
 from projected_control.control.loop import ControlLoop
 from projected_control.control.state import RawState
@@ -25,7 +25,6 @@ from projected_control.settings import build
 from projected_control.settings.nodes import ControllerSettings
 from projected_control.settings.recorded import arm_settings, controller_settings
 
-Array = NDArray[np.float64]
 Progress = Callable[[float], None]
 
 

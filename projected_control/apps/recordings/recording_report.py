@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
 from projected_control.apps.demo.report import effort_figure, motion_figure
 from projected_control.apps.demo.verdict import COMPARED
@@ -16,13 +15,12 @@ from projected_control.apps.recordings.playback import differing_parameters
 from projected_control.apps.reports import run_numbers
 from projected_control.apps.reports.contents import Outcome, Picture, Table
 from projected_control.apps.reports.style import BLUE, VERMILION, canvas, legend_above
+from projected_control.arrays import Array
 from projected_control.control.events import Action, events_in
 from projected_control.errors import InvalidValue
 from projected_control.runs.recording import Recording, read_recording
 from projected_control.settings import build
 from projected_control.settings.recorded import controller_settings
-
-Array = NDArray[np.float64]
 
 FACTOR = 10.0
 """From here on a change is told as a factor and not in percent."""

@@ -11,7 +11,8 @@ from math import fsum, sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+
+from projected_control.arrays import Array
 
 UNKNOWN = "m or rad"
 """Unit of a coordinate of which it is not known."""
@@ -47,9 +48,6 @@ def tracking_in_words(errors: Mapping[str, float]) -> str:
     """For the terminal and the top of a report."""
     said = [f"{value:.3g} {unit} RMS" for unit, value in errors.items()]
     return " and ".join(said) or "none, there are no coordinates"
-
-
-Array = NDArray[np.float64]
 
 
 def rms(values: Array) -> float:

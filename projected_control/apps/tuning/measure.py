@@ -5,14 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from projected_control.arrays import Array
 from projected_control.errors import InvalidValue
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.identification import Identification, MotionRecord, identify
 from projected_control.runs.recording import Recording
-
-Array = NDArray[np.float64]
 
 LONGEST_DELAY = 30
 """Delays that are tried [samples]."""

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from projected_control.apps.console import interrupt
 from projected_control.apps.sweeps.local_pool import Pool
+from projected_control.arrays import Array
 from projected_control.control.force import ForceGains
 from projected_control.control.gains import MotionGains
 from projected_control.control.references import Constant, ReferencePoint
@@ -29,8 +29,6 @@ from projected_control.settings.nodes import (
     checked_controller,
 )
 from projected_control.settings.recorded import files_of, with_contents
-
-Array = NDArray[np.float64]
 
 WAIT_SECONDS = 0.2
 """How long it waits for a trial before it looks whether it shall end [s]."""

@@ -15,9 +15,9 @@ import numpy as np
 import pinocchio
 from numpy.typing import NDArray
 
+from projected_control.arrays import Array
 from projected_control.resources import arms_folder
 
-Array = NDArray[np.float64]
 Indices = NDArray[np.uint32]
 
 ROUND = 40

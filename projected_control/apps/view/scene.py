@@ -8,17 +8,15 @@ from functools import singledispatch
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from projected_control.apps.view.geometry import Looks
+from projected_control.arrays import Array
 from projected_control.model.arm import Arm
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.constraints import Constraint, Curve, Line, Plane, Point, Shape, Stack
 from projected_control.model.function_kinds import PositionAlong
 from projected_control.settings import build
 from projected_control.settings.nodes import ControllerSettings, ForceControllerSettings
-
-Array = NDArray[np.float64]
 
 
 class Grip(NamedTuple):

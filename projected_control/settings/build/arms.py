@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from projected_control.arrays import Array
 from projected_control.control.limits import Limits
 from projected_control.errors import InvalidValue, UnknownName
 from projected_control.model.arm import Arm
@@ -32,8 +32,6 @@ from projected_control.settings.nodes import (
 )
 from projected_control.settings.placing import says_where
 from projected_control.validate import spread
-
-Array = NDArray[np.float64]
 
 
 @says_where

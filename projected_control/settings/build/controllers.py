@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from projected_control.control import Controller, ForceGains, MotionGains, Posture
 from projected_control.control.controllers import motion_loops
@@ -27,9 +26,6 @@ from projected_control.settings.nodes import (
     TimedSettings,
 )
 from projected_control.settings.placing import given_of
-
-Array = NDArray[np.float64]
-
 
 DISTURBANCES = ("disturbance.integral", "disturbance.bandwidth")
 FORCE_LOOP = ("force.proportional", "force.integral", "force.cutoff", "force.delay")

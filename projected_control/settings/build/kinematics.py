@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from projected_control.arrays import Array
 from projected_control.control.loop import ControlLoop
 from projected_control.control.references import ReferencePoint
 from projected_control.errors import InvalidValue
@@ -43,8 +43,6 @@ from projected_control.settings.nodes import ControllerSettings
 from projected_control.settings.real_arms import is_real
 from projected_control.settings.reference_kinds import REFERENCES
 from projected_control.validate import spread
-
-Array = NDArray[np.float64]
 
 INSTANTS = 200
 """At how many places a reference is looked at that is no path."""

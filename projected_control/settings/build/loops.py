@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from projected_control.arrays import Array
 from projected_control.control.force_source import ForceSource
 from projected_control.control.loop import ControlLoop
 from projected_control.control.references import (
@@ -37,8 +37,6 @@ from projected_control.settings.nodes import (
 from projected_control.settings.placing import says_where
 from projected_control.settings.real_arms import is_real
 from projected_control.settings.reference_kinds import REFERENCES
-
-Array = NDArray[np.float64]
 
 SLOW = 0.1
 """Share of ``reference.max_rate`` up to which a coordinate counts as at rest, and up to which its

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from projected_control.arrays import Array
 from projected_control.control.loop import ControlLoop
 from projected_control.control.references import Reference, ReferencePoint, Waypoints
 from projected_control.errors import InvalidValue, UnknownName
@@ -24,8 +24,6 @@ from projected_control.settings.nodes import (
     MovedArmSettings,
 )
 from projected_control.settings.reference_kinds import REFERENCES
-
-Array = NDArray[np.float64]
 
 
 def moved_columns(group: groups.Reference, names: Sequence[str]) -> list[int]:

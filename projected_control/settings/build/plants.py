@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from projected_control.arrays import Array
 from projected_control.errors import InvalidValue
 from projected_control.model.arm import Arm
 from projected_control.model.constrained_arm import ConstrainedArm
@@ -23,8 +23,6 @@ from projected_control.settings.nodes import (
 from projected_control.settings.placing import says_where
 from projected_control.simulation.dry_friction import stops_within
 from projected_control.simulation.engines import make_plant
-
-Array = NDArray[np.float64]
 
 PLANT_SINGULAR_VALUE = 1e-6
 """A plant's own tolerance: far below a controller's, so that no step falls where the rank drops."""
