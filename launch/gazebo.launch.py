@@ -39,7 +39,7 @@ from projected_control.apps.launch import choices, loop_choice, parts
 from projected_control.errors import ProjectedControlError
 from projected_control.native.plugin_build import ros_prefixes
 from projected_control.resources import share_file
-from projected_control.ros.gazebo_outcome import read_outcome, was_loaded
+from projected_control.ros.gazebo_stopwatch import read_outcome, was_loaded
 from projected_control.settings import build
 from projected_control.with_parent import tied
 

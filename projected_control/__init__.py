@@ -80,6 +80,7 @@ if TYPE_CHECKING:
     from projected_control.planning import start_of as start_of
     from projected_control.resources import share_file as share_file
     from projected_control.runs.port import Port as Port
+    from projected_control.runs.port import SteppedArm as SteppedArm
     from projected_control.runs.recorder import Recorder as Recorder
     from projected_control.runs.recording import Recording as Recording
     from projected_control.runs.recording import read_recording as read_recording
@@ -90,7 +91,6 @@ if TYPE_CHECKING:
     from projected_control.runs.simulated import SimulatedArm as SimulatedArm
     from projected_control.runs.simulated import Simulation as Simulation
     from projected_control.runs.simulated import simulate as simulate
-    from projected_control.runs.stepped import SteppedArm as SteppedArm
     from projected_control.simulation import ForceSensor as ForceSensor
     from projected_control.simulation import JointFriction as JointFriction
     from projected_control.simulation import Plant as Plant

@@ -16,7 +16,7 @@ from pretended_gazebo import pretend
 pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
 
 from projected_control.apps import cli
-from projected_control.apps.gazebo import gazebo_run, interpreter
+from projected_control.apps.gazebo import gazebo_run
 from projected_control.apps.gazebo.arguments import ARGUMENTS
 from projected_control.apps.launch import declared
 from projected_control.errors import InvalidValue, UnknownName
@@ -56,13 +56,15 @@ def test_a_run_with_an_end_says_and_sets_what_the_ros_wheels_need(run):
     status, said, left = run("seconds:=2")
     assert (status, left) == (0, [])
     assert "gz runs sim -r -s --iterations 2000" in said
-    assert (interpreter.remark() in said) is interpreter.from_wheels() or not interpreter.remark()
-    assert f"started anew: {'1' if interpreter.from_wheels() else 'None'}" in said
+    assert (
+        gazebo_run.interpreter_remark() in said
+    ) is gazebo_run.from_wheels() or not gazebo_run.interpreter_remark()
+    assert f"started anew: {'1' if gazebo_run.from_wheels() else 'None'}" in said
 
 
 def test_where_gazebos_python_finds_us(monkeypatch):
     monkeypatch.setenv("PYTHONPATH", "/some/where")
-    own = interpreter.environment()
+    own = gazebo_run.interpreter_environment()
     here, there = own["PYTHONPATH"].split(os.pathsep)
     assert os.path.isdir(os.path.join(here, "projected_control"))
     assert there == "/some/where"

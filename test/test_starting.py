@@ -6,22 +6,22 @@ from time import monotonic
 
 import pytest
 
-from projected_control.ros import starting
-from projected_control.ros.starting import StartInterrupted, interrupted, pause, tell_to_end
+from projected_control.ros import start_and_end
+from projected_control.ros.start_and_end import StartInterrupted, interrupted, pause, tell_to_end
 
 
 @pytest.fixture(autouse=True)
 def _own_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is said to the process is forgotten after each test."""
     for name in ("told", "starts", "computes"):
-        monkeypatch.setattr(starting._Process, name, False)
+        monkeypatch.setattr(start_and_end._Process, name, False)
 
 
 def test_only_a_start_is_given_up() -> None:
     tell_to_end()
     assert not interrupted()
     pause(0.0)  # what leaves an arm takes the time it needs
-    with starting.starting():
+    with start_and_end.starting():
         assert interrupted()
         begin = monotonic()
         with pytest.raises(StartInterrupted):
@@ -34,7 +34,7 @@ def test_what_computes_is_interrupted_wherever_it_is() -> None:
     done = []
 
     def compute() -> None:
-        with starting.starting(computes=True):
+        with start_and_end.starting(computes=True):
             done.append("began")
             tell_to_end()  # as a handler of signals does
             done.append("went on")

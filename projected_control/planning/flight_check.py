@@ -18,17 +18,19 @@ from projected_control.control.independence import CONTROLLABILITY_TOLERANCE, IN
 from projected_control.control.loop import ControlLoop
 from projected_control.control.references import Reference
 from projected_control.model.constrained_arm import ConstrainedArm
-from projected_control.planning.binding import WHOLE, Stretch, what_binds_along
 from projected_control.planning.efforts import asked_motion, leans, planned_friction, sent_effort
 from projected_control.planning.following import Follower
 from projected_control.planning.margins import (
+    WHOLE,
     Light,
     Quantity,
+    Stretch,
     factor,
     floor,
     in_words,
     joint_range,
     largest,
+    what_binds_along,
 )
 from projected_control.planning.reach import manipulability
 

@@ -12,7 +12,7 @@ from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from projected_control.errors import ProjectedControlError
-from projected_control.ros.starting import interrupted, to_the_end
+from projected_control.ros.start_and_end import interrupted, to_the_end
 
 if TYPE_CHECKING:
     from rclpy.node import Node

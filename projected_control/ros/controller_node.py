@@ -20,7 +20,6 @@ from projected_control.errors import ProjectedControlError
 from projected_control.planning.way_check import WayCheck
 from projected_control.ros.console import GuardConsole, Notices
 from projected_control.ros.controller_manager import CannotEngage
-from projected_control.ros.discovery import DISCOVERY_SECONDS, wait_for_others
 from projected_control.ros.last_word import LastWord
 from projected_control.ros.lifecycle import ERROR, OK, WARN, ManagedNode, Status
 from projected_control.ros.listening_port import LOCKSTEP_PATIENCE, QUEUE
@@ -39,6 +38,7 @@ from projected_control.ros.state_topic import StateReporter, controller_status
 from projected_control.ros.tare_service import TareService
 from projected_control.ros.trajectories import Led, reviewed
 from projected_control.ros.trajectory_action import follow_trajectories
+from projected_control.ros.transport import DISCOVERY_SECONDS, wait_for_others
 from projected_control.ros.wait_set import side_node
 from projected_control.runs.port import PORTS, Port
 from projected_control.runs.runner import Runner

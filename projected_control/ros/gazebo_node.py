@@ -15,16 +15,15 @@ from projected_control.control.loop import ControlLoop, Tick
 from projected_control.errors import ProjectedControlError
 from projected_control.model.friction import FRICTIONLESS, JointFriction
 from projected_control.ros.controller_node import ControllerNode
-from projected_control.ros.discovery import wait_for_others
 from projected_control.ros.gazebo_stopwatch import Spent
 from projected_control.ros.listening_port import QUEUE
 from projected_control.ros.messages import NANOSECONDS, StateWriter, clock_layout
 from projected_control.ros.neighbours import already_there, of_ours
 from projected_control.ros.state_topic import StateReporter
-from projected_control.runs.port import Port
+from projected_control.ros.transport import wait_for_others
+from projected_control.runs.port import Port, SteppedArm
 from projected_control.runs.rows import Rows, RowWriter
 from projected_control.runs.runner import Runner
-from projected_control.runs.stepped import SteppedArm
 
 MOST_ROWS = 20_000
 """Most samples kept of the course of a run; a longer one is thinned out."""

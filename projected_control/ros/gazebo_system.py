@@ -26,7 +26,7 @@ from projected_control.model.friction import JointFriction
 from projected_control.ros.gazebo_contact import ContactFriction, Weld
 from projected_control.ros.gazebo_joints import CompiledJoints, Joints, PythonJoints
 from projected_control.ros.gazebo_modules import find_gazebo
-from projected_control.ros.gazebo_outcome import RUNNING, write_outcome
+from projected_control.ros.gazebo_stopwatch import RUNNING, write_outcome
 from projected_control.ros.realtime import quiet_interpreter
 from projected_control.simulation.sensors import ForceSensor
 

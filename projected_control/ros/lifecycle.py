@@ -21,16 +21,16 @@ from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackRet
 from rclpy.signals import SignalHandlerOptions
 
 from projected_control.errors import NotYet, ProjectedControlError
-from projected_control.ros.leaving import ending
 from projected_control.ros.parameters import (
     DeclaredParameters,
     check_arguments,
     require_inactive,
 )
 from projected_control.ros.realtime import Preparation, ordinary_priority, prepare_process
-from projected_control.ros.starting import (
+from projected_control.ros.start_and_end import (
     StartInterrupted,
     description_from_topic,
+    ending,
     starting,
     tell_to_end,
 )

@@ -21,7 +21,7 @@ from projected_control.control.loop import ControlLoop
 from projected_control.control.state import RawState
 from projected_control.errors import NotYet, ProjectedControlError
 from projected_control.ros.messages import StateReader, WrenchReader
-from projected_control.ros.starting import interrupted, pause
+from projected_control.ros.start_and_end import interrupted, pause
 from projected_control.ros.wait_set import Inbox, unused
 from projected_control.runs.delay import rate_from_stamps
 from projected_control.runs.port import Port

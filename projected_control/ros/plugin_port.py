@@ -35,7 +35,7 @@ from projected_control.ros.listening_port import ListeningPort, Wiring
 from projected_control.ros.loop_thread import BEAT_SECONDS
 from projected_control.ros.plugin_link import PluginLink
 from projected_control.ros.ros2_control_port import Engagement
-from projected_control.ros.starting import interrupted
+from projected_control.ros.start_and_end import interrupted
 from projected_control.ros.transport import let_arrive
 from projected_control.runs.port import Port
 from projected_control.settings.nodes import ControllerSettings

@@ -22,7 +22,7 @@ from projected_control.ros.controller_manager import (
 )
 from projected_control.ros.lifecycle import ManagedNode
 from projected_control.ros.listening_port import Wiring
-from projected_control.ros.starting import to_the_end
+from projected_control.ros.start_and_end import to_the_end
 from projected_control.ros.topics_port import TopicsPort
 from projected_control.ros.wait_set import side_node
 from projected_control.runs.delay import delay_from_ages

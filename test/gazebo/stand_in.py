@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from sdf_tree import inertia, pose
 
 from projected_control.control.force_source import ForceSource
-from projected_control.ros import discovery, gazebo_modules, gazebo_system
+from projected_control.ros import gazebo_modules, gazebo_system, transport
 
 MODEL = 7  # any number will do for an entity
 
@@ -209,7 +209,7 @@ def main(arguments=None):
     parser.add_argument("--listen", action="store_true", help="who else is there, as in Gazebo")
     given = parser.parse_args(arguments)
     if not given.listen:
-        discovery.DISCOVERY_SECONDS = 0.0
+        transport.DISCOVERY_SECONDS = 0.0
     physics = Physics(given.world)
     gazebo_system.find_gazebo = lambda: modules(physics)
     systems, asked, at_present = [], [], ForceSource.at_present

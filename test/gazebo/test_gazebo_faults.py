@@ -24,7 +24,7 @@ from rclpy.qos import QoSProfile
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
-from projected_control.ros.gazebo_outcome import RUNNING, read_outcome
+from projected_control.ros.gazebo_stopwatch import RUNNING, read_outcome
 from projected_control.ros.gazebo_system import FAILED
 from projected_control.ros.wait_set import drain, unused
 

@@ -31,7 +31,7 @@ from ros_domain import free_domain
 from std_srvs.srv import SetBool, Trigger
 
 import projected_control
-from projected_control.ros.leaving import leave
+from projected_control.ros.start_and_end import leave
 from projected_control.settings.files import read_parameter_file
 from projected_control.settings.nodes import own_values, parameters_of
 
@@ -202,7 +202,7 @@ class Fleet:
         """Leave, and end all processes.
 
         In this order: a participant that is destroyed while it hears others end has crashed in Fast
-        DDS, once in some hundred times, or hung; see `ros.leaving`.
+        DDS, once in some hundred times, or hung; see `ros.start_and_end`.
         """
         self._executor.shutdown()
         leave(self._context, self.node, self._ear)

@@ -9,7 +9,7 @@ pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
 from time import monotonic
 from types import SimpleNamespace
 
-from projected_control.ros import discovery
+from projected_control.ros import transport
 from projected_control.ros.transport import avoid_shared_memory
 
 FAST = "rmw_fastrtps_cpp"
@@ -34,7 +34,7 @@ def test_where_others_may_be(given, middleware, known):
     """Nodes of other computers cannot be counted; those of other middleware are not known."""
     environment = {"RMW_IMPLEMENTATION": middleware, **given}
     avoid_shared_memory(environment)
-    assert discovery.only_this_computer(environment, middleware) is known
+    assert transport.only_this_computer(environment, middleware) is known
 
 
 def test_participants_are_counted_by_their_ports(monkeypatch, tmp_path):
@@ -42,16 +42,16 @@ def test_participants_are_counted_by_their_ports(monkeypatch, tmp_path):
     ports = [8160, 8161, 8162, 8163, 8410, 8411, 8150, 53]
     lines = [f"  1: 0100007F:{port:04X} 00000000:0000 07 rest" for port in ports]
     (tmp_path / "udp").write_text("\n".join(["  sl  local_address rem_address", *lines]))
-    monkeypatch.setattr(discovery, "SOCKETS", tmp_path / "udp")
+    monkeypatch.setattr(transport, "SOCKETS", tmp_path / "udp")
     monkeypatch.setenv("ROS_DOMAIN_ID", "3")
-    assert discovery.listening() == 2
+    assert transport.listening() == 2
 
 
 def waited(monkeypatch, listening, heard, also=lambda: True):
     """How long, with what is counted at each look; the longest wait is a second."""
-    monkeypatch.setattr(discovery, "DISCOVERY_SECONDS", 1.0)
-    monkeypatch.setattr(discovery, "only_this_computer", lambda *_: True)
-    monkeypatch.setattr(discovery, "listening", listening)
+    monkeypatch.setattr(transport, "DISCOVERY_SECONDS", 1.0)
+    monkeypatch.setattr(transport, "only_this_computer", lambda *_: True)
+    monkeypatch.setattr(transport, "listening", listening)
     ends = lambda topic, no_mangle: [  # noqa: E731
         SimpleNamespace(endpoint_gid=[number] * 12 + [0, 0, 1, each])
         for number in range(heard())
@@ -59,12 +59,12 @@ def waited(monkeypatch, listening, heard, also=lambda: True):
     ]
     began = monotonic()
     node = SimpleNamespace(get_publishers_info_by_topic=ends)
-    discovery.wait_for_others(node, began, also)
+    transport.wait_for_others(node, began, also)
     return monotonic() - began
 
 
 def test_all_are_heard(monkeypatch):
-    assert discovery.SETTLED_SECONDS <= waited(monkeypatch, lambda: 3, lambda: 3) < 0.9
+    assert transport.SETTLED_SECONDS <= waited(monkeypatch, lambda: 3, lambda: 3) < 0.9
 
 
 @pytest.mark.parametrize("also", [True, False])

@@ -11,7 +11,7 @@ import pytest
 
 pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
 
-from projected_control.ros import ros2_control_port, starting
+from projected_control.ros import ros2_control_port, start_and_end
 from projected_control.ros.controller_manager import STATE_BROADCASTER, ZEROING, CannotEngage
 
 OURS, THEIRS = "effort_controller", "arm_controller"
@@ -130,7 +130,7 @@ def manager(monkeypatch: pytest.MonkeyPatch) -> Manager:
     monkeypatch.setattr("rclpy.executors.SingleThreadedExecutor", lambda context: made)
     monkeypatch.setattr(ros2_control_port, "side_node", lambda parent, name: made)
     for name in ("told", "starts", "computes"):
-        monkeypatch.setattr(starting._Process, name, False)
+        monkeypatch.setattr(start_and_end._Process, name, False)
     return made
 
 
@@ -143,8 +143,8 @@ def engaging(manager: Manager, timeout: float = 60.0) -> ros2_control_port.Engag
 
 def test_ctrl_c_during_the_switch_gives_the_arm_back(manager: Manager) -> None:
     """A switch that was sent is waited for: else ours is activated when its commander is gone."""
-    manager.on_switch = starting.tell_to_end
-    with starting.starting():
+    manager.on_switch = start_and_end.tell_to_end
+    with start_and_end.starting():
         ours = engaging(manager)
         ours.engage()
         assert manager.active == {OURS}
@@ -154,8 +154,8 @@ def test_ctrl_c_during_the_switch_gives_the_arm_back(manager: Manager) -> None:
 
 def test_a_switch_that_was_not_answered_is_taken_back(manager: Manager) -> None:
     """It may have been made, or be made later: the manager answers one after the other."""
-    manager.on_switch, manager.late = starting.tell_to_end, True
-    with starting.starting():
+    manager.on_switch, manager.late = start_and_end.tell_to_end, True
+    with start_and_end.starting():
         ours = engaging(manager, timeout=0.05)
         with pytest.raises(CannotEngage, match="has not answered"):
             ours.engage()
@@ -165,8 +165,8 @@ def test_a_switch_that_was_not_answered_is_taken_back(manager: Manager) -> None:
 
 
 def test_ctrl_c_before_the_switch_asks_for_none(manager: Manager) -> None:
-    with starting.starting():
-        starting.tell_to_end()
+    with start_and_end.starting():
+        start_and_end.tell_to_end()
         with pytest.raises(CannotEngage):
             engaging(manager)
     assert manager.active == {THEIRS}

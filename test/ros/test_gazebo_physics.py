@@ -24,7 +24,7 @@ from ros_domain import free_domain
 from projected_control.apps.demo.demo_settings import DemoSettings, run_in_process
 from projected_control.apps.gazebo import world_files as gazebo_files
 from projected_control.apps.launch import choices
-from projected_control.ros.gazebo_outcome import read_outcome
+from projected_control.ros.gazebo_stopwatch import read_outcome
 from projected_control.ros.gazebo_system import FAILED
 from projected_control.settings.nodes import ARM, checked, own_values
 

@@ -159,9 +159,9 @@ def test_doubled_interrupt(fleet: Fleet, kind: str) -> None:
 
 STUCK = """
 import ctypes, sys
-from projected_control.ros import leaving, lifecycle
+from projected_control.ros import lifecycle, start_and_end
 
-leaving.END_SECONDS = 0.5
+start_and_end.END_SECONDS = 0.5
 
 class Stuck(lifecycle.ManagedNode):
     def destroy_node(self):

@@ -21,7 +21,7 @@ from fleet import THREE_LINK, Fleet
 from rclpy.context import Context
 from rclpy.signals import SignalHandlerOptions
 
-from projected_control.ros.leaving import leave
+from projected_control.ros.start_and_end import leave
 from projected_control.ros.transport import BUILTIN, PROFILES, RANGE, avoid_shared_memory, unheard
 from projected_control.settings.nodes import ARM, FORCE, MOTION, WATCHDOG
 

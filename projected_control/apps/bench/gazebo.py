@@ -197,12 +197,12 @@ def _write(scratch: Path, name: str, arm: str, access: Path | None) -> Path:
 
 def _simulate(command: list[str], world: Path, seconds: float) -> dict[str, Any]:
     """The numbers of a run."""
-    from projected_control.apps.gazebo import interpreter
+    from projected_control.apps.gazebo.gazebo_run import interpreter_environment
 
     environment = {
         "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST",
         **os.environ,
-        **interpreter.environment(),
+        **interpreter_environment(),
         "GZ_PARTITION": f"projected_control_bench_{os.getpid()}",
     }
     summary = world.with_name("summary.json")

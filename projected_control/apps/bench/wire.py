@@ -15,8 +15,8 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
 from projected_control.errors import ProjectedControlError
-from projected_control.ros.leaving import leave
 from projected_control.ros.realtime import real_time_priority
+from projected_control.ros.start_and_end import leave
 from projected_control.ros.wait_set import Inbox
 
 if TYPE_CHECKING:

@@ -155,7 +155,7 @@ def draw(file: Path, command: str, make: Callable[[ModuleType], Figure]) -> None
 
 
 def _flight_lines(flight: FlightCheck) -> list[str]:
-    from projected_control.planning.binding import in_lines
+    from projected_control.planning.margins import in_lines
 
     width = max(len(quantity.name) for quantity in flight.quantities)
     lines = [f"along the reference, {flight.times[-1]:.3g} s:"]

@@ -15,8 +15,7 @@ from projected_control.apps.console.progress import terminal_progress
 from projected_control.apps.demo.board import Board
 from projected_control.apps.demo.demo_settings import DemoSettings, in_process, judge_arm, warm_up
 from projected_control.apps.demo.display import live_display
-from projected_control.apps.demo.judging import Series
-from projected_control.apps.demo.task_run import TaskRun
+from projected_control.apps.demo.task_run import Series, TaskRun
 from projected_control.apps.fleet.monitor import Monitor, join, refuse_others
 from projected_control.apps.fleet.node_processes import Fleet
 from projected_control.apps.reports.output import write_files

@@ -13,7 +13,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from projected_control.apps.console.progress import Progress
-from projected_control.apps.demo.judging import EVERY
+from projected_control.apps.demo.task_run import EVERY
 from projected_control.apps.experiments.catalogue import Options
 from projected_control.apps.experiments.wiping import (
     ALL_SIX,

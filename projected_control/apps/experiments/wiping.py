@@ -17,8 +17,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from projected_control.apps.console.progress import Progress
-from projected_control.apps.demo.judging import SETTLED
-from projected_control.apps.demo.task_run import TaskRun, run_task
+from projected_control.apps.demo.task_run import SETTLED, TaskRun, run_task
 from projected_control.apps.experiments.catalogue import Options
 from projected_control.apps.reports.contents import Outcome, Picture, Table
 from projected_control.apps.reports.style import BLUE, GREEN, GREY, VERMILION, canvas

@@ -22,7 +22,7 @@ from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
 
-from projected_control.apps.demo.judging import Series
+from projected_control.apps.demo.task_run import Series
 from projected_control.apps.fleet.remote_node import Observer
 from projected_control.errors import ProjectedControlError
 from projected_control.ros.neighbours import DOMAINS, already_there, of_ours

@@ -1,20 +1,24 @@
 """A run in Gazebo: what is checked, written and started for it, and how it is judged.
 
 ``gazebo.launch.py`` and ``projected-control gazebo`` start what stands here. Nothing here needs
-launch.
+launch. Gazebo runs our controller in an interpreter of its own, which has to find this package and
+what it imports.
 """
 
 from __future__ import annotations
 
 import atexit
+import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
-from projected_control.apps.gazebo import interpreter
+import projected_control
 from projected_control.apps.gazebo import world_files as gazebo_files
 from projected_control.apps.gazebo.arguments import AUTO, COMPILED, PYTHON, ROS2_CONTROL
 from projected_control.apps.launch import choices
@@ -24,7 +28,7 @@ from projected_control.native.gazebo_build import gazebo_library
 from projected_control.native.plugin_build import ros_prefixes
 from projected_control.resources import share_file
 from projected_control.ros.gazebo_modules import find_gazebo
-from projected_control.ros.gazebo_outcome import read_outcome, read_trouble
+from projected_control.ros.gazebo_stopwatch import read_outcome, read_trouble
 from projected_control.settings import build
 from projected_control.settings.nodes import ControllerSettings
 
@@ -120,7 +124,7 @@ def requested(given: Mapping[str, str]) -> Request:
         options = replace(options, access=access)
         said += [why_not] if why_not else []
     said += [f"WARNING: {line}" for line in gazebo_files.left_out(chosen.layers.arm())]
-    said += [remark] if (remark := interpreter.remark()) else []
+    said += [remark] if (remark := interpreter_remark()) else []
     return Request(given, chosen, controller, options, summary, tuple(said))
 
 
@@ -201,7 +205,7 @@ def simulator(request: Request, world: Path) -> Process:
     steps = ["--iterations", str(round(seconds * request.controller.rate))] if seconds else []
     server = [] if BOOLEANS[request.given["gui"]] else ["-s"]
     command = ["gz", "sim", "-r", *server, *steps, str(world)]
-    return Process("gz", command, interpreter.environment())
+    return Process("gz", command, interpreter_environment())
 
 
 def state_publisher(urdf: str, folder: Path) -> Process:
@@ -248,3 +252,43 @@ def judge(outcome: Path, status: int, told_to_end: bool) -> str:
     if reason := read_outcome(outcome):
         return reason
     return f"Gazebo {choices.ended_how(status)}" if status else ""
+
+
+WHEELS = "ros_wheels_bootstrapper"
+"""Package that comes with ROS 2 from PyPI: starts Python anew with the libraries' folders."""
+
+STARTED_ANEW = "_ROS_WHEELS_BOOTSTRAP_COMPLETE"
+"""By which it knows that it has; Gazebo's interpreter cannot be started anew."""
+
+LIBRARIES = "LD_LIBRARY_PATH"
+
+
+def from_wheels() -> bool:
+    """Whether ROS 2 is that of PyPI."""
+    return find_spec(WHEELS) is not None
+
+
+def interpreter_environment() -> dict[str, str]:
+    """Variables for ``gz sim``, on top of the present ones."""
+    here = str(Path(projected_control.__file__).resolve().parents[1])
+    own = {"PYTHONPATH": _in_front(here, "PYTHONPATH")}
+    if sys.prefix != sys.base_prefix:  # the interpreter finds its packages by the python in PATH
+        own |= {"VIRTUAL_ENV": sys.prefix, "PATH": _in_front(str(Path(sys.prefix, "bin")), "PATH")}
+    if from_wheels():
+        own |= {STARTED_ANEW: "1", LIBRARIES: os.environ.get(LIBRARIES, "")}
+    return own
+
+
+def interpreter_remark() -> str:
+    """What is set for ROS 2 from PyPI, in words; empty where it is another."""
+    if not from_wheels():
+        return ""
+    return (
+        f"ROS 2 comes from wheels: {STARTED_ANEW}=1 and {LIBRARIES} are set for Gazebo, whose "
+        "Python would not start without them (a plain gz sim needs them, too)"
+    )
+
+
+def _in_front(entry: str, variable: str) -> str:
+    present = [part for part in os.environ.get(variable, "").split(os.pathsep) if part]
+    return os.pathsep.join([entry, *(part for part in present if part != entry)])

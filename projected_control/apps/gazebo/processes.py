@@ -12,7 +12,7 @@ from typing import NamedTuple
 from projected_control.apps.gazebo import gazebo_run
 from projected_control.apps.gazebo.gazebo_run import Process, Request
 from projected_control.errors import ProjectedControlError
-from projected_control.ros.gazebo_outcome import read_outcome, was_loaded
+from projected_control.ros.gazebo_stopwatch import read_outcome, was_loaded
 from projected_control.with_parent import end, started
 
 GRACE_SECONDS = {signal.SIGINT: 10.0, signal.SIGTERM: 5.0}

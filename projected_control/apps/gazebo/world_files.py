@@ -51,7 +51,7 @@ class GazeboFiles(NamedTuple):
         controllers: Controllers of ros2_control, if the arm is behind it.
         description: URDF of the arm for ros2_control and robot_state_publisher; its joints count
             from the start, as Gazebo's do.
-        outcome: In which our system in Gazebo says what became of it (`ros.gazebo_outcome`).
+        outcome: In which our system in Gazebo says what became of it (`ros.gazebo_stopwatch`).
     """
 
     world: Path

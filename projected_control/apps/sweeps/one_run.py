@@ -15,8 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from projected_control.apps.demo.judging import EVERY, SETTLED
-from projected_control.apps.demo.task_run import TaskRun, ready_task, simulated_arm
+from projected_control.apps.demo.task_run import EVERY, SETTLED, TaskRun, ready_task, simulated_arm
 from projected_control.apps.reports.run_numbers import rms
 from projected_control.apps.sweeps.code_digest import fingerprint
 from projected_control.apps.sweeps.sweep_case import SweepCase, unpack

@@ -29,7 +29,7 @@ from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.signals import SignalHandlerOptions
 
 from projected_control.errors import ProjectedControlError
-from projected_control.ros.leaving import leave
+from projected_control.ros.start_and_end import leave
 from projected_control.ros.transport import avoid_shared_memory
 from projected_control.ros.wait_set import drain, unused
 
