@@ -16,7 +16,6 @@ from projected_control.arrays import Array
 from projected_control.control.loop import ControlLoop
 from projected_control.model.arm import Arm
 from projected_control.model.constraints import Curve, Line, Plane, Point, Shape
-from projected_control.model.constraints.axes import perpendiculars
 from projected_control.model.function_kinds import PositionAlong
 
 REACH = 2.0
@@ -131,8 +130,8 @@ def _(shape: Line, placement: tuple[Array, Array]) -> Marker:
 def _(shape: Plane, placement: tuple[Array, Array]) -> Marker:
     """Two triangles, each from both sides."""
     origin, axes = placement
-    middle = origin + axes @ shape.point
-    first, second = (REACH * side for side in perpendiculars(axes @ shape.normal))
+    middle, first, second = shape.piece(shape.point, (REACH, REACH))
+    middle, first, second = origin + axes @ middle, axes @ first, axes @ second
     a, b, c, d = (middle + i * first + j * second for i, j in ((-1, -1), (1, -1), (1, 1), (-1, 1)))
     plane = _marker(Marker.TRIANGLE_LIST, GREY, (1.0, 1.0, 1.0), alpha=0.4)
     plane.points = _points([a, b, c, a, c, d, a, c, b, a, d, c])

@@ -61,8 +61,9 @@ class Constraint(Group):
     ratio: Numbers = parameter((), "How far it goes for each unit of the other", minimum=-LARGE, maximum=LARGE)
     position: Numbers = parameter((), "Where it is locked, or is while the other is at zero", "rad or m", minimum=-LARGE, maximum=LARGE)
     motion: Motion = group(Motion)
-    one_sided: bool = parameter(False, "Whether a simulated arm may leave it on one side, as it may leave a table (point_on_plane, point_on_surface), a rope (distance) or a stop (joint_locked); a controller takes it as held. See contact")
+    one_sided: bool = parameter(False, "Whether a simulated arm may leave it on one side, as it may leave a table (point_on_plane, point_on_surface), a rope (distance), a stop (joint_locked) or another link's face (loop with one of tx, ty, tz); a controller takes it as held. See contact")
     free_side: str = parameter("", "Where the arm is free then: negative, which it is unless said otherwise, where Φ < 0 and λ > 0 presses, as before a plane whose direction points into it, or inside of a sphere; positive, where λ < 0 presses, as outside of a sphere or cylinder, or above a height map", choices=("", "negative", "positive"))
+    extent: Numbers = parameter((), "Where a surface is that can be left, and beyond which it ends, as a table does at its edge: x, y and z of two corners of a box in the world; empty for no end. For a simulated arm", "m", minimum=-LARGE, maximum=LARGE)
     estimated: bool = parameter(False, "Whether a plane (point_on_plane) follows the contact point and the measured force, within the bounds of surface; for controllers")
     arguments: Words = parameter((), "What a kind of another package needs beyond these, each as name:=value")
 
@@ -239,6 +240,7 @@ class Simulation(Group):
     start: Numbers = parameter((), "Guess of the joint positions to start from, one per joint; the nearest configuration on the constraint is taken. Empty for a guess within the joints' ranges", "rad or m", minimum=-LARGE, maximum=LARGE)
     coordinates: Words = parameter((), "Coordinates prescribed at the start: names as for controllers")
     values: Numbers = parameter((), "Values of these coordinates", "m or rad", minimum=-LARGE, maximum=LARGE)
+    touches: bool = parameter(True, "Whether it starts on what it can leave (constraint.one_sided); false for off it, where the coordinates say")
     rates: Numbers = parameter((), "Rates of these coordinates; empty for rest", "m/s or rad/s", minimum=-LARGE, maximum=LARGE)
     mass_factor: float = parameter(1.0, "Masses and inertias of the simulated links over those of the description: not one for an arm that its controller does not quite know", minimum=0.01, maximum=100.0)
     factor: float = parameter(1.0, "Speed of time against the wall clock; 0 for as fast as it goes. In lockstep time is slower where the computer does not keep up", minimum=0.0, maximum=1000.0, live=True)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from projected_control.model.constrained_arm import ConstrainedArm
     from projected_control.model.friction import JointFriction
     from projected_control.simulation.plant import Plant
-    from projected_control.simulation.surfaces import Surface
+    from projected_control.simulation.surfaces import Extent, Surface
 
 BUILT_IN = "built_in"
 """Name of our own."""
@@ -40,6 +40,7 @@ class MakePlant(Protocol):
         contact_friction: float = ...,
         surface: Surface = ...,
         one_sided: Sequence[int] | None = ...,
+        extents: Sequence[Extent | None] | None = ...,
         stops: ArrayLike | None = ...,
     ) -> Plant:
         """The plant, not reset yet."""

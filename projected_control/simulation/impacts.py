@@ -45,9 +45,11 @@ from projected_control.simulation.dry_friction import (
 from projected_control.simulation.plant_terms import PlantTerms
 from projected_control.simulation.surfaces import (
     CONTACTS,
+    TOUCHING,
     ContactTerms,
     Row,
     hold_rows,
+    is_there,
     separation,
     unpack_contacts,
 )
@@ -64,9 +66,6 @@ LEAST = 1e-14
 
 TOUCHED = 1e-10
 """How deep beyond its surface a row is where a step ends on it [m or rad]."""
-
-TOUCHING = 1e-9
-"""How far from its surface a row may be that still touches it [m or rad]."""
 
 SLOW = 1e-9
 """Separation that counts as none [m/s or rad/s]."""
@@ -211,7 +210,7 @@ def find_touching(v: Array, c: ContactTerms, t: Terms) -> int:
     """touches: one-sided rows at their surfaces that do not separate. How many there are."""
     count = 0
     for r in range(c.law.size):
-        at_surface = c.law[r] == _ONE_SIDED and c.gap[r] >= -TOUCHING
+        at_surface = c.law[r] == _ONE_SIDED and c.gap[r] >= -TOUCHING and is_there(r, c)
         touches = at_surface and separation(r, v, c, t) <= SLOW
         c.touches[r] = 1.0 if touches else 0.0
         count += 1 if touches else 0
@@ -330,15 +329,16 @@ def look_for_touch(p: PlantTerms, t: Terms) -> int:
     """
     n = p.effort.size
     c = unpack_contacts(p.contacts, n, p.noise.size)
+    first = c.bracket[4] == 0.0
     row, nearest = -1, -np.inf
     for r in range(c.law.size):
-        if c.law[r] == _ONE_SIDED and c.holds[r] == 0.0 and c.gap[r] > nearest:
+        free = c.law[r] == _ONE_SIDED and c.holds[r] == 0.0 and c.beyond[r] == 0.0
+        if free and c.gap[r] > nearest and not (first and c.outside[r] != 0.0):
             row, nearest = r, c.gap[r]
     if c.left[0] == 0.0:  # at the start of a run, which may begin with an impact
         if row >= 0 and nearest >= -TOUCHING:
             _hit(c.surface[3], p, c, t)
         return NOTHING
-    first = c.bracket[4] == 0.0
     if first and nearest <= TOUCHED:
         return NOTHING
     if first:
@@ -381,7 +381,7 @@ def _hit(e: float, p: PlantTerms, c: ContactTerms, t: Terms) -> None:
     find_G(c.rows, p.mobility, c.G, p.next_rate)
     fastest = 0.0
     for r in range(m):
-        at_surface = c.law[r] == _ONE_SIDED and c.gap[r] >= -TOUCHING
+        at_surface = c.law[r] == _ONE_SIDED and c.gap[r] >= -TOUCHING and is_there(r, c)
         c.touches[r] = 1.0 if at_surface else 0.0
         c.u[r] = separation(r, v, c, t)
         if at_surface:

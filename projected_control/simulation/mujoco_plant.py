@@ -59,8 +59,8 @@ class MujocoPlant(Plant):
         step: Step of the integration [s].
         friction: Friction of the joints.
         contact_friction: µ at the constraint's frame, which rubs along what holds it.
-        surface, one_sided: As for `Plant`; a surface that gives, or a row that can be left, is
-            refused.
+        surface, one_sided, extents: As for `Plant`; a surface that gives, or a row that can be
+            left, is refused, and so nothing ends.
         stops: Where the joints meet their stops, lower above upper [rad or m]; None for none.
 
     Attributes:
@@ -76,6 +76,7 @@ class MujocoPlant(Plant):
         contact_friction: float = 0.0,
         surface: Surface = RIGID,
         one_sided: Sequence[int] | None = None,
+        extents: Sequence[object] | None = None,
         stops: ArrayLike | None = None,
     ) -> None:
         _require_both_sides(surface, one_sided)

@@ -35,8 +35,10 @@ from projected_control.simulation.surfaces import (
     FASTEST,
     RIGID,
     ContactTerms,
+    Extent,
     Row,
     Surface,
+    find_outside,
     forget_contacts,
 )
 
@@ -93,6 +95,7 @@ class Plant:
         surface: What one-sided rows touch, and how it gives; rigid unless given.
         one_sided: For each row 1 or −1 where it can be left, 0 where not: with 1 the arm is free
             where Φ ≤ 0, and λ ≥ 0; with −1 the other way round. None for none.
+        extents: For each row where its surface ends, None where it does not. None for none.
         stops: Where the joints meet their stops, lower above upper [rad or m], see `stops_within`;
             None for joints that turn without end.
         tableau: Integration method.
@@ -110,6 +113,7 @@ class Plant:
         contact_friction: float = 0.0,
         surface: Surface = RIGID,
         one_sided: Sequence[int] | None = None,
+        extents: Sequence[Extent | None] | None = None,
         stops: ArrayLike | None = None,
         tableau: Tableau = RK4,
         tolerance: float = 1e-12,
@@ -127,6 +131,7 @@ class Plant:
         self.friction = friction
         self.contact_friction = contact_friction
         self._lay_surfaces(surface, one_sided)
+        self._lay_extents(extents or ())
         if stops is not None:
             self.terms.stops[:] = np.asarray(stops, dtype=np.float64)
 
@@ -166,6 +171,19 @@ class Plant:
         contacts.side[:] = [side or 1 for side in sides]
         contacts.kinds[:] = laws.count(Row.ONE_SIDED), sum(law >= Row.GIVES for law in laws)
         forget_contacts(contacts)
+
+    def _lay_extents(self, extents: Sequence[Extent | None]) -> None:
+        """Say of every row where its surface ends."""
+        if extents and len(extents) != self.model.m:
+            raise InvalidValue(f"extents must have {self.model.m} entries, got {len(extents)}")
+        for row, extent in enumerate(extents):
+            if extent is None:
+                continue
+            if self.laws[row] not in (Row.ONE_SIDED, Row.GIVES_ONE_SIDED):
+                raise InvalidValue("only a surface that can be left ends: say one_sided, too")
+            place = self.model.arm.attachment(extent.frame)
+            box = *extent.least, *extent.most
+            self.contacts.extent[row] = place.joint, *place.translation, *box
 
     @property
     def contacts(self) -> ContactTerms:
@@ -242,6 +260,8 @@ class Plant:
         self._require_step(state)
         held = np.array([law is Row.HELD for law in self.laws], dtype=bool)
         free = np.array([law is Row.ONE_SIDED for law in self.laws], dtype=bool)
+        find_outside(self.model.arguments.placements, self.contacts)
+        free &= self.contacts.outside == 0.0
         deepest = float((self.contacts.side * state.residual)[free].max(initial=0.0))
         error = max(float(np.linalg.norm(state.residual[held])), deepest)
         if error > 1e-6:

@@ -43,7 +43,12 @@ from projected_control.simulation.impacts import (
     settle_contacts,
 )
 from projected_control.simulation.plant_terms import PlantTerms, unpack_plant
-from projected_control.simulation.surfaces import add_pressed, note_gaps, unpack_contacts
+from projected_control.simulation.surfaces import (
+    add_pressed,
+    note_gaps,
+    pass_edges,
+    unpack_contacts,
+)
 
 Array = NDArray[np.float64]
 Whole = NDArray[np.int64]
@@ -153,18 +158,20 @@ def find_friction(
     y: Array, spatial_jacobian: Array, placements: Array, p: PlantTerms, t: Terms
 ) -> None:
     """Dry friction in a step from this state, and which contacts hold in it."""
-    if unpack_contacts(p.contacts, p.effort.size, p.noise.size).kinds[0] != 0.0:
+    c = unpack_contacts(p.contacts, p.effort.size, p.noise.size)
+    pass_edges(c)
+    if c.kinds[0] != 0.0:
         settle_contacts(y, spatial_jacobian, placements, p, t)
     else:
         find_dry_friction(y, spatial_jacobian, placements, p, t)
 
 
 @compiled
-def let_go(p: PlantTerms, t: Terms) -> None:
+def let_go(placements: Array, p: PlantTerms, t: Terms) -> None:
     """On an evaluated model: rows that do not hold leave it."""
     c = unpack_contacts(p.contacts, p.effort.size, p.noise.size)
     if c.kinds[0] + c.kinds[1] != 0.0:
-        note_gaps(c, t)
+        note_gaps(placements, c, t)
 
 
 @compiled
@@ -256,7 +263,7 @@ def advance_step(
         target,
         work,
     )
-    let_go(p, t)
+    let_go(placements, p, t)
     return _advance(spatial_jacobian, placements, p, t)
 
 
@@ -294,7 +301,7 @@ def observe_plant(
         target,
         work,
     )
-    let_go(p, t)
+    let_go(placements, p, t)
     find_friction(p.y, spatial_jacobian, placements, p, t)
     _slope(p.y, p, t, p.slope)
     normal_part(t, p.net, p.force)

@@ -13,12 +13,17 @@ A row of the plant's constraint is one of these (`Row`):
   Kelvin and Voigt's law for α = 0, Hunt and Crossley's for D = 0; on a one-sided surface nothing
   where x ≤ 0, and never less than nothing.
 
+A surface may **end** (`Extent`): beyond its edge there is nothing to touch. What has come below it
+out there has come under it, and does not touch it from below: only from where it is free again.
+Which edges have been passed is decided at the beginning of a step.
+
 Rows that do not hold leave P and A⁺ of the evaluated model (`hold_rows`); all else of a step is as
 it was. A plant whose rows are all held does not come here.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Annotated, NamedTuple
@@ -26,10 +31,12 @@ from typing import Annotated, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from projected_control import validate
 from projected_control.compiled import compiled, kernel
 from projected_control.declaration import Group, Numbers, parameter
 from projected_control.errors import InvalidValue
 from projected_control.model.constrained_arm import Terms, keep_rows
+from projected_control.model.kinematics import place, vector
 from projected_control.model.linalg import axpy, dot, fill
 from projected_control.workspace import Layout, Part
 
@@ -46,6 +53,9 @@ class Row(IntEnum):
 
 
 _HELD, _ONE_SIDED, _GIVES, _GIVES_ONE_SIDED = (float(row) for row in Row)
+
+TOUCHING = 1e-9
+"""How far from its surface a row may be that still touches it [m or rad]."""
 
 FASTEST = 1.0
 """ω T and D T/m_n of a surface that gives, up to which a step is short enough for it."""
@@ -128,6 +138,27 @@ class Surface(Group):
 RIGID = Surface()
 
 
+@dataclass(frozen=True)
+class Extent:
+    """Where a surface is, and beyond which it ends: a box along the world's axes.
+
+    Attributes:
+        frame: Name of the frame whose origin touches it.
+        least, most: Its corners [m].
+    """
+
+    frame: str
+    least: tuple[float, ...]
+    most: tuple[float, ...]
+
+    @classmethod
+    def of(cls, frame: str, corners: Sequence[float], name: str = "extent") -> Extent:
+        """From x, y and z of the one corner, then of the other, in any order."""
+        numbers = validate.finite_array(name, corners, (6,)).reshape(2, 3)
+        least, most = numbers.min(axis=0), numbers.max(axis=0)
+        return cls(frame, tuple(least.tolist()), tuple(most.tolist()))
+
+
 class ContactTerms(NamedTuple):
     """Contacts of a plant with n joints and m constraint rows."""
 
@@ -140,6 +171,14 @@ class ContactTerms(NamedTuple):
     holds: Annotated[Array, Part("m", "1 for each row that holds now, else 0.")]
     rows: Annotated[Array, Part("m, n", "A where the model was evaluated last, by side.")]
     gap: Annotated[Array, Part("m", "Φ − x there, by side: negative is free.")]
+    extent: Annotated[
+        Array,
+        Part("m, 10", "What touches: its joint (0 for no end) and place there; box [m]."),
+    ]
+    outside: Annotated[Array, Part("m", "1 where that is out of its box there, else 0.")]
+    beyond: Annotated[
+        Array, Part("m", "1 where it has passed the edge and not come back from the free side.")
+    ]
     pressed: Annotated[Array, Part("m", "|λ| of the rows that give, there [N].")]
     begin: Annotated[Array, Part("2 * n + 1", "The state where this part of the step began.")]
     begin_time: Annotated[Array, Part("1", "And when [s].")]
@@ -171,8 +210,38 @@ def gives(law: float) -> bool:
 
 
 @compiled
-def note_gaps(c: ContactTerms, t: Terms) -> None:
+def find_outside(placements: Array, c: ContactTerms) -> None:
+    """outside: which places are out of their boxes where the model was evaluated."""
+    for r in range(c.law.size):
+        joint = int(c.extent[r, 0])
+        if joint == 0:
+            continue
+        box = c.extent[r, 4:]
+        x, y, z = place(placements[joint], vector(c.extent[r], 1))
+        inside = box[0] <= x <= box[3] and box[1] <= y <= box[4] and box[2] <= z <= box[5]
+        c.outside[r] = 0.0 if inside else 1.0
+
+
+@compiled
+def pass_edges(c: ContactTerms) -> None:
+    """beyond, at the beginning of a step."""
+    for r in range(c.law.size):
+        if c.outside[r] != 0.0:
+            c.beyond[r] = 1.0
+        elif c.gap[r] <= TOUCHING:
+            c.beyond[r] = 0.0
+
+
+@compiled
+def is_there(r: int, c: ContactTerms) -> bool:
+    """Whether there is anything of a row's surface to touch."""
+    return c.outside[r] == 0.0 and c.beyond[r] == 0.0
+
+
+@compiled
+def note_gaps(placements: Array, c: ContactTerms, t: Terms) -> None:
     """Keep rows and Φ − x of an evaluated model, and let the rows go that do not hold."""
+    find_outside(placements, c)
     for r in range(c.side.size):
         c.gap[r] = c.side[r] * t.residual[r]
         for i in range(t.v.size):
@@ -200,7 +269,7 @@ def give_way(c: ContactTerms, t: Terms, load: Array) -> None:
     K, D, alpha = c.surface[0], c.surface[1], c.surface[2]
     for r in range(c.law.size):
         c.pressed[r] = 0.0
-        if not gives(c.law[r]):
+        if not gives(c.law[r]) or not is_there(r, c):
             continue
         depth, rate = c.gap[r], -separation(r, t.v, c, t)
         if c.law[r] == _GIVES or depth > 0.0:
@@ -263,6 +332,7 @@ def forget_contacts(c: ContactTerms) -> None:
     fill(c.impulse, 0.0)
     fill(c.counts, 0.0)
     fill(c.begin_gap, 0.0)
+    fill(c.beyond, 0.0)
     c.bracket[4] = c.left[0] = 0.0
     for r in range(c.law.size):
         c.holds[r] = 1.0 if c.law[r] == _HELD else 0.0

@@ -171,13 +171,10 @@ def _plane(
     shape: Plane, middle: Array, trace: Array | None, reach: float
 ) -> tuple[Array, Array, Array]:
     """A piece of a plane under the trace."""
-    first, second = perpendiculars(shape.normal)
-    centre = middle - shape.normal * ((middle - shape.point) @ shape.normal)
-    half = [0.35 * reach, 0.35 * reach]
+    half = 0.35 * reach, 0.35 * reach
     if trace is not None:
-        half = [0.5 * float(np.ptp(trace @ axis)) + 0.06 for axis in (first, second)]
-        centre = centre + sum(
-            axis * float(0.5 * ((trace @ axis).max() + (trace @ axis).min()) - centre @ axis)
-            for axis in (first, second)
-        )
-    return centre, half[0] * first, half[1] * second
+        axes = perpendiculars(shape.normal)
+        least, most = (np.array([edge(trace @ axis) for axis in axes]) for edge in (np.min, np.max))
+        middle = middle + (0.5 * (least + most) - [middle @ axis for axis in axes]) @ axes
+        half = tuple((0.5 * (most - least) + 0.06).tolist())
+    return shape.piece(middle, half)

@@ -18,6 +18,9 @@ from projected_control.model.function_kinds import PositionAlong
 from projected_control.settings import build
 from projected_control.settings.nodes import ControllerSettings, ForceControllerSettings
 
+REACH = 2.0
+"""How far a plane that ends is drawn to each side from the middle of its box [m]."""
+
 
 class Grip(NamedTuple):
     """A frame that coordinates move along directions, and so can be dragged.
@@ -243,7 +246,12 @@ def _(shape: Line, origin: Array, axes: Array) -> dict[str, Any]:
 @sketch.register
 def _(shape: Plane, origin: Array, axes: Array) -> dict[str, Any]:
     at, normal = origin + axes @ shape.point, axes @ shape.normal
-    return {"is": "plane", "at": _rounded(at), "normal": _rounded(normal)}
+    plane = {"is": "plane", "at": _rounded(at), "normal": _rounded(normal)}
+    if shape.box is None:
+        return plane
+    middle, *sides = shape.piece(shape.box.mean(axis=0), (REACH, REACH))
+    sheet = [origin + axes @ middle, *(axes @ side for side in sides)]
+    return {**plane, "sheet": _rounded(sheet)}
 
 
 @sketch.register

@@ -85,6 +85,10 @@ class ConstraintSettings(Protocol):
         """Distance between these heights [m]."""
 
     @property
+    def extent(self) -> Sequence[float]:
+        """Two corners of the box beyond which a surface ends [m]."""
+
+    @property
     def joint(self) -> str:
         """Name of a joint."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 import numpy as np
 
@@ -12,17 +13,20 @@ from projected_control.errors import InvalidValue
 from projected_control.model.arm import Arm
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.constraints import Constraint, with_mimics
+from projected_control.model.constraints.poses import ALONG
 from projected_control.planning import assemble
 from projected_control.planning.start import guess_within
 from projected_control.runs.simulated import SimulatedArm
 from projected_control.settings import groups
 from projected_control.settings.build.arms import build_arm, build_constraint, build_coordinates
-from projected_control.settings.nodes import (
-    SimulatedArmSettings,
-)
+from projected_control.settings.declaration import Named
+from projected_control.settings.nodes import SimulatedArmSettings
 from projected_control.settings.placing import says_where
 from projected_control.simulation.dry_friction import stops_within
 from projected_control.simulation.engines import make_plant
+from projected_control.simulation.surfaces import Extent
+
+T = TypeVar("T")
 
 PLANT_SINGULAR_VALUE = 1e-6
 """A plant's own tolerance: far below a controller's, so that no step falls where the rank drops."""
@@ -40,7 +44,8 @@ def build_plant(settings: SimulatedArmSettings) -> SimulatedArm:
     coordinates = build_coordinates(names, arm, settings) if names else None
     values = list(start_values(simulation).values()) if names else None
     guess = start_guess(arm, simulation.start)
-    start = assemble(arm, constraint, guess, coordinates, values)
+    held = constraint if simulation.touches else with_mimics(arm, _what_stays(settings))
+    start = assemble(arm, held, guess, coordinates, values)
     model = ConstrainedArm(arm, constraint, coordinates, tolerance=PLANT_SINGULAR_VALUE)
     velocity = np.zeros(arm.n)
     if simulation.rates:
@@ -49,8 +54,9 @@ def build_plant(settings: SimulatedArmSettings) -> SimulatedArm:
                 "simulation.rates must have one number per name in simulation.coordinates",
                 key="simulation.rates",
             )
-        model.evaluate(start, velocity)
-        along = model.J_theta @ model.P
+        begins = ConstrainedArm(arm, held, coordinates, tolerance=PLANT_SINGULAR_VALUE)
+        begins.evaluate(start, velocity)
+        along = begins.J_theta @ begins.P
         velocity = np.linalg.pinv(along) @ np.asarray(simulation.rates)
     plant = make_plant(
         simulation.engine,
@@ -60,6 +66,7 @@ def build_plant(settings: SimulatedArmSettings) -> SimulatedArm:
         contact_friction=settings.friction.contact,
         surface=settings.contact,
         one_sided=sides_of(settings, constraint),
+        extents=extents_of(settings, constraint),
         stops=stops_within(arm.limits.lower, arm.limits.upper) if simulation.stops else None,
     )
     return SimulatedArm(
@@ -73,29 +80,71 @@ def build_plant(settings: SimulatedArmSettings) -> SimulatedArm:
     )
 
 
-LEAVES = ("point_on_plane", "point_on_surface", "distance", "joint_locked")
-"""Kinds of constraint that can be left on one side."""
+LEAVES = ("point_on_plane", "point_on_surface", "distance", "joint_locked", "loop")
+"""Kinds of constraint that can be left on one side; a loop with one of tx, ty, tz alone."""
+
+ENDS = ("point_on_plane", "point_on_surface")
+"""Kinds of them that may end somewhere."""
 
 
 def sides_of(settings: SimulatedArmSettings, constraint: Constraint | None) -> list[int]:
     """For each row of what holds the arm, on which side it is free (see `Plant`); 0 for none."""
-    given = {f"constraints.{name}": group for name, group in settings.constraints.items()}
     sides = {}
-    for name, group in (given or {"constraint": settings.constraint}).items():
-        if group.one_sided and group.kind not in LEAVES:
+    for name, group in _groups(settings).items():
+        face = group.kind != "loop" or (len(group.directions) == 1 and group.directions[0] in ALONG)
+        if group.one_sided and not (group.kind in LEAVES and face):
             raise InvalidValue(
-                f"{name}.one_sided: a {group.kind} holds on both sides; {', '.join(LEAVES)} can "
-                "be left",
+                f"{name}.one_sided: a {group.kind} holds on both sides; {', '.join(LEAVES)} "
+                "(with one of tx, ty, tz) can be left",
                 key=f"{name}.one_sided",
             )
         sides[name] = (-1 if group.free_side == "positive" else 1) if group.one_sided else 0
+    return _by_row(sides, constraint, 0)
+
+
+def extents_of(
+    settings: SimulatedArmSettings, constraint: Constraint | None
+) -> list[Extent | None]:
+    """For each row of what holds the arm where its surface ends; None for nowhere."""
+    extents: dict[str, Extent | None] = {}
+    for name, group in _groups(settings).items():
+        extents[name], key = None, f"{name}.extent"
+        if not len(group.extent):
+            continue
+        if not group.one_sided or group.kind not in ENDS:
+            raise InvalidValue(
+                f"{key}: only {' and '.join(ENDS)} that can be left end somewhere: say "
+                f"{name}.one_sided: true, or leave the extent out",
+                key=key,
+            )
+        extents[name] = Extent.of(group.frame, group.extent, key)
+    return _by_row(extents, constraint, None)
+
+
+def _what_stays(settings: SimulatedArmSettings) -> Constraint | None:
+    """What holds an arm that touches nothing of what it can leave."""
+    several = Named(
+        {name: each for name, each in settings.constraints.items() if not each.one_sided}
+    )
+    if not several and (settings.constraints or settings.constraint.one_sided):
+        return None
+    return build_constraint(replace(settings, constraints=several))
+
+
+def _groups(settings: SimulatedArmSettings) -> dict[str, groups.Constraint]:
+    """The groups of what holds the arm, by their names."""
+    given = {f"constraints.{name}": group for name, group in settings.constraints.items()}
+    return given or {"constraint": settings.constraint}
+
+
+def _by_row(values: dict[str, T], constraint: Constraint | None, nothing: T) -> list[T]:
+    """What each group says, for each row of the constraint that they make together."""
     if constraint is None:
         return []
-    only = sides.get("constraint", 0)
     if "." not in constraint.row_names[0]:
-        return [only] * constraint.rows
-    named = {name.removeprefix("constraints."): side for name, side in sides.items()}
-    return [named.get(row.partition(".")[0], 0) for row in constraint.row_names]
+        return [values.get("constraint", nothing)] * constraint.rows
+    named = {name.removeprefix("constraints."): value for name, value in values.items()}
+    return [named.get(row.partition(".")[0], nothing) for row in constraint.row_names]
 
 
 def start_values(simulation: groups.Simulation) -> dict[str, float]:

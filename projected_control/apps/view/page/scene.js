@@ -177,13 +177,14 @@ export class Scene {
     this.pencil.stroke(3);
   }
 
-  drawPlane({ at, normal }) {
-    const tip = this.picture.trace, middle = sub(tip, scale(normal, dot(sub(tip, at), normal)));
-    const size = 0.7 * this.reach, [a, b] = square(normal), shade = rgb("grey");
-    const corner = (i, j) => add(middle, add(scale(a, i * size), scale(b, j * size)));
+  // An endless one is drawn about the tip, one that ends as far as it goes.
+  drawPlane({ at, normal, sheet }) {
+    const tip = this.picture.trace, size = 0.7 * this.reach, shade = rgb("grey");
+    const [middle, a, b] = sheet ?? [sub(tip, scale(normal, dot(sub(tip, at), normal))), ...square(normal).map((side) => scale(side, size))];
+    const corner = (i, j) => add(middle, add(scale(a, i), scale(b, j)));
     this.pencil.path([corner(-1, -1), corner(1, -1), corner(1, 1), corner(-1, 1), corner(-1, -1)], shade);
     this.pencil.stroke(1.5);
-    this.pencil.draw(this.sheet, along(middle, normal, size, size), [...shade, 0.22]);
+    this.pencil.draw(this.sheet, new Float32Array([...a, 0, ...b, 0, ...normal, 0, ...middle, 1]), [...shade, 0.22]);
   }
 
   drawTrace() {
