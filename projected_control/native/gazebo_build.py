@@ -34,17 +34,11 @@ class NoGazebo(NoCompiler):
 
 
 class DevelopmentFiles(NamedTuple):
-    """Where Gazebo's CMake files are.
+    """Where Gazebo's CMake files are."""
 
-    Attributes:
-        package: One of `RELEASES`.
-        folder: With its CMake files.
-        prefixes: Where CMake has to look for all that it needs.
-    """
-
-    package: str
-    folder: Path
-    prefixes: list[Path]
+    package: str  # one of `RELEASES`
+    folder: Path  # with its CMake files
+    prefixes: list[Path]  # where CMake has to look for all that it needs
 
 
 def find_development_files() -> DevelopmentFiles:

@@ -40,21 +40,13 @@ DENSE, DENSE_BY_COLUMNS = "C", "F"
 
 @dataclass(frozen=True)
 class Leaf:
-    """One argument, or one member of an argument that is a tuple.
+    """One argument, or one member of an argument that is a tuple."""
 
-    Attributes:
-        name: Of the parameter.
-        number: `INTEGER`, `REAL` or `TRUTH`: of the number, or of an array's elements.
-        dimensions: Of an array; 0 for a number.
-        order: `DENSE` or `DENSE_BY_COLUMNS`; of an array.
-        layout: Of a workspace, which is handed over as its place and sizes.
-    """
-
-    name: str
-    number: str
-    dimensions: int = 0
-    order: str = DENSE
-    layout: Any = None
+    name: str  # of the parameter
+    number: str  # `INTEGER`, `REAL` or `TRUTH`: of the number, or of an array's elements
+    dimensions: int = 0  # of an array; 0 for a number
+    order: str = DENSE  # `DENSE` or `DENSE_BY_COLUMNS`; of an array
+    layout: Any = None  # of a workspace, which is handed over as its place and sizes
 
     @property
     def c_type(self) -> str:
@@ -86,23 +78,14 @@ Tree = Leaf | tuple["Tree", ...]
 
 @dataclass(frozen=True)
 class Frame:
-    """The struct by which C calls a kernel.
+    """The struct by which C calls a kernel."""
 
-    Attributes:
-        name: Of the kernel; struct and function are called ``projected_control_<name>``.
-        kernel: The Python function, compiled or not.
-        arguments: By parameter.
-        results: Names and kinds of what the kernel returns.
-        meaning: For the header.
-        returned: The results, as the kernel nests them.
-    """
-
-    name: str
-    kernel: Callable[..., Any]
-    arguments: tuple[Tree, ...]
-    results: tuple[Leaf, ...]
-    meaning: str
-    returned: Tree = ()
+    name: str  # of the kernel; struct and function are called ``projected_control_<name>``
+    kernel: Callable[..., Any]  # the Python function, compiled or not
+    arguments: tuple[Tree, ...]  # by parameter
+    results: tuple[Leaf, ...]  # names and kinds of what the kernel returns
+    meaning: str  # for the header
+    returned: Tree = ()  # the results, as the kernel nests them
 
     @property
     def symbol(self) -> str:

@@ -42,17 +42,11 @@ def dispatcher(function: Callable[..., Any]) -> Any:
 
 @dataclass(frozen=True)
 class Part:
-    """A kernel for certain types, in LLVM's language and not yet optimised.
+    """A kernel for certain types, in LLVM's language and not yet optimised."""
 
-    Attributes:
-        bitcode: Of it and of all that it calls.
-        returned: The type of its result.
-        context: How numba lays out types.
-    """
-
-    bitcode: bytes
-    returned: Any
-    context: Any
+    bitcode: bytes  # of it and of all that it calls
+    returned: Any  # the type of its result
+    context: Any  # how numba lays out types
     _made: Any
 
     def call(self, builder: ir.IRBuilder, arguments: Sequence[Any]) -> tuple[Any, Any, Any]:

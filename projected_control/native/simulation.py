@@ -64,15 +64,10 @@ class _Simulation(ctypes.Structure):
 
 
 class SimulatedRows(NamedTuple):
-    """What a run on a simulated arm did.
+    """What a run on a simulated arm did."""
 
-    Attributes:
-        rows: Its ticks, with what the arm really did; those that the arm carried out.
-        failure: Why the plant failed; empty if it did not.
-    """
-
-    rows: Rows
-    failure: str = ""
+    rows: Rows  # its ticks, with what the arm really did; those that the arm carried out
+    failure: str = ""  # why the plant failed; empty if it did not
 
 
 class NativeLoop:

@@ -22,16 +22,11 @@ class Machine:
 
     For matrices of this size the baseline is also faster than wider instructions, and rounds the
     same.
-
-    Attributes:
-        name: As ``uname -m`` has it.
-        triple: LLVM's name; empty for that of this process.
-        processor: LLVM's name of the baseline.
     """
 
-    name: str
-    triple: str = ""
-    processor: str = "generic"
+    name: str  # as ``uname -m`` has it
+    triple: str = ""  # LLVM's name; empty for that of this process
+    processor: str = "generic"  # LLVM's name of the baseline
 
     @property
     def is_this_one(self) -> bool:

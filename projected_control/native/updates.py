@@ -199,17 +199,12 @@ _DTYPES: dict[int, Any] = {
 
 @dataclass(frozen=True)
 class Declared:
-    """A section.
+    """A section."""
 
-    Attributes:
-        type: `DOUBLE`, `INTEGER` or `BYTES`.
-        meaning: What it holds, with its unit.
-        count: How many elements, as an expression in n (joints), m (constraint rows), k
-            (coordinates); empty for any number, or where a layout says it.
-    """
-
-    type: int
-    meaning: str
+    type: int  # `DOUBLE`, `INTEGER` or `BYTES`
+    meaning: str  # what it holds, with its unit
+    # How many elements, as an expression in n (joints), m (constraint rows), k (coordinates);
+    # empty for any number, or where a layout says it.
     count: str = ""
 
 
@@ -294,21 +289,13 @@ class RefusedUpdate(ProjectedControlError):
 
 
 class Message(NamedTuple):
-    """A message, decoded.
+    """A message, decoded."""
 
-    Attributes:
-        kind: What it is.
-        session: Of which session.
-        sequence: Which one of it.
-        sections: What it holds; arrays of doubles or whole numbers, or bytes.
-        status: Of an acknowledgement.
-    """
-
-    kind: Update
-    session: int
-    sequence: int
-    sections: dict[Section, Any]
-    status: Status = Status.ACCEPTED
+    kind: Update  # what it is
+    session: int  # of which session
+    sequence: int  # which one of it
+    sections: dict[Section, Any]  # what it holds; arrays of doubles or whole numbers, or bytes
+    status: Status = Status.ACCEPTED  # of an acknowledgement
 
     @property
     def reason(self) -> str:

@@ -20,30 +20,20 @@ RESTARTS = 5
 
 
 class Course(NamedTuple):
-    """An arm along its reference, N places.
+    """An arm along its reference, N places."""
 
-    Attributes:
-        names: Of the coordinates.
-        unit: Of the places: seconds, or the way along a path.
-        places: Times, or ways from the beginning of a path on, N.
-        wanted: Coordinates as the reference has them, N × k.
-        q: Joint positions, N × n.
-        missed: ‖θ − θ_d‖ and what is missed of the constraint; zero where it is reached, N.
-        manipulability, isotropy: Of the coordinates, N.
-        margin: Of the joint closest to its limit: one in the middle of its range, zero at its end.
-        trouble: In words, where and why it is missed first; empty where it is not.
-    """
-
-    names: tuple[str, ...]
-    unit: str
-    places: Array
-    wanted: Array
-    q: Array
-    missed: Array
+    names: tuple[str, ...]  # of the coordinates
+    unit: str  # of the places: seconds, or the way along a path
+    places: Array  # times, or ways from the beginning of a path on, N
+    wanted: Array  # coordinates as the reference has them, N × k
+    q: Array  # joint positions, N × n
+    missed: Array  # ‖θ − θ_d‖ and what is missed of the constraint; zero where it is reached, N
+    # manipulability, isotropy: of the coordinates, N.
     manipulability: Array
     isotropy: Array
+    # Of the joint closest to its limit: one in the middle of its range, zero at its end.
     margin: Array
-    trouble: str
+    trouble: str  # in words, where and why it is missed first; empty where it is not
 
     @property
     def within_reach(self) -> bool:

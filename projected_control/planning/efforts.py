@@ -15,15 +15,10 @@ from projected_control.model.constrained_arm import ConstrainedArm
 
 
 class SentEffort(NamedTuple):
-    """What a controller sends at one state, in joint units: S f + G λ_d.
+    """What a controller sends at one state, in joint units: S f + G λ_d."""
 
-    Attributes:
-        S: For the efforts f = h + M q̈ that a motion takes, n × n.
-        G: For the force that is asked for, n × m; zero for a law that asks for none.
-    """
-
-    S: Array
-    G: Array
+    S: Array  # for the efforts f = h + M q̈ that a motion takes, n × n
+    G: Array  # for the force that is asked for, n × m; zero for a law that asks for none
 
 
 def is_projected(controller: Controller) -> bool:

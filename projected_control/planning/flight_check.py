@@ -56,46 +56,28 @@ BARELY_SINGULAR = 100.0
 
 @dataclass(frozen=True)
 class Seen:
-    """What was found at N instants of a motion.
+    """What was found at N instants of a motion."""
 
-    Attributes:
-        theta: Coordinates, N × k.
-        quantities: What has a limit.
-        manipulability: √det(J Jᵀ) of the coordinates in the free directions, N.
-        rank: Rank of A, N.
-        singular_value: Smallest singular value of A that counts, N.
-        force: λ, what the arm exerts on its constraint, N × m [N or N·m].
-        stopped: λ where it has come to rest there in a damped stop, N × m.
-    """
-
-    theta: Array
-    quantities: tuple[Quantity, ...]
-    manipulability: Array
-    rank: Array
-    singular_value: Array
-    force: Array
-    stopped: Array
+    theta: Array  # coordinates, N × k
+    quantities: tuple[Quantity, ...]  # what has a limit
+    manipulability: Array  # √det(J Jᵀ) of the coordinates in the free directions, N
+    rank: Array  # rank of A, N
+    singular_value: Array  # smallest singular value of A that counts, N
+    force: Array  # λ, what the arm exerts on its constraint, N × m [N or N·m]
+    stopped: Array  # λ where it has come to rest there in a damped stop, N × m
 
 
 @dataclass(frozen=True)
 class FlightCheck(Seen):
-    """What was found along a reference; quantities by their least margin, the worst first.
+    """What was found along a reference; quantities by their least margin, the worst first."""
 
-    Attributes:
-        times: Instants looked at, N [s].
-        q: Joint positions there, N × n.
-        names: Of the coordinates.
-        rows: Names of the constraint's rows.
-        binding: Where limits bind, which, and what of the motion is left there.
-        leans: Whether the law leaves to the constraint what of the weight that can carry: without a
-            force loop it sends no effort across it.
-    """
-
-    times: Array
-    q: Array
-    names: tuple[str, ...]
-    rows: tuple[str, ...]
-    binding: tuple[Stretch, ...]
+    times: Array  # instants looked at, N [s]
+    q: Array  # joint positions there, N × n
+    names: tuple[str, ...]  # of the coordinates
+    rows: tuple[str, ...]  # names of the constraint's rows
+    binding: tuple[Stretch, ...]  # where limits bind, which, and what of the motion is left there
+    # Whether the law leaves to the constraint what of the weight that can carry: without a
+    # force loop it sends no effort across it.
     leans: bool
 
     @property

@@ -52,21 +52,13 @@ class Light(Enum):
 
 @dataclass(frozen=True)
 class Quantity:
-    """One quantity along the reference.
+    """One quantity along the reference."""
 
-    Attributes:
-        name: What it is, with the joint or coordinate that comes nearest its limit.
-        value: Where that is, its value.
-        limit: And its limit.
-        unit: Of both.
-        margin: Its margin at every instant, N.
-    """
-
-    name: str
-    value: float
-    limit: float
-    unit: str
-    margin: Array
+    name: str  # what it is, with the joint or coordinate that comes nearest its limit
+    value: float  # where that is, its value
+    limit: float  # and its limit
+    unit: str  # of both
+    margin: Array  # its margin at every instant, N
 
     @property
     def worst(self) -> int:
@@ -146,20 +138,14 @@ WHOLE = 1.0 - 1e-6
 
 @dataclass(frozen=True)
 class Stretch:
-    """A part of a reference in which the same limits bind.
+    """A part of a reference in which the same limits bind."""
 
-    Attributes:
-        begin, end: From when to when [s].
-        what: Which, in words; without the share.
-        share: What is left of the motion where it is least, 0 to 1.
-        force: By how much λ of a force loop is off for it, at most [N or N·m].
-    """
-
+    # begin, end: from when to when [s].
     begin: float
     end: float
-    what: str
-    share: float
-    force: float
+    what: str  # which, in words; without the share
+    share: float  # what is left of the motion where it is least, 0 to 1
+    force: float  # by how much λ of a force loop is off for it, at most [N or N·m]
 
     @property
     def when(self) -> str:

@@ -29,25 +29,15 @@ class Stop(Enum):
 
 
 class TaskOutcome(NamedTuple):
-    """One task, or the constraint, at the joint positions found.
+    """One task, or the constraint, at the joint positions found."""
 
-    Attributes:
-        name: Its name; ``constraint`` for what holds the arm.
-        residual: θ − θ_d, or Φ − x [m or rad].
-        error: ‖residual‖.
-        met: Whether that is within its tolerance.
-        rows: What the numbers of the residual are called.
-        units: Their units.
-        reason: Why it is not met, in words; empty where it is.
-    """
-
-    name: str
-    residual: Array
-    error: float
-    met: bool
-    rows: tuple[str, ...]
-    units: tuple[str, ...]
-    reason: str = ""
+    name: str  # its name; ``constraint`` for what holds the arm
+    residual: Array  # θ − θ_d, or Φ − x [m or rad]
+    error: float  # ‖residual‖
+    met: bool  # whether that is within its tolerance
+    rows: tuple[str, ...]  # what the numbers of the residual are called
+    units: tuple[str, ...]  # their units
+    reason: str = ""  # why it is not met, in words; empty where it is
 
     @property
     def phrase(self) -> str:
@@ -65,19 +55,12 @@ class TaskOutcome(NamedTuple):
 
 
 class NearestLimit(NamedTuple):
-    """The joint that is closest to an end of its range.
+    """The joint that is closest to an end of its range."""
 
-    Attributes:
-        joint: Its name.
-        position: Where it is [rad or m].
-        limit: The end it is near.
-        margin: Distance from there, in halves of its range: one in the middle, zero at the end.
-    """
-
-    joint: str
-    position: float
-    limit: float
-    margin: float
+    joint: str  # its name
+    position: float  # where it is [rad or m]
+    limit: float  # the end it is near
+    margin: float  # distance from there, in halves of its range: one in the middle, zero at the end
 
     @property
     def phrase(self) -> str:

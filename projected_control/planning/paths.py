@@ -50,15 +50,10 @@ MOST_SAMPLES = 50_000
 
 @dataclass(frozen=True)
 class Stroke:
-    """A smooth curve y(s) that is gone along without a stop.
+    """A smooth curve y(s) that is gone along without a stop."""
 
-    Attributes:
-        curve: A spline of the fifth degree, one number per coordinate that moves.
-        length: The largest s; y(s) goes through about one unit per unit of s [m or rad].
-    """
-
-    curve: BSpline
-    length: float
+    curve: BSpline  # A spline of the fifth degree, one number per coordinate that moves
+    length: float  # the largest s; y(s) goes through about one unit per unit of s [m or rad]
 
     def at(self, s: ArrayLike, derivative: int = 0) -> Array:
         """y, or one of its derivatives by s, at one or more places."""
@@ -176,17 +171,11 @@ def closed(strokes: Strokes) -> bool:
 
 
 class Listed(NamedTuple):
-    """Points from a file.
+    """Points from a file."""
 
-    Attributes:
-        names: Coordinates, one per column.
-        points: One line per point [m or rad].
-        times: When to be there [s]; None where the file does not say.
-    """
-
-    names: tuple[str, ...]
-    points: Array
-    times: Array | None
+    names: tuple[str, ...]  # coordinates, one per column
+    points: Array  # one line per point [m or rad]
+    times: Array | None  # when to be there [s]; None where the file does not say
 
 
 def read_points(file: File | str) -> Listed:

@@ -93,12 +93,9 @@ def guess_within(arm: Arm) -> Array:
 
 
 class Start(NamedTuple):
-    """A state in which a run may begin.
+    """A state in which a run may begin."""
 
-    Attributes:
-        q, v: Joint positions and velocities, n [rad or m, and per second].
-    """
-
+    # q, v: joint positions and velocities, n [rad or m, and per second].
     q: Array
     v: Array
 

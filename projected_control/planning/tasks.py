@@ -70,17 +70,11 @@ class Task:
 
 @dataclass(frozen=True)
 class SquareAxis:
-    """Coordinates that keep an axis square to the surface on which its frame is held.
+    """Coordinates that keep an axis square to the surface on which its frame is held."""
 
-    Attributes:
-        columns: Which coordinates, each the tilt of the axis towards one direction.
-        directions: These directions, one line each.
-        sign: One where the axis points along the surface's normal, minus one where against it.
-    """
-
-    columns: tuple[int, ...]
-    directions: Array
-    sign: float
+    columns: tuple[int, ...]  # which coordinates, each the tilt of the axis towards one direction
+    directions: Array  # these directions, one line each
+    sign: float  # one where the axis points along the surface's normal, minus one where against it
 
     @classmethod
     def of(cls, model: ConstrainedArm, q: Array) -> SquareAxis | None:
@@ -126,15 +120,10 @@ def _normal(model: ConstrainedArm) -> Array:
 
 
 class Level(NamedTuple):
-    """One priority at one configuration: its error and how that changes with q.
+    """One priority at one configuration: its error and how that changes with q."""
 
-    Attributes:
-        error: g, rows; zero where it is met.
-        jacobian: ∂g/∂q, rows × n.
-    """
-
-    error: Array
-    jacobian: Array
+    error: Array  # g, rows; zero where it is met
+    jacobian: Array  # ∂g/∂q, rows × n
 
 
 class Equations:

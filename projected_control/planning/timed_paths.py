@@ -27,17 +27,11 @@ KNOT_STEPS = 10
 
 @dataclass(frozen=True)
 class JointPath:
-    """An arm along one stroke: N places.
+    """An arm along one stroke: N places."""
 
-    Attributes:
-        s: Places along the stroke, N.
-        q: Joint positions, N × n.
-        theta: Coordinates, N × k.
-    """
-
-    s: Array
-    q: Array
-    theta: Array
+    s: Array  # places along the stroke, N
+    q: Array  # joint positions, N × n
+    theta: Array  # coordinates, N × k
     _splines: dict[str, object] = field(default_factory=dict, repr=False)
 
     def derivative(self, what: str, s: Array, order: int) -> Array:
@@ -51,21 +45,13 @@ class JointPath:
 
 @dataclass(frozen=True)
 class PathLimits:
-    """What an arm may be asked for along a path.
+    """What an arm may be asked for along a path."""
 
-    Attributes:
-        velocity: Joint rates, n [rad/s or m/s].
-        effort: Joint efforts, n [N·m or N].
-        motion: Rates, accelerations and jerks of the coordinates, 3 × k.
-        speed: Along those coordinates that are lengths, together [m/s].
-        lengths: Which these are, k.
-    """
-
-    velocity: Array
-    effort: Array
-    motion: Array
-    speed: float
-    lengths: NDArray[np.bool_]
+    velocity: Array  # joint rates, n [rad/s or m/s]
+    effort: Array  # joint efforts, n [N·m or N]
+    motion: Array  # rates, accelerations and jerks of the coordinates, 3 × k
+    speed: float  # along those coordinates that are lengths, together [m/s]
+    lengths: NDArray[np.bool_]  # which these are, k
 
 
 def bounds_along(
@@ -182,14 +168,10 @@ def _joints_along(
 
 
 class Knots(NamedTuple):
-    """A motion along one stroke at some instants.
+    """A motion along one stroke at some instants."""
 
-    Attributes:
-        times: From zero on, N [s].
-        value, rate, acceleration: Of the coordinates, N × k.
-    """
-
-    times: Array
+    times: Array  # from zero on, N [s]
+    # value, rate, acceleration: of the coordinates, N × k.
     value: Array
     rate: Array
     acceleration: Array

@@ -42,24 +42,17 @@ SMALL = 1e-12
 
 @dataclass(frozen=True)
 class Bounds:
-    """What may be asked for along a path, N places, r numbers that are linear in u and x.
+    """What may be asked for along a path, N places, r numbers that are linear in u and x."""
 
-    Attributes:
-        s: Places, increasing, N.
-        fastest: Largest ṡ, N.
-        slope, bend, rest: a, b and c of each number, N × r.
-        largest: |a u + b x + c| up to which it is allowed, N × r.
-        names: What the numbers are, for messages, r.
-        jerk: Derivatives θ', θ'', θ''' of what is to be jerk-limited, over its limit, 3 × N × k.
-    """
-
-    s: Array
-    fastest: Array
+    s: Array  # places, increasing, N
+    fastest: Array  # largest ṡ, N
+    # slope, bend, rest: a, b and c of each number, N × r.
     slope: Array
     bend: Array
     rest: Array
-    largest: Array
-    names: tuple[str, ...]
+    largest: Array  # |a u + b x + c| up to which it is allowed, N × r
+    names: tuple[str, ...]  # what the numbers are, for messages, r
+    # Derivatives θ', θ'', θ''' of what is to be jerk-limited, over its limit, 3 × N × k.
     jerk: Array
 
     def require_rest(self) -> None:
@@ -85,19 +78,12 @@ class Bounds:
 
 
 class Timing(NamedTuple):
-    """A motion along a path.
+    """A motion along a path."""
 
-    Attributes:
-        times: From zero on [s].
-        s: Where.
-        rate: ṡ.
-        acceleration: s̈.
-    """
-
-    times: Array
-    s: Array
-    rate: Array
-    acceleration: Array
+    times: Array  # from zero on [s]
+    s: Array  # where
+    rate: Array  # ṡ
+    acceleration: Array  # s̈
 
 
 def time_path(bounds: Bounds) -> Timing:

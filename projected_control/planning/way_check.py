@@ -34,19 +34,14 @@ ROUNDING = 1e-6
 
 
 class WayBounds(NamedTuple):
-    """How far and how fast a reference may lead.
+    """How far and how fast a reference may lead."""
 
-    Attributes:
-        distance: From where the arm is, k [m or rad].
-        motion: What a set-point asks for on its way.
-        slow: Whether the rates and accelerations of `motion` bound what comes by a topic or an
-            action, too.
-        looks: Whether the arm is followed along the way, and how near it comes to its limits.
-    """
-
-    distance: Array
-    motion: MotionLimits
+    distance: Array  # from where the arm is, k [m or rad]
+    motion: MotionLimits  # what a set-point asks for on its way
+    # Whether the rates and accelerations of `motion` bound what comes by a topic or an
+    # action, too.
     slow: bool = False
+    # Whether the arm is followed along the way, and how near it comes to its limits.
     looks: bool = True
 
 

@@ -44,20 +44,14 @@ class CannotEngage(ProjectedControlError):
 
 
 class LoadedController(NamedTuple):
-    """A controller as the controller manager describes it.
+    """A controller as the controller manager describes it."""
 
-    Attributes:
-        name, type: Name and type of the controller.
-        state: unconfigured, inactive, active or finalized.
-        claimed: Command interfaces it owns, as joint/interface.
-        required: Command interfaces it owns when it is active, in its own order.
-    """
-
+    # name, type: name and type of the controller.
     name: str
     type: str
-    state: str
-    claimed: tuple[str, ...]
-    required: tuple[str, ...]
+    state: str  # unconfigured, inactive, active or finalized
+    claimed: tuple[str, ...]  # command interfaces it owns, as joint/interface
+    required: tuple[str, ...]  # command interfaces it owns when it is active, in its own order
 
     @classmethod
     def of(cls, message: Any) -> LoadedController:
@@ -82,22 +76,15 @@ class LoadedController(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """How to reach the arm.
+    """How to reach the arm."""
 
-    Attributes:
-        effort_controller: That takes the torques.
-        joints: In the order in which it takes them.
-        zeroes_itself: Whether its deactivation sets the torques to zero.
-        activate, deactivate: What has to be switched before, and back afterwards.
-        wrench_topic: Topic of the force-torque broadcaster; empty where there is none.
-    """
-
-    effort_controller: str
-    joints: tuple[str, ...]
-    zeroes_itself: bool
+    effort_controller: str  # that takes the torques
+    joints: tuple[str, ...]  # in the order in which it takes them
+    zeroes_itself: bool  # whether its deactivation sets the torques to zero
+    # activate, deactivate: what has to be switched before, and back afterwards.
     activate: tuple[str, ...]
     deactivate: tuple[str, ...]
-    wrench_topic: str
+    wrench_topic: str  # topic of the force-torque broadcaster; empty where there is none
 
     @property
     def commands_topic(self) -> str:

@@ -55,14 +55,11 @@ MISSED_PATIENCE = 0.02
 
 
 class Wiring(NamedTuple):
-    """Where an arm is reached.
+    """Where an arm is reached."""
 
-    Attributes:
-        order: Joints in the order of a command, by name; None for all joints in the arm's order.
-        states, wrench, commands: Topics.
-    """
-
+    # Joints in the order of a command, by name; None for all joints in the arm's order.
     order: tuple[str, ...] | None = None
+    # states, wrench, commands: topics.
     states: str = "joint_states"
     wrench: str = "wrench"
     commands: str = "effort_controller/commands"

@@ -16,15 +16,10 @@ SWITCH_INTERVAL = 2e-4
 
 
 class Preparation(NamedTuple):
-    """What became of the real-time settings of a process.
+    """What became of the real-time settings of a process."""
 
-    Attributes:
-        granted: What was asked for and given.
-        refused: What was asked for and not given, with what to do about it.
-    """
-
-    granted: list[str]
-    refused: list[str]
+    granted: list[str]  # what was asked for and given
+    refused: list[str]  # what was asked for and not given, with what to do about it
 
     @property
     def line(self) -> str:

@@ -51,31 +51,22 @@ def follow_trajectories(node: ControllerNode) -> TrajectoryAction | None:
 
 @dataclass
 class _Goal:
-    """A goal on its way.
+    """A goal on its way."""
 
-    Attributes:
-        request: As it came.
-        runner: That follows it.
-        plan: How it is followed, as it was when it was looked at.
-        path, end: Tolerances of the coordinates, k; infinite for none [m or rad].
-        patience: Time after the end in which it must be reached [s].
-        punctual: Whether the goal itself says so, by the time it asks for: a path that waits for
-            longer fails it.
-        handle: rclpy's, from its acceptance on.
-        reference: What is followed, from the tick that took it up on.
-        begun: Time of that tick [s].
-    """
-
-    request: Any
-    runner: Runner
+    request: Any  # as it came
+    runner: Runner  # that follows it
+    # How it is followed, as it was when it was looked at.
     plan: Callable[[ControlLoop, float], Reference]
+    # path, end: tolerances of the coordinates, k; infinite for none [m or rad].
     path: Array
     end: Array
-    patience: float
+    patience: float  # time after the end in which it must be reached [s]
+    # Whether the goal itself says so, by the time it asks for: a path that waits for longer
+    # fails it.
     punctual: bool
-    handle: Any = None
-    reference: Reference | None = None
-    begun: float = 0.0
+    handle: Any = None  # rclpy's, from its acceptance on
+    reference: Reference | None = None  # what is followed, from the tick that took it up on
+    begun: float = 0.0  # time of that tick [s]
 
 
 class TrajectoryAction:

@@ -133,23 +133,17 @@ class Port(ABC):
 
 @dataclass(frozen=True)
 class PortKind:
-    """A kind of port that a controller node can be told to use.
+    """A kind of port that a controller node can be told to use."""
 
-    Attributes:
-        name: What ``hardware`` is set to.
-        title: What it is, in words.
-        factory: ``module:function``, loaded when it is needed, so that naming a kind needs no ROS.
-            It is called with the controller node, its node for topics, and the control loop.
-        needs_watchdog: Whether a watchdog makes sense, to end a torque when the node dies; else the
-            arm's side does something about it by itself.
-        needs_limits: Whether the arm is a real one, that does not move without limits.
-    """
-
-    name: str
-    title: str
+    name: str  # what ``hardware`` is set to
+    title: str  # what it is, in words
+    # ``module:function``, loaded when it is needed, so that naming a kind needs no ROS. It is
+    # called with the controller node, its node for topics, and the control loop.
     factory: str
+    # Whether a watchdog makes sense, to end a torque when the node dies; else the arm's side
+    # does something about it by itself.
     needs_watchdog: bool = True
-    needs_limits: bool = False
+    needs_limits: bool = False  # whether the arm is a real one, that does not move without limits
 
     @property
     def lets_fall(self) -> bool:

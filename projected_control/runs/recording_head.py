@@ -26,25 +26,19 @@ from projected_control.runs.rows import row_places
 
 @dataclass(frozen=True)
 class About:
-    """What a recording says of the run beside its ticks.
+    """What a recording says of the run beside its ticks."""
 
-    Attributes:
-        node: Name of the controller node; of its kind in process.
-        kind: Kind of the controller (see `settings.nodes`); empty for a loop made by hand.
-        parameters: All of them, by name; empty for a loop made by hand.
-        simulated: Parameters of the simulated arm, by name, where it was one.
-        topics: Names of topics, by channel, where they are not the usual ones.
-        files: Files that parameters name, by parameter: their contents.
-        more: What else there is to know.
-    """
-
-    node: str = "controller"
-    kind: str = ""
+    node: str = "controller"  # name of the controller node; of its kind in process
+    kind: str = ""  # kind of the controller (see `settings.nodes`); empty for a loop made by hand
+    # All of them, by name; empty for a loop made by hand.
     parameters: Mapping[str, Any] = field(default_factory=dict)
+    # Parameters of the simulated arm, by name, where it was one.
     simulated: Mapping[str, Any] = field(default_factory=dict)
+    # Names of topics, by channel, where they are not the usual ones.
     topics: Mapping[str, str] = field(default_factory=dict)
+    # Files that parameters name, by parameter: their contents.
     files: Mapping[str, bytes] = field(default_factory=dict)
-    more: Mapping[str, str] = field(default_factory=dict)
+    more: Mapping[str, str] = field(default_factory=dict)  # what else there is to know
 
 
 def metadata_of(about: About, loop: ControlLoop, port: Port, columns: Places) -> dict[str, str]:

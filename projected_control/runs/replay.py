@@ -209,21 +209,13 @@ class RecordedArm(Port):
 
 @dataclass(frozen=True)
 class Replay:
-    """What a loop answered to a recording.
+    """What a loop answered to a recording."""
 
-    Attributes:
-        recording: What was replayed.
-        effort: Answers, N × n [N·m or N].
-        kept: What the ticks did.
-        runner: Holds the loop and what was counted.
-        exact_rows: Rows up to the first gap, for which the answers can be the same.
-    """
-
-    recording: Recording
-    effort: Array
-    kept: Rows
-    runner: Runner
-    exact_rows: int
+    recording: Recording  # what was replayed
+    effort: Array  # answers, N × n [N·m or N]
+    kept: Rows  # what the ticks did
+    runner: Runner  # holds the loop and what was counted
+    exact_rows: int  # rows up to the first gap, for which the answers can be the same
 
     @property
     def as_recording(self) -> Recording:

@@ -29,15 +29,10 @@ _HEAD = 8 * COUNTERS + TEXT_BYTES
 
 
 class NewRows(NamedTuple):
-    """What was taken from a ring.
+    """What was taken from a ring."""
 
-    Attributes:
-        first: Number of the first row since the beginning.
-        rows: N × width.
-    """
-
-    first: int
-    rows: Array
+    first: int  # number of the first row since the beginning
+    rows: Array  # N × width
 
 
 class Ring:

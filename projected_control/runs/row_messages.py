@@ -48,34 +48,23 @@ TYPES = {
 
 @dataclass(frozen=True)
 class Head:
-    """What the writer of a file is told at the beginning.
+    """What the writer of a file is told at the beginning."""
 
-    Attributes:
-        node: Name of the controller.
-        joints, coordinates: Names.
-        quantities: Names in the topic ~/state, in the order of `plotted`.
-        columns: Where each part of a row begins, and its shape.
-        topics: Where each channel is heard otherwise.
-        wrench_frame: In whose axes the wrench is measured.
-        state_every: Ticks from one message of ~/state to the next.
-        began_ns: By the wall clock, since 1970 [ns].
-        metadata: What else there is to know, as texts.
-        attachments: Files by name: type of media and content.
-        largest: Size at which the file ends [bytes].
-    """
-
-    node: str
+    node: str  # name of the controller
+    # joints, coordinates: names.
     joints: Sequence[str]
     coordinates: Sequence[str]
-    quantities: Sequence[str]
-    columns: Places
-    topics: Mapping[str, str]
-    wrench_frame: str
-    state_every: int
-    began_ns: int
+    quantities: Sequence[str]  # names in the topic ~/state, in the order of `plotted`
+    columns: Places  # where each part of a row begins, and its shape
+    topics: Mapping[str, str]  # where each channel is heard otherwise
+    wrench_frame: str  # in whose axes the wrench is measured
+    state_every: int  # ticks from one message of ~/state to the next
+    began_ns: int  # by the wall clock, since 1970 [ns]
+    # What else there is to know, as texts.
     metadata: Mapping[str, str] = field(default_factory=dict)
+    # Files by name: type of media and content.
     attachments: Mapping[str, tuple[str, bytes]] = field(default_factory=dict)
-    largest: int = 1 << 40
+    largest: int = 1 << 40  # size at which the file ends [bytes]
 
     @property
     def width(self) -> int:

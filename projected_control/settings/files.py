@@ -35,15 +35,10 @@ ROS_OWN_GROUPS = ("qos_overrides.",)
 
 
 class Given(NamedTuple):
-    """A value and where it came from.
+    """A value and where it came from."""
 
-    Attributes:
-        value: As it was written.
-        origin: In words, such as ``my_arm.yaml, line 7``.
-    """
-
-    value: Value
-    origin: str
+    value: Value  # as it was written
+    origin: str  # in words, such as ``my_arm.yaml, line 7``
 
 
 class Entry(NamedTuple):
@@ -55,14 +50,10 @@ class Entry(NamedTuple):
 
 @dataclass(frozen=True)
 class ParameterFile:
-    """A parameter file that was read.
+    """A parameter file that was read."""
 
-    Attributes:
-        path: Where it stands.
-        sections: Parameters by full name, per section, in the order of the file.
-    """
-
-    path: Path
+    path: Path  # where it stands
+    # Parameters by full name, per section, in the order of the file.
     sections: tuple[tuple[str, Mapping[str, Entry]], ...]
 
     def given(self, node: str, namespace: str | None = None) -> dict[str, Given]:

@@ -33,17 +33,11 @@ from projected_control.settings.real_arms import unsaid
 
 @dataclass(frozen=True)
 class Inspection:
-    """What was found.
+    """What was found."""
 
-    Attributes:
-        numbers: What there is to say, by name.
-        troubles: What would keep the controller from starting.
-        warnings: What is doubtful, but would not.
-    """
-
-    numbers: dict[str, Any]
-    troubles: list[str]
-    warnings: list[str]
+    numbers: dict[str, Any]  # what there is to say, by name
+    troubles: list[str]  # what would keep the controller from starting
+    warnings: list[str]  # what is doubtful, but would not
 
 
 def inspect(

@@ -36,15 +36,12 @@ DEFAULT = "default"
 
 @dataclass(frozen=True)
 class Layers:
-    """Sources of parameters, in the order in which they count.
+    """Sources of parameters, in the order in which they count."""
 
-    Attributes:
-        layers: Files that were read, the preset first, and values by full name: of the command
-            line, of a launch file, of a case.
-        namespace: Of the nodes that are meant; None for the one for which the files have sections.
-    """
-
+    # Files that were read, the preset first, and values by full name: of the command line, of
+    # a launch file, of a case.
     layers: tuple[ParameterFile | Mapping[str, Given], ...] = ()
+    # Of the nodes that are meant; None for the one for which the files have sections.
     namespace: str | None = None
 
     @classmethod

@@ -209,25 +209,16 @@ class WatchdogSettings(NodeSettings, HardwareSettings):
 
 @dataclass(frozen=True)
 class DemoCase:
-    """A choice of ``controller:=`` in launch files and of ``demo --controller``.
+    """A choice of ``controller:=`` in launch files and of ``demo --controller``."""
 
-    Attributes:
-        name: The choice.
-        node: Kind of the controller node.
-        arm: Name of its file in config/.
-        title: In words.
-        own: Parameters of its own.
-        needs_arms: Whether its arm comes with the extra ``arms``.
-        parts: Name of a file in config/ with what the demo's simulated arm is made of; empty for
-            an ideal one.
-    """
-
-    name: str
-    node: str
-    arm: str
-    title: str
-    own: Mapping[str, Value] = field(default_factory=dict)
-    needs_arms: bool = False
+    name: str  # the choice
+    node: str  # kind of the controller node
+    arm: str  # name of its file in config/
+    title: str  # in words
+    own: Mapping[str, Value] = field(default_factory=dict)  # parameters of its own
+    needs_arms: bool = False  # whether its arm comes with the extra ``arms``
+    # Name of a file in config/ with what the demo's simulated arm is made of; empty for an
+    # ideal one.
     parts: str = ""
 
 
@@ -238,25 +229,17 @@ class ControllerKind:
     Nodes, executables, choices on the command line and in launch files, and docs/parameters.md are
     made from it. Other packages add kinds through the entry points
     ``projected_control.controllers``.
-
-    Attributes:
-        name: Name of the node and its executable.
-        title: What it does, in words.
-        settings: The class of its settings.
-        factory: ``module:function``, loaded when it is needed: makes the controller from settings,
-            model and gains.
-        cases: What launch files and the demo offer with it.
-        needs_force: Whether it always controls the force.
-        takes_passive_joints: Whether it is for arms with joints without a motor.
     """
 
-    name: str
-    title: str
-    settings: type[ControllerSettings]
+    name: str  # name of the node and its executable
+    title: str  # what it does, in words
+    settings: type[ControllerSettings]  # the class of its settings
+    # ``module:function``, loaded when it is needed: makes the controller from settings, model
+    # and gains.
     factory: str
-    cases: tuple[DemoCase, ...] = ()
-    needs_force: bool = False
-    takes_passive_joints: bool = False
+    cases: tuple[DemoCase, ...] = ()  # what launch files and the demo offer with it
+    needs_force: bool = False  # whether it always controls the force
+    takes_passive_joints: bool = False  # whether it is for arms with joints without a motor
 
     def make(self, settings: Any, model: Any, gains: Any) -> Any:
         """The controller of these settings."""

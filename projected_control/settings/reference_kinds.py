@@ -35,21 +35,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ReferenceKind:
-    """A kind of reference.
+    """A kind of reference."""
 
-    Attributes:
-        name: In YAML, as ``reference.kind``.
-        title: What it is, in a few words.
-        build: The reference of the settings of the group ``reference``, from a point at which the
-            arm is (or its old reference) and from a time on [s].
-        strokes: For a path, where it leads: the strokes in those coordinates that it moves, from
-            the settings, and from where these coordinates are. What is needed to time it is known
-            to `settings.build`, which makes the reference.
-    """
-
-    name: str
-    title: str
+    name: str  # in YAML, as ``reference.kind``
+    title: str  # what it is, in a few words
+    # The reference of the settings of the group ``reference``, from a point at which the arm
+    # is (or its old reference) and from a time on [s].
     build: Callable[[groups.Reference, ReferencePoint, float], Reference] | None = None
+    # For a path, where it leads: the strokes in those coordinates that it moves, from the
+    # settings, and from where these coordinates are. What is needed to time it is known to
+    # `settings.build`, which makes the reference.
     strokes: Callable[[groups.Reference, Array], Strokes] | None = None
 
 

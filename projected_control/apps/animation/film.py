@@ -18,44 +18,28 @@ SHORT = 1e-3
 
 @dataclass(frozen=True)
 class Strip:
-    """A chart below the arm.
+    """A chart below the arm."""
 
-    Attributes:
-        label: Of its axis, with the unit.
-        values: N.
-        wanted: What they should be, N; None where nothing says.
-    """
-
-    label: str
-    values: Array
-    wanted: Array | None = None
+    label: str  # of its axis, with the unit
+    values: Array  # N
+    wanted: Array | None = None  # what they should be, N; None where nothing says
 
 
 @dataclass(frozen=True)
 class Film:
-    """An arm over time.
+    """An arm over time."""
 
-    Attributes:
-        title: Above it.
-        times: N [s].
-        links: Pieces of the arm, from joint to joint and to where it is held: N × pieces × 2 × 3.
-        joints: N × joints × 3 [m].
-        tip: The place whose trace is drawn, N × 3; None for none.
-        world: What stands still, each as a line of points.
-        surfaces: Planes that stand still: point, and two directions in it.
-        strip: The chart below; None for none.
-        step: Of how many instants one is drawn; trace and chart have all of them.
-    """
-
-    title: str
-    times: Array
+    title: str  # above it
+    times: Array  # N [s]
+    # Pieces of the arm, from joint to joint and to where it is held: N × pieces × 2 × 3.
     links: Array
-    joints: Array
-    tip: Array | None = None
-    world: Sequence[Array] = ()
+    joints: Array  # N × joints × 3 [m]
+    tip: Array | None = None  # the place whose trace is drawn, N × 3; None for none
+    world: Sequence[Array] = ()  # what stands still, each as a line of points
+    # Planes that stand still: point, and two directions in it.
     surfaces: Sequence[tuple[Array, Array, Array]] = field(default=())
-    strip: Strip | None = None
-    step: int = 1
+    strip: Strip | None = None  # the chart below; None for none
+    step: int = 1  # of how many instants one is drawn; trace and chart have all of them
 
     @property
     def instants(self) -> range:

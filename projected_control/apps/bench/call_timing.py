@@ -32,17 +32,11 @@ CALLS, LEAST_ROUNDS = 400, 9
 
 @dataclass(frozen=True)
 class KernelCall:
-    """A call as the package makes it.
+    """A call as the package makes it."""
 
-    Attributes:
-        name: Of the kernel, with its module.
-        given: Arguments, one by one.
-        rest: Those that come as a tuple.
-    """
-
-    name: str
-    given: tuple[Any, ...]
-    rest: tuple[Any, ...] = ()
+    name: str  # of the kernel, with its module
+    given: tuple[Any, ...]  # arguments, one by one
+    rest: tuple[Any, ...] = ()  # those that come as a tuple
 
     @property
     def function(self) -> Callable[..., Any]:
@@ -63,21 +57,13 @@ class KernelCall:
 
 @dataclass(frozen=True)
 class CallTiming:
-    """How long a call takes, the mean of the calls that are made in turn.
+    """How long a call takes, the mean of the calls that are made in turn."""
 
-    Attributes:
-        what: Is computed.
-        arrays: How many are handed over.
-        python_us: From Python [µs].
-        kernel_us: The kernel alone [µs].
-        bound_us: What the difference may be [µs].
-    """
-
-    what: str
-    arrays: int
-    python_us: float
-    kernel_us: float
-    bound_us: float
+    what: str  # is computed
+    arrays: int  # how many are handed over
+    python_us: float  # from Python [µs]
+    kernel_us: float  # the kernel alone [µs]
+    bound_us: float  # what the difference may be [µs]
 
     @property
     def cost_us(self) -> float:

@@ -40,19 +40,12 @@ have on an arm."""
 
 
 class Fault(NamedTuple):
-    """A fault and its bound.
+    """A fault and its bound."""
 
-    Attributes:
-        title: What is done.
-        follows: What is waited for.
-        bound: Within which that must happen [s].
-        often: Whether it is done as often as asked, or once.
-    """
-
-    title: str
-    follows: str
-    bound: float
-    often: bool = False
+    title: str  # what is done
+    follows: str  # what is waited for
+    bound: float  # within which that must happen [s]
+    often: bool = False  # whether it is done as often as asked, or once
 
 
 FAULTS = {

@@ -43,15 +43,10 @@ speed says little; the processor time per step hardly changes then.
 
 @dataclass
 class GazeboCase:
-    """Runs of one kind.
+    """Runs of one kind."""
 
-    Attributes:
-        name: plain, or the controller.
-        runs: What every run said of itself.
-    """
-
-    name: str
-    runs: list[dict[str, Any]] = field(default_factory=list)
+    name: str  # plain, or the controller
+    runs: list[dict[str, Any]] = field(default_factory=list)  # what every run said of itself
 
     def of(self, quantity: str) -> list[float]:
         """One quantity of every run."""

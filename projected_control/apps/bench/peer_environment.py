@@ -22,17 +22,11 @@ from projected_control.with_parent import tied
 
 
 class Peer(NamedTuple):
-    """A library that is asked for the five-bar's inverse dynamics.
+    """A library that is asked for the five-bar's inverse dynamics."""
 
-    Attributes:
-        name: For people, and of its environment.
-        packages: What the environment is made of.
-        script: File beside this one that asks it.
-    """
-
-    name: str
-    packages: tuple[str, ...]
-    script: str
+    name: str  # for people, and of its environment
+    packages: tuple[str, ...]  # what the environment is made of
+    script: str  # file beside this one that asks it
 
 
 PLACO = Peer("placo", ("placo==0.10.2",), "placo_peer.py")

@@ -44,22 +44,14 @@ beside it.
 
 @dataclass(frozen=True)
 class Speed:
-    """How fast a run in process goes.
+    """How fast a run in process goes."""
 
-    Attributes:
-        arm: Which one.
-        joints: How many it has.
-        engine: What computes it.
-        times_real_time: Simulated time over time spent, median over pieces of the run.
-        ticks: How many were timed.
-        parts_us: In MuJoCo, what a bare step and a bare tick take [µs]; else nothing.
-    """
-
-    arm: str
-    joints: int
-    engine: str
-    times_real_time: float
-    ticks: int
+    arm: str  # which one
+    joints: int  # how many it has
+    engine: str  # what computes it
+    times_real_time: float  # simulated time over time spent, median over pieces of the run
+    ticks: int  # how many were timed
+    # In MuJoCo, what a bare step and a bare tick take [µs]; else nothing.
     parts_us: tuple[float, ...] = ()
 
     @property

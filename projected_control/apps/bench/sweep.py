@@ -46,23 +46,14 @@ needs a computer that has nothing else to do.
 
 @dataclass(frozen=True)
 class Rate:
-    """How fast a sweep goes.
+    """How fast a sweep goes."""
 
-    Attributes:
-        joints: Of the arm.
-        workers: Processes.
-        runs_per_second: Runs on the clock.
-        overhead: Processor time per run beyond C++ [ms].
-        simulated: Simulated seconds per second of processor, all included.
-        in_native: The same of C++ alone.
-    """
-
-    joints: int
-    workers: int
-    runs_per_second: float
-    overhead: float
-    simulated: float
-    in_native: float
+    joints: int  # of the arm
+    workers: int  # processes
+    runs_per_second: float  # runs on the clock
+    overhead: float  # processor time per run beyond C++ [ms]
+    simulated: float  # simulated seconds per second of processor, all included
+    in_native: float  # the same of C++ alone
 
 
 class Arguments(Command, help="many runs, on all cores", description=DESCRIPTION):

@@ -56,24 +56,16 @@ SELECTION, COMPUTED_TORQUE = "selection", "computed_torque"
 
 @dataclass(frozen=True)
 class Setup:
-    """An arm in its place.
+    """An arm in its place."""
 
-    Attributes:
-        load: Reads the arm, given the names of its passive joints.
-        constraint: Built where the arm is at its start.
-        start: Joint positions [rad].
-        followed: Joints that are coordinates: as many as there are free directions; those that are
-            the most independent at the start where none are named.
-        passive: Joints without a motor, as many as the constraint carries.
-        across: Axes of the tip that the constraint takes away.
-    """
-
-    load: Callable[[tuple[str, ...]], Arm]
-    constraint: Callable[[Arm], Constraint]
-    start: tuple[float, ...]
+    load: Callable[[tuple[str, ...]], Arm]  # reads the arm, given the names of its passive joints
+    constraint: Callable[[Arm], Constraint]  # built where the arm is at its start
+    start: tuple[float, ...]  # joint positions [rad]
+    # Joints that are coordinates: as many as there are free directions; those that are the
+    # most independent at the start where none are named.
     followed: tuple[str, ...] = ()
-    passive: tuple[str, ...] = ()
-    across: str = ""
+    passive: tuple[str, ...] = ()  # joints without a motor, as many as the constraint carries
+    across: str = ""  # axes of the tip that the constraint takes away
 
     def coordinates(self, arm: Arm, constraint: Constraint | None, law: str) -> Coordinates:
         """What is followed: what the constraint leaves; where the law does not know of it, all."""
@@ -206,17 +198,11 @@ class TimedCase(Protocol):
 
 @dataclass(frozen=True)
 class TickCase:
-    """An arm and a law.
+    """An arm and a law."""
 
-    Attributes:
-        joints: Which arm, by its number of joints.
-        rows: Rows of the constraint; 0 for none.
-        law: ``hybrid``, ``passive``, or the name of a law in task or joint space.
-    """
-
-    joints: int
-    rows: int
-    law: str
+    joints: int  # which arm, by its number of joints
+    rows: int  # rows of the constraint; 0 for none
+    law: str  # ``hybrid``, ``passive``, or the name of a law in task or joint space
 
     @property
     def robot(self) -> str:
@@ -300,18 +286,13 @@ GROWTH = tuple(
 
 @dataclass(frozen=True)
 class MechanismCase:
-    """A mechanism as the demonstration runs it: its files, its law, its reference.
+    """A mechanism as the demonstration runs it: its files, its law, its reference."""
 
-    Attributes:
-        robot: The task's name.
-        joints, rows: Of it; rows that repeat others count.
-        law: ``hybrid`` or ``passive``.
-    """
-
-    robot: str
+    robot: str  # the task's name
+    # joints, rows: of it; rows that repeat others count.
     joints: int
     rows: int
-    law: str
+    law: str  # ``hybrid`` or ``passive``
 
     def build(self) -> tuple[ControlLoop, SimulatedArm]:
         """The loop and an arm for it, on the reference from the start."""

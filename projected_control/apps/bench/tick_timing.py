@@ -32,23 +32,18 @@ TICKS = 500
 
 @dataclass(frozen=True)
 class TickTiming:
-    """How long a tick takes.
+    """How long a tick takes."""
 
-    Attributes:
-        case: What was measured.
-        engine: What made the ticks: ``python`` (or ``numpy`` where kernels are not compiled), or
-            ``native``.
-        p50_us, p99_us: Median of the quieter half of the rounds, and 99th percentile of all [µs].
-        pinocchio_us: Median of Pinocchio's computeAllTerms alone, in the same half [µs].
-        samples: How many ticks were measured.
-    """
-
-    case: TimedCase
+    case: TimedCase  # what was measured
+    # What made the ticks: ``python`` (or ``numpy`` where kernels are not compiled), or
+    # ``native``.
     engine: str
+    # p50_us, p99_us: median of the quieter half of the rounds, and 99th percentile of all
+    # [µs].
     p50_us: float
     p99_us: float
-    pinocchio_us: float
-    samples: int
+    pinocchio_us: float  # median of Pinocchio's computeAllTerms alone, in the same half [µs]
+    samples: int  # how many ticks were measured
 
     @classmethod
     def of(cls, case: TimedCase, engine: str, tick_us: Array, alone_us: Array) -> TickTiming:
@@ -160,20 +155,14 @@ def time_native(case: TimedCase, seconds: float, progress: Progress = silent) ->
 
 @dataclass(frozen=True)
 class ColdTiming:
-    """Single ticks in C++, one per millisecond, between which other memory is used.
+    """Single ticks in C++, one per millisecond, between which other memory is used."""
 
-    Attributes:
-        case: What was measured.
-        p50_us, p999_us: Median and 99.9 % [µs].
-        faults: Page faults in a round of ticks that follow each other.
-        samples: How many were measured.
-    """
-
-    case: TimedCase
+    case: TimedCase  # what was measured
+    # p50_us, p999_us: median and 99.9 % [µs].
     p50_us: float
     p999_us: float
-    faults: int
-    samples: int
+    faults: int  # page faults in a round of ticks that follow each other
+    samples: int  # how many were measured
 
     def __str__(self) -> str:
         return (

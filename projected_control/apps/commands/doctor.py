@@ -61,19 +61,12 @@ class Rating(Enum):
 
 
 class Finding(NamedTuple):
-    """One thing that was looked at.
+    """One thing that was looked at."""
 
-    Attributes:
-        subject: What.
-        verdict: How it is; `MISSING` where nodes do not run without it.
-        found: What was found, in words.
-        advice: What to do; empty where nothing has to be done.
-    """
-
-    subject: str
-    verdict: Rating
-    found: str
-    advice: str = ""
+    subject: str  # what
+    verdict: Rating  # how it is; `MISSING` where nodes do not run without it
+    found: str  # what was found, in words
+    advice: str = ""  # what to do; empty where nothing has to be done
 
 
 def examine() -> list[Finding]:

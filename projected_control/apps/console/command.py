@@ -70,25 +70,16 @@ class Alternatives:
 
 
 class Declared(NamedTuple):
-    """An argument, besides its name and type.
+    """An argument, besides its name and type."""
 
-    Attributes:
-        help: What it is, for the help.
-        flags: How an option is written; empty for a positional.
-        default: Where it is left out.
-        metavar: How its value is called in the help.
-        choices: What it may be.
-        read: Reads a value, where that is not its type's own affair.
-        alternatives: Of which it is one.
-    """
-
-    help: str | None
-    flags: tuple[str, ...] | None
-    default: Any = None
-    metavar: str | tuple[str, ...] | None = None
-    choices: Sequence[str] | None = None
+    help: str | None  # what it is, for the help
+    flags: tuple[str, ...] | None  # how an option is written; empty for a positional
+    default: Any = None  # where it is left out
+    metavar: str | tuple[str, ...] | None = None  # how its value is called in the help
+    choices: Sequence[str] | None = None  # what it may be
+    # Reads a value, where that is not its type's own affair.
     read: Callable[[str], Any] | None = None
-    alternatives: Alternatives | None = None
+    alternatives: Alternatives | None = None  # of which it is one
 
 
 def positional(

@@ -39,16 +39,11 @@ processor time, and the arm waits for every answer [simulated s]."""
 
 @dataclass(frozen=True)
 class DemoSettings:
-    """Complete settings of all three nodes.
+    """Complete settings of all three nodes."""
 
-    Attributes:
-        case: What is shown.
-        seconds: How long.
-        controller, arm, watchdog: Settings of the three nodes.
-    """
-
-    case: DemoCase
-    seconds: float
+    case: DemoCase  # what is shown
+    seconds: float  # how long
+    # controller, arm, watchdog: settings of the three nodes.
     controller: ControllerSettings
     arm: SimulatedArmSettings
     watchdog: WatchdogSettings

@@ -41,29 +41,20 @@ Say = Callable[[str], None]
 
 
 class NodesRun(NamedTuple):
-    """What was seen of a run of nodes.
+    """What was seen of a run of nodes."""
 
-    Attributes:
-        choice, settings: What ran.
-        state, truth: What the controller and the simulated arm told over the time.
-        summary: What they counted.
-        twin: The same run in process.
-        expected: What that one counted.
-        changed: What was changed meanwhile.
-        ended: Why it ended early, in words; empty where it did not.
-        interrupted: Whether it was ended by Ctrl-C.
-    """
-
+    # choice, settings: what ran.
     choice: str
     settings: DemoSettings
+    # state, truth: what the controller and the simulated arm told over the time.
     state: Series
     truth: Series
-    summary: dict[str, Any]
-    twin: TaskRun
-    expected: dict[str, Any]
-    changed: list[str]
-    ended: str
-    interrupted: bool
+    summary: dict[str, Any]  # what they counted
+    twin: TaskRun  # the same run in process
+    expected: dict[str, Any]  # what that one counted
+    changed: list[str]  # what was changed meanwhile
+    ended: str  # why it ended early, in words; empty where it did not
+    interrupted: bool  # whether it was ended by Ctrl-C
 
 
 class Stage:

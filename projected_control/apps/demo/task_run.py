@@ -48,24 +48,16 @@ EVERY = 10
 
 @dataclass(frozen=True)
 class Samples:
-    """A run, one line per sample, from its beginning.
+    """A run, one line per sample, from its beginning."""
 
-    Attributes:
-        times: [s], N.
-        theta, desired: True coordinates and their reference, N × k.
-        multipliers: True λ, N × m.
-        wanted: λ_d, N × m.
-        effort_ratio: Largest effort over its limit, N.
-        residual: ‖Φ‖ of the simulated arm, N.
-    """
-
-    times: Array
+    times: Array  # [s], N
+    # theta, desired: true coordinates and their reference, N × k.
     theta: Array
     desired: Array
-    multipliers: Array
-    wanted: Array
-    effort_ratio: Array
-    residual: Array
+    multipliers: Array  # true λ, N × m
+    wanted: Array  # λ_d, N × m
+    effort_ratio: Array  # largest effort over its limit, N
+    residual: Array  # ‖Φ‖ of the simulated arm, N
 
     def numbers(self, task: str, controller: Controller, lost: str = "") -> dict[str, Any]:
         """The numbers of the run after its first second, in SI units.
@@ -122,20 +114,14 @@ FEWEST = 4
 
 @dataclass(frozen=True)
 class TaskRun:
-    """What happened, one row per sample, from the beginning.
+    """What happened, one row per sample, from the beginning."""
 
-    Attributes:
-        loop, arm: What ran.
-        reference: What was to be followed.
-        kept: What the ticks did.
-        statistics: What the loop itself counted.
-    """
-
+    # loop, arm: what ran.
     loop: ControlLoop
     arm: SimulatedArm
-    reference: Reference
-    kept: Rows
-    statistics: Statistics
+    reference: Reference  # what was to be followed
+    kept: Rows  # what the ticks did
+    statistics: Statistics  # what the loop itself counted
 
     @property
     def q(self) -> Array:

@@ -44,19 +44,15 @@ noticed."""
 
 @dataclass(frozen=True)
 class Comparison:
-    """A number of the run beside the one in process.
+    """A number of the run beside the one in process."""
 
-    Attributes:
-        key, label: Its name, and in words.
-        found, expected: The two.
-        off: Whether they differ by more than they may.
-    """
-
+    # key, label: its name, and in words.
     key: str
     label: str
+    # found, expected: the two.
     found: float
     expected: float
-    off: bool
+    off: bool  # whether they differ by more than they may
 
     @property
     def ratio(self) -> float | None:
@@ -66,23 +62,15 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Verdict:
-    """How a run compares with the same one in process.
+    """How a run compares with the same one in process."""
 
-    Attributes:
-        answered: States that the controller answered.
-        of: States that it should have answered.
-        comparisons: Number by number; empty where there is nothing to compare with.
-        changed: What was changed while it ran, by which its numbers may differ.
-        problems: What is wrong with the run, in sentences; empty for nothing.
-        advice: What to do about it; empty where nothing is wrong.
-    """
-
-    answered: int
-    of: int
+    answered: int  # states that the controller answered
+    of: int  # states that it should have answered
+    # Number by number; empty where there is nothing to compare with.
     comparisons: Sequence[Comparison]
-    changed: Sequence[str]
-    problems: Sequence[str]
-    advice: str
+    changed: Sequence[str]  # what was changed while it ran, by which its numbers may differ
+    problems: Sequence[str]  # what is wrong with the run, in sentences; empty for nothing
+    advice: str  # what to do about it; empty where nothing is wrong
 
     @property
     def counted(self) -> str:

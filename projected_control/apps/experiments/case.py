@@ -27,23 +27,14 @@ NEAR = 1e-3
 
 @dataclass(frozen=True)
 class ArmSpec:
-    """A description and its arguments.
+    """A description and its arguments."""
 
-    Attributes:
-        file: Name in urdf/.
-        mappings: xacro arguments.
-        gravity: Along −z [m/s²].
-        passive: Joints without a motor.
-        chain: Frames from the base to the tip, by which the arm is drawn.
-        plane: World axes that span the drawing, right and up.
-    """
-
-    file: str
-    mappings: Mapping[str, object] = field(default_factory=dict, hash=False)
-    gravity: float = 9.81
-    passive: tuple[str, ...] = ()
-    chain: tuple[str, ...] = ()
-    plane: tuple[int, int] = (0, 2)
+    file: str  # name in urdf/
+    mappings: Mapping[str, object] = field(default_factory=dict, hash=False)  # xacro arguments
+    gravity: float = 9.81  # along −z [m/s²]
+    passive: tuple[str, ...] = ()  # joints without a motor
+    chain: tuple[str, ...] = ()  # frames from the base to the tip, by which the arm is drawn
+    plane: tuple[int, int] = (0, 2)  # world axes that span the drawing, right and up
 
     def load(self) -> Arm:
         """The arm, with a state of its own."""
@@ -62,15 +53,10 @@ def _expanded(spec: ArmSpec) -> Arm:
 
 
 class Bound(NamedTuple):
-    """A drive that is ready for one run.
+    """A drive that is ready for one run."""
 
-    Attributes:
-        step: Makes one tick: reads the arm, writes to it.
-        rows: What its ticks did.
-    """
-
-    step: Callable[[], object]
-    rows: Rows
+    step: Callable[[], object]  # makes one tick: reads the arm, writes to it
+    rows: Rows  # what its ticks did
 
 
 class Drive(Protocol):
@@ -93,13 +79,9 @@ class Drive(Protocol):
 
 @dataclass(frozen=True)
 class ConstantEffort:
-    """The same joint efforts all the time.
+    """The same joint efforts all the time."""
 
-    Attributes:
-        values: One per joint [N·m or N].
-    """
-
-    values: tuple[float, ...]
+    values: tuple[float, ...]  # one per joint [N·m or N]
 
     def bind(
         self, port: SimulatedArm, arm: Arm, constraint: Constraint, period: float, ticks: int
@@ -119,35 +101,21 @@ class ConstantEffort:
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """One simulation.
+    """One simulation."""
 
-    Attributes:
-        name: For progress and messages.
-        arm: Which arm.
-        constraint: What really holds it.
-        drive: What drives it.
-        q0: Initial joint positions [rad or m]; on the constraint.
-        v0: Initial joint velocities [rad/s or m/s]; at rest unless given.
-        seconds: Simulated time [s].
-        sample: Time between two samples, for the drive and what is kept [s].
-        steps_per_sample: Integration steps in that time.
-        tableau: Integration method, ``rk4`` or ``dormand-prince``.
-        friction: Friction of the joints; the drive does not know of it.
-        correct_velocity: Put q̇ back in the constraint's tangent after each step.
-    """
-
-    name: str
-    arm: ArmSpec
-    constraint: Constraint
-    drive: Drive
-    q0: tuple[float, ...]
+    name: str  # for progress and messages
+    arm: ArmSpec  # which arm
+    constraint: Constraint  # what really holds it
+    drive: Drive  # what drives it
+    q0: tuple[float, ...]  # initial joint positions [rad or m]; on the constraint
+    # Initial joint velocities [rad/s or m/s]; at rest unless given.
     v0: tuple[float, ...] | None = None
-    seconds: float
-    sample: float = 0.01
-    steps_per_sample: int = 1
-    tableau: str = "rk4"
-    friction: JointFriction = FRICTIONLESS
-    correct_velocity: bool = True
+    seconds: float  # simulated time [s]
+    sample: float = 0.01  # time between two samples, for the drive and what is kept [s]
+    steps_per_sample: int = 1  # integration steps in that time
+    tableau: str = "rk4"  # integration method, ``rk4`` or ``dormand-prince``
+    friction: JointFriction = FRICTIONLESS  # friction of the joints; the drive does not know of it
+    correct_velocity: bool = True  # put q̇ back in the constraint's tangent after each step
 
     def __post_init__(self) -> None:
         validate.positive("seconds", self.seconds)

@@ -34,37 +34,24 @@ PROGRESS_SAMPLES = 250
 
 @dataclass(frozen=True)
 class CaseRun:
-    """What happened in a case, one row per sample (N of them).
+    """What happened in a case, one row per sample (N of them)."""
 
-    Attributes:
-        case: What was run.
-        time: N [s].
-        q, v, acceleration: N × n [rad or m, and per second, per second²].
-        effort: Applied from this sample on, N × n [N·m or N].
-        multipliers: λ, N × m [N or N·m].
-        constraint_force: F = Aᵀλ, N × n [N·m or N].
-        residual: ‖Φ‖, N [m or rad].
-        energy: Kinetic and potential, N [J].
-        work: Done on the arm since the start, N [J].
-        rank: Rank of A, N.
-        events: What a guard noticed, N sums of its events; zeros where there is none.
-        failure: Why the run ended early; None if it did not.
-    """
-
-    case: Case
-    time: Array
+    case: Case  # what was run
+    time: Array  # N [s]
+    # q, v, acceleration: N × n [rad or m, and per second, per second²].
     q: Array
     v: Array
     acceleration: Array
-    effort: Array
-    multipliers: Array
-    constraint_force: Array
-    residual: Array
-    energy: Array
-    work: Array
-    rank: NDArray[np.int64]
+    effort: Array  # applied from this sample on, N × n [N·m or N]
+    multipliers: Array  # λ, N × m [N or N·m]
+    constraint_force: Array  # F = Aᵀλ, N × n [N·m or N]
+    residual: Array  # ‖Φ‖, N [m or rad]
+    energy: Array  # kinetic and potential, N [J]
+    work: Array  # done on the arm since the start, N [J]
+    rank: NDArray[np.int64]  # rank of A, N
+    # What a guard noticed, N sums of its events; zeros where there is none.
     events: NDArray[np.int64]
-    failure: str | None = None
+    failure: str | None = None  # why the run ended early; None if it did not
 
     @property
     def residual_max(self) -> float:

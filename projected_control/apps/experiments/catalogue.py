@@ -21,25 +21,15 @@ MAX_SECONDS = 1000.0
 
 @dataclass(frozen=True)
 class Options:
-    """What a user may change; None leaves the paper's value.
+    """What a user may change; None leaves the paper's value."""
 
-    Attributes:
-        q0: Initial joint positions [rad].
-        seconds: Simulated time [s].
-        gravity: Along −z [m/s²].
-        seed: Seed of everything random.
-        limit: Of the motors' torques [N·m].
-        restitution: e of an impact.
-        mu: Coefficient of friction.
-    """
-
-    q0: tuple[float, ...] | None = None
-    seconds: float | None = None
-    gravity: float | None = None
-    seed: int | None = None
-    limit: float | None = None
-    restitution: float | None = None
-    mu: float | None = None
+    q0: tuple[float, ...] | None = None  # initial joint positions [rad]
+    seconds: float | None = None  # simulated time [s]
+    gravity: float | None = None  # along −z [m/s²]
+    seed: int | None = None  # seed of everything random
+    limit: float | None = None  # of the motors' torques [N·m]
+    restitution: float | None = None  # e of an impact
+    mu: float | None = None  # coefficient of friction
 
     def __post_init__(self) -> None:
         from projected_control import validate  # NumPy, which no help needs
@@ -67,17 +57,11 @@ class Options:
 
 @dataclass(frozen=True)
 class Experiment:
-    """An experiment that can be asked for.
+    """An experiment that can be asked for."""
 
-    Attributes:
-        module: Its module in this package.
-        summary: One line for the help.
-        options: Names of the options it takes.
-    """
-
-    module: str
-    summary: str
-    options: tuple[str, ...]
+    module: str  # its module in this package
+    summary: str  # one line for the help
+    options: tuple[str, ...]  # names of the options it takes
 
 
 EXPERIMENTS = {

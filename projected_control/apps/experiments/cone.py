@@ -26,17 +26,11 @@ SHOWN = np.linspace(0.01, 0.3, 59)
 
 
 class Held(NamedTuple):
-    """How the arm holds its tip.
+    """How the arm holds its tip."""
 
-    Attributes:
-        effort: Of the joints [N·m].
-        force: λ along the floor, and into it [N].
-        slack: By how much the force is out of the cone [N]: above zero it will slip.
-    """
-
-    effort: Array
-    force: Array
-    slack: float
+    effort: Array  # of the joints [N·m]
+    force: Array  # λ along the floor, and into it [N]
+    slack: float  # by how much the force is out of the cone [N]: above zero it will slip
 
 
 class Standing:

@@ -35,23 +35,14 @@ SECONDS, STEP = 1.0, 1e-3
 
 
 class Fall(NamedTuple):
-    """The arm falls without any torque.
+    """The arm falls without any torque."""
 
-    Attributes:
-        time: N [s].
-        height: Of the tip above the floor, N [m].
-        energy: Kinetic and potential, without what impacts took, N [J].
-        impacts: How many there were.
-        impulse: All of them together [N·s].
-        drift: How far energy and work of the impacts go apart [J].
-    """
-
-    time: Array
-    height: Array
-    energy: Array
-    impacts: int
-    impulse: float
-    drift: float
+    time: Array  # N [s]
+    height: Array  # of the tip above the floor, N [m]
+    energy: Array  # kinetic and potential, without what impacts took, N [J]
+    impacts: int  # how many there were
+    impulse: float  # all of them together [N·s]
+    drift: float  # how far energy and work of the impacts go apart [J]
 
 
 def floor() -> PointOnPlane:

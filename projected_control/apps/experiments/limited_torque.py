@@ -70,17 +70,11 @@ LOOKS = {
 
 
 class Answer(NamedTuple):
-    """What an effort does.
+    """What an effort does."""
 
-    Attributes:
-        effort: Of the joints [N·m].
-        acceleration: Of tip and heading [m/s², rad/s²].
-        force: λ on the slider [N].
-    """
-
-    effort: Array
-    acceleration: Array
-    force: float
+    effort: Array  # of the joints [N·m]
+    acceleration: Array  # of tip and heading [m/s², rad/s²]
+    force: float  # λ on the slider [N]
 
     def numbers(self) -> dict[str, Any]:
         """For JSON."""

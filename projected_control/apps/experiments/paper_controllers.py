@@ -49,22 +49,14 @@ def wide_limits(arm: Arm) -> Limits:
 
 @dataclass(frozen=True, kw_only=True)
 class Control:
-    """The control loop of this package, with its guard, as it runs on any arm.
+    """The control loop of this package, with its guard, as it runs on any arm."""
 
-    Attributes:
-        law: Which one.
-        coordinates: What it moves.
-        reference: Where to.
-        gains: On the coordinates.
-        force_gains: On λ, for laws with a force loop; λ_d is zero.
-        assumed_constraint: What the law takes the constraint to be; the real one unless given.
-    """
-
-    law: Law
-    coordinates: Coordinates
-    reference: Reference
-    gains: MotionGains
-    force_gains: ForceGains | None = None
+    law: Law  # which one
+    coordinates: Coordinates  # what it moves
+    reference: Reference  # where to
+    gains: MotionGains  # on the coordinates
+    force_gains: ForceGains | None = None  # on λ, for laws with a force loop; λ_d is zero
+    # What the law takes the constraint to be; the real one unless given.
     assumed_constraint: Constraint | None = None
 
     def bind(

@@ -20,22 +20,15 @@ ENERGY_FRACTION = 0.01
 
 @dataclass(frozen=True)
 class Runs:
-    """The runs with one kind of correction.
+    """The runs with one kind of correction."""
 
-    Attributes:
-        failures: How many failed.
-        residual_max: Largest ‖Φ‖ of those that did not [m].
-        energy_error: Largest energy error of those that did not [J].
-        times, drifts: Times and drifts of each run, up to its end [s, J].
-        failed: Whether each run failed.
-    """
-
-    failures: int
-    residual_max: float
-    energy_error: float
+    failures: int  # how many failed
+    residual_max: float  # largest ‖Φ‖ of those that did not [m]
+    energy_error: float  # largest energy error of those that did not [J]
+    # times, drifts: times and drifts of each run, up to its end [s, J].
     times: list[Array]
     drifts: list[Array]
-    failed: list[bool]
+    failed: list[bool]  # whether each run failed
 
 
 @dataclass(frozen=True)

@@ -35,19 +35,12 @@ LABELS = {
 
 @dataclass(frozen=True)
 class RoadComparison:
-    """What is computed at every sample of a motion (N of them).
+    """What is computed at every sample of a motion (N of them)."""
 
-    Attributes:
-        condition: κ₂ by matrix, N each.
-        random: κ₂ of M_c with a random R, N.
-        difference: Largest ‖q̈ − q̈'‖ / ‖q̈‖ between any two roads, N.
-        mean_norm: Mean over time and pairs of R of ‖q̈ − q̈'‖ [rad/s²].
-    """
-
-    condition: dict[str, Array]
-    random: Array
-    difference: Array
-    mean_norm: float
+    condition: dict[str, Array]  # κ₂ by matrix, N each
+    random: Array  # κ₂ of M_c with a random R, N
+    difference: Array  # largest ‖q̈ − q̈'‖ / ‖q̈‖ between any two roads, N
+    mean_norm: float  # mean over time and pairs of R of ‖q̈ − q̈'‖ [rad/s²]
 
 
 def compare_roads(recording: CaseRun, seed: int, progress: Progress) -> RoadComparison:

@@ -56,17 +56,11 @@ PRINTED = {"idc": (3.18, 4.90), "pidc": (1.50, 1.89), "hybrid": (2.63, 2.30)}
 
 @dataclass(frozen=True)
 class Conditions:
-    """What a row of the table is simulated with.
+    """What a row of the table is simulated with."""
 
-    Attributes:
-        label: Its name in the table.
-        friction: Friction of the joints.
-        offset: By which the controllers are wrong about the slider's place [m].
-    """
-
-    label: str
-    friction: JointFriction
-    offset: float
+    label: str  # its name in the table
+    friction: JointFriction  # friction of the joints
+    offset: float  # by which the controllers are wrong about the slider's place [m]
 
 
 SETTINGS = {
@@ -107,17 +101,11 @@ def describe(setting: Conditions, controller: str, options: Options) -> Case:
 
 @dataclass(frozen=True)
 class Run:
-    """A run in the terms of the paper.
+    """A run in the terms of the paper."""
 
-    Attributes:
-        recording: All of it.
-        theta: x and heading, N × 2 [m, rad].
-        desired: θ_d, N × 2 [m, rad].
-    """
-
-    recording: CaseRun
-    theta: Array
-    desired: Array
+    recording: CaseRun  # all of it
+    theta: Array  # x and heading, N × 2 [m, rad]
+    desired: Array  # θ_d, N × 2 [m, rad]
 
     @classmethod
     def of(cls, recording: CaseRun) -> Run:

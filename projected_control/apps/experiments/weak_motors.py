@@ -42,18 +42,12 @@ COLOURS = {"solved": BLUE, "clipped": VERMILION}
 
 @dataclass(frozen=True)
 class Weak:
-    """One run with weak motors.
+    """One run with weak motors."""
 
-    Attributes:
-        times: [s], N.
-        force: That the table feels, N [N].
-        off: How far the tool is from its path, by the path's own time, N [m].
-        rate, lag: Of the path's clock, N [1, s].
-    """
-
-    times: Array
-    force: Array
-    off: Array
+    times: Array  # [s], N
+    force: Array  # that the table feels, N [N]
+    off: Array  # how far the tool is from its path, by the path's own time, N [m]
+    # rate, lag: of the path's clock, N [1, s].
     rate: Array
     lag: Array
 

@@ -63,19 +63,12 @@ Panda in contact is lower."""
 
 @dataclass(frozen=True)
 class Wiped:
-    """One run.
+    """One run."""
 
-    Attributes:
-        times: [s], N.
-        force: That the table feels, N [N].
-        drift: How far the tool is from where it should be on the table, N [m].
-        tilt: How far it leans, N [rad].
-    """
-
-    times: Array
-    force: Array
-    drift: Array
-    tilt: Array
+    times: Array  # [s], N
+    force: Array  # that the table feels, N [N]
+    drift: Array  # how far the tool is from where it should be on the table, N [m]
+    tilt: Array  # how far it leans, N [rad]
 
     def numbers(self) -> dict[str, float]:
         """After the first second, or the first half of a shorter run: force error, drift, lean."""

@@ -29,36 +29,25 @@ NO_CONSTRAINT = "none"
 
 
 class ChainJoint(NamedTuple):
-    """A passive joint of a chain, as it stands at the start.
+    """A passive joint of a chain, as it stands at the start."""
 
-    Attributes:
-        kind: prismatic or revolute.
-        axis: Unit vector, in world axes.
-        point: A point of the axis [m], in the world.
-    """
-
-    kind: str
-    axis: Array
-    point: Array
+    kind: str  # prismatic or revolute
+    axis: Array  # unit vector, in world axes
+    point: Array  # A point of the axis [m], in the world
 
 
 @dataclass(frozen=True)
 class Holder:
-    """What holds an arm.
+    """What holds an arm."""
 
-    Attributes:
-        frame: Frame of the arm that is held.
-        carriage: Joints from what carries the carriage to the carriage; none for one that stands.
-        pin: Joints from the held frame to the pin; none for one that does not turn there.
-        carrier: Link of the arm that carries the carriage; empty for the world.
-        redundant: Whether the weld holds the arm in a direction in which it cannot move anyway, as
-            a planar arm across its plane.
-    """
-
-    frame: str
+    frame: str  # frame of the arm that is held
+    # Joints from what carries the carriage to the carriage; none for one that stands.
     carriage: tuple[ChainJoint, ...]
+    # Joints from the held frame to the pin; none for one that does not turn there.
     pin: tuple[ChainJoint, ...]
-    carrier: str = ""
+    carrier: str = ""  # link of the arm that carries the carriage; empty for the world
+    # Whether the weld holds the arm in a direction in which it cannot move anyway, as a
+    # planar arm across its plane.
     redundant: bool = False
 
     @property
@@ -68,19 +57,12 @@ class Holder:
 
 
 class Held(NamedTuple):
-    """What a chain is made from: a constraint's settings, and the arm where it starts.
+    """What a chain is made from: a constraint's settings, and the arm where it starts."""
 
-    Attributes:
-        settings: A group ``constraint``, which has been checked.
-        position: Of the held frame's origin [m], in the world.
-        origin: Of what the constraint is given in [m], in the world: the carrier, or zero.
-        axes: Its axes as columns, in the world: 3 × 3.
-    """
-
-    settings: Any
-    position: Array
-    origin: Array
-    axes: Array
+    settings: Any  # A group ``constraint``, which has been checked
+    position: Array  # of the held frame's origin [m], in the world
+    origin: Array  # of what the constraint is given in [m], in the world: the carrier, or zero
+    axes: Array  # its axes as columns, in the world: 3 × 3
 
     def direction(self) -> Array:
         """The direction of the settings, in world axes."""

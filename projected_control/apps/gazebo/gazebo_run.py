@@ -52,38 +52,23 @@ DRAWN = {"markers_rate": 20.0}
 
 
 class Process(NamedTuple):
-    """What is started.
+    """What is started."""
 
-    Attributes:
-        name: For what is said of it.
-        command: Program and arguments.
-        environment: On top of the present one.
-    """
-
-    name: str
-    command: list[str]
-    environment: dict[str, str]
+    name: str  # for what is said of it
+    command: list[str]  # program and arguments
+    environment: dict[str, str]  # on top of the present one
 
 
 @dataclass(frozen=True)
 class Request:
-    """What the arguments of a run amount to.
+    """What the arguments of a run amount to."""
 
-    Attributes:
-        given: The arguments.
-        chosen: Controller and arm.
-        controller: Settings of the controller, complete.
-        options: The scene.
-        summary: File for the numbers of the run; None for none.
-        said: What is to be said before anything starts.
-    """
-
-    given: Mapping[str, str]
-    chosen: Choice
-    controller: ControllerSettings
-    options: gazebo_files.WorldOptions
-    summary: Path | None
-    said: tuple[str, ...]
+    given: Mapping[str, str]  # the arguments
+    chosen: Choice  # controller and arm
+    controller: ControllerSettings  # settings of the controller, complete
+    options: gazebo_files.WorldOptions  # the scene
+    summary: Path | None  # file for the numbers of the run; None for none
+    said: tuple[str, ...]  # what is to be said before anything starts
 
     @property
     def drawn(self) -> bool:

@@ -42,16 +42,11 @@ WELD_TOPIC = "/slider"
 
 
 class GazeboModel(NamedTuple):
-    """An arm as Gazebo gets it.
+    """An arm as Gazebo gets it."""
 
-    Attributes:
-        sdf: The text.
-        joints: Names of the arm's joints, in its order.
-        slides: Joints along which the held point slides, and how far it does for each unit [m].
-    """
-
-    sdf: str
-    joints: tuple[str, ...]
+    sdf: str  # the text
+    joints: tuple[str, ...]  # names of the arm's joints, in its order
+    # Joints along which the held point slides, and how far it does for each unit [m].
     slides: dict[str, float]
 
 

@@ -67,15 +67,10 @@ class Processes:
 
 
 class Ended(NamedTuple):
-    """How a run ended.
+    """How a run ended."""
 
-    Attributes:
-        reason: Why the controller or Gazebo failed; empty where they did not.
-        told_to_end: Whether it ended because it was interrupted.
-    """
-
-    reason: str
-    told_to_end: bool
+    reason: str  # why the controller or Gazebo failed; empty where they did not
+    told_to_end: bool  # whether it ended because it was interrupted
 
 
 def run_session(request: Request) -> Ended:

@@ -19,21 +19,13 @@ COLOUR = "0.55 0.58 0.62 1"
 
 
 class Visual(NamedTuple):
-    """Something to draw.
+    """Something to draw."""
 
-    Attributes:
-        name: Unique within its model.
-        joint: Number of the joint that moves it; zero for what stands.
-        place: In the axes of that joint's link.
-        geometry: As SDF has it.
-        colour: Red, green, blue and opacity, as text.
-    """
-
-    name: str
-    joint: int
-    place: pinocchio.SE3
-    geometry: Element
-    colour: str
+    name: str  # unique within its model
+    joint: int  # number of the joint that moves it; zero for what stands
+    place: pinocchio.SE3  # in the axes of that joint's link
+    geometry: Element  # as SDF has it
+    colour: str  # red, green, blue and opacity, as text
 
 
 def read_visuals(arm: Arm) -> Iterator[Visual]:

@@ -41,71 +41,48 @@ PGS, DANTZIG = SOLVERS = ("pgs", "dantzig")
 
 
 class GazeboFiles(NamedTuple):
-    """What was written.
+    """What was written."""
 
-    Attributes:
-        world: For ``gz sim``.
-        model: The arm, which the world includes.
-        bridge: What `projected_control.ros.gazebo_system` reads, if the controller is in Gazebo.
-        parameters: Parameters of the controller.
-        controllers: Controllers of ros2_control, if the arm is behind it.
-        description: URDF of the arm for ros2_control and robot_state_publisher; its joints count
-            from the start, as Gazebo's do.
-        outcome: In which our system in Gazebo says what became of it (`ros.gazebo_stopwatch`).
-    """
-
-    world: Path
-    model: Path
-    bridge: Path
-    parameters: Path
-    controllers: Path
+    world: Path  # for ``gz sim``
+    model: Path  # the arm, which the world includes
+    bridge: Path  # what `projected_control.ros.gazebo_system` reads, if the controller is in Gazebo
+    parameters: Path  # parameters of the controller
+    controllers: Path  # controllers of ros2_control, if the arm is behind it
+    # URDF of the arm for ros2_control and robot_state_publisher; its joints count from the
+    # start, as Gazebo's do.
     description: Path
-    outcome: Path
+    outcome: Path  # in which our system in Gazebo says what became of it (`ros.gazebo_stopwatch`)
 
 
 @dataclass(frozen=True)
 class WorldOptions:
-    """The scene.
+    """The scene."""
 
-    Attributes:
-        yaw: Yaw angle of the arm in its world [rad].
-        factor: Speed of time against the clock; zero for as fast as it goes.
-        world: Another world: a xacro file with the arguments of worlds/constrained_arm.sdf.xacro.
-        access: The compiled library that reads the physics' numbers in the same step; without it
-            Python reads them, and awaits the sensor's message.
-        solver: Of DART: pgs or dantzig; empty for the one that suits the arm (see `solver_for`).
-        measure: Whether λ is measured where no law needs it, too; None for where that costs little.
-        bare: Without our controller: the same physics with a stopwatch alone.
-    """
-
-    yaw: float = 0.0
-    factor: float = 0.0
+    yaw: float = 0.0  # yaw angle of the arm in its world [rad]
+    factor: float = 0.0  # speed of time against the clock; zero for as fast as it goes
+    # Another world: a xacro file with the arguments of worlds/constrained_arm.sdf.xacro.
     world: Path | None = None
+    # The compiled library that reads the physics' numbers in the same step; without it Python
+    # reads them, and awaits the sensor's message.
     access: Path | None = None
+    # Of DART: pgs or dantzig; empty for the one that suits the arm (see `solver_for`).
     solver: str = ""
+    # Whether λ is measured where no law needs it, too; None for where that costs little.
     measure: bool | None = None
-    bare: bool = False
+    bare: bool = False  # without our controller: the same physics with a stopwatch alone
 
 
 PLAIN = WorldOptions()
 
 
 class Start(NamedTuple):
-    """An arm as it starts in Gazebo.
+    """An arm as it starts in Gazebo."""
 
-    Attributes:
-        arm: As it is simulated: with payload, and with masses that its controller does not know.
-        q: Joint positions, on the constraint [rad or m].
-        holder: What holds it; None for an arm that moves freely.
-        friction: Of its joints.
-        settings: Of the simulated arm.
-    """
-
-    arm: Arm
-    q: Array
-    holder: Holder | None
-    friction: JointFriction
-    settings: SimulatedArmSettings
+    arm: Arm  # as it is simulated: with payload, and with masses that its controller does not know
+    q: Array  # joint positions, on the constraint [rad or m]
+    holder: Holder | None  # what holds it; None for an arm that moves freely
+    friction: JointFriction  # of its joints
+    settings: SimulatedArmSettings  # of the simulated arm
 
     @property
     def positions(self) -> dict[str, float]:

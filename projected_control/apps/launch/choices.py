@@ -87,21 +87,13 @@ def arm_file(name: str, default: str) -> Path:
 
 @dataclass(frozen=True)
 class Choice:
-    """What the common arguments of the launch files amount to.
+    """What the common arguments of the launch files amount to."""
 
-    Attributes:
-        case: The controller, and what it sets.
-        layers: The parameters of preset, arm and controller.
-        joints: That move.
-        passive: Those of them without a motor, as far as this controller knows such.
-        friction: Friction of a simulated arm, as parameters.
-    """
-
-    case: DemoCase
-    layers: Layers
-    joints: tuple[str, ...]
-    passive: tuple[str, ...]
-    friction: Mapping[str, Any]
+    case: DemoCase  # the controller, and what it sets
+    layers: Layers  # the parameters of preset, arm and controller
+    joints: tuple[str, ...]  # that move
+    passive: tuple[str, ...]  # those of them without a motor, as far as this controller knows such
+    friction: Mapping[str, Any]  # friction of a simulated arm, as parameters
 
     @property
     def motors(self) -> list[str]:

@@ -12,18 +12,12 @@ from projected_control.settings.nodes import TASKS, demo_cases
 
 
 class Argument(NamedTuple):
-    """One of them.
+    """One of them."""
 
-    Attributes:
-        name: Before the ``:=``.
-        default: What counts where it is not given.
-        description: For help.
-        choices: All that it takes; empty where it takes anything, which is checked later.
-    """
-
-    name: str
-    default: str
-    description: str
+    name: str  # before the ``:=``
+    default: str  # what counts where it is not given
+    description: str  # for help
+    # All that it takes; empty where it takes anything, which is checked later.
     choices: Sequence[str] = ()
 
     @property

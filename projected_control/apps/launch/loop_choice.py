@@ -22,15 +22,10 @@ CONTROLLER = "projected_controller"
 
 
 class LoopChoice(NamedTuple):
-    """Where the ticks are made.
+    """Where the ticks are made."""
 
-    Attributes:
-        plugin: Whether in the controller manager.
-        said: Why not, where the plugin is the default; empty where nothing is to be said.
-    """
-
-    plugin: bool
-    said: str = ""
+    plugin: bool  # whether in the controller manager
+    said: str = ""  # why not, where the plugin is the default; empty where nothing is to be said
 
 
 def choose_loop(

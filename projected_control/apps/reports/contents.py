@@ -16,38 +16,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure that is drawn when it is needed.
+    """A figure that is drawn when it is needed."""
 
-    Attributes:
-        name: Name of its files, without extension.
-        title: Above it on the page.
-        caption: What is to be seen in it, in a few sentences.
-        draw: Makes it, in the style of `style.canvas`.
-    """
-
-    name: str
-    title: str
-    caption: str
-    draw: Callable[[], Figure]
+    name: str  # name of its files, without extension
+    title: str  # above it on the page
+    caption: str  # what is to be seen in it, in a few sentences
+    draw: Callable[[], Figure]  # makes it, in the style of `style.canvas`
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table of text.
+    """A table of text."""
 
-    Attributes:
-        title: Above it.
-        header: Names of the columns.
-        rows: Cells; the first of a row names it.
-        note: Below it.
-        off: Numbers of the rows whose last cell is not what it should be.
-    """
-
-    title: str
-    header: Sequence[str]
-    rows: Sequence[Sequence[str]]
-    note: str = ""
-    off: Collection[int] = ()
+    title: str  # above it
+    header: Sequence[str]  # names of the columns
+    rows: Sequence[Sequence[str]]  # cells; the first of a row names it
+    note: str = ""  # below it
+    off: Collection[int] = ()  # numbers of the rows whose last cell is not what it should be
 
     def lines(self) -> list[str]:
         """The table for a terminal, its columns below each other."""
@@ -61,31 +46,19 @@ class Table:
 
 @dataclass(frozen=True)
 class Outcome:
-    """Result of an experiment.
+    """Result of an experiment."""
 
-    Attributes:
-        name: As on the command line.
-        title: One line.
-        source: Where in which paper.
-        introduction: What is simulated, for a reader without the paper.
-        summary: The result in one or two sentences.
-        numbers: For ``--json``: numbers, texts, None, and lists and dictionaries of them.
-        tables: Printed value beside ours.
-        pictures: Figures.
-        differences: Every place where print and result differ, and why.
-        warning: What is wrong with it, above everything else; empty for nothing.
-    """
-
-    name: str
-    title: str
-    source: str
-    introduction: str
-    summary: str
+    name: str  # as on the command line
+    title: str  # one line
+    source: str  # where in which paper
+    introduction: str  # what is simulated, for a reader without the paper
+    summary: str  # the result in one or two sentences
+    # For ``--json``: numbers, texts, None, and lists and dictionaries of them.
     numbers: Mapping[str, Any]
-    tables: Sequence[Table]
-    pictures: Sequence[Picture]
-    differences: Sequence[str]
-    warning: str = ""
+    tables: Sequence[Table]  # printed value beside ours
+    pictures: Sequence[Picture]  # figures
+    differences: Sequence[str]  # every place where print and result differ, and why
+    warning: str = ""  # what is wrong with it, above everything else; empty for nothing
 
 
 def as_json(numbers: Mapping[str, Any]) -> str:

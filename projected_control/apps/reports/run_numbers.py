@@ -56,16 +56,12 @@ def rms(values: Array) -> float:
 
 
 class MotionAndForce(NamedTuple):
-    """Of a whole run.
+    """Of a whole run."""
 
-    Attributes:
-        motion: RMS of ‖f∥‖, the torque that the motion takes [N·m or N].
-        idc: RMS of what inverse dynamics sends for the same motion [N·m or N].
-        wanted, held: Mean of the constraint forces that were wanted, and of the measured ones [N].
-    """
-
-    motion: float
-    idc: float
+    motion: float  # RMS of ‖f∥‖, the torque that the motion takes [N·m or N]
+    idc: float  # RMS of what inverse dynamics sends for the same motion [N·m or N]
+    # wanted, held: mean of the constraint forces that were wanted, and of the measured ones
+    # [N].
     wanted: list[float]
     held: list[float]
 

@@ -41,15 +41,10 @@ class Design(Protocol):
 
 @dataclass(frozen=True)
 class ListedRuns:
-    """Points that are known from the beginning.
+    """Points that are known from the beginning."""
 
-    Attributes:
-        part: Of which part of a study.
-        points: All of them.
-    """
-
-    part: str
-    points: tuple[tuple[float, ...], ...]
+    part: str  # of which part of a study
+    points: tuple[tuple[float, ...], ...]  # all of them
 
     def next(self, done: Sequence[RunRow], first: int) -> list[RunPoint]:
         if done:

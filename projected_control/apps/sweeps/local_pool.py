@@ -40,17 +40,11 @@ class WorkFailed(ProjectedControlError):
 
 
 class Done(NamedTuple):
-    """A piece of work that is done.
+    """A piece of work that is done."""
 
-    Attributes:
-        key: What it was called.
-        result: What its function returned; None where it could not be done.
-        failure: Why; empty where it could.
-    """
-
-    key: int
-    result: Any
-    failure: str = ""
+    key: int  # what it was called
+    result: Any  # what its function returned; None where it could not be done
+    failure: str = ""  # why; empty where it could
 
 
 class Pool(Protocol):

@@ -18,16 +18,12 @@ Place = tuple[float, float]
 
 @dataclass(frozen=True)
 class Edge:
-    """A piece of the edge of a map.
+    """A piece of the edge of a map."""
 
-    Attributes:
-        kept, broken: Two places between which the edge lies, bounds kept and broken.
-        row: The run at the place where they are broken.
-    """
-
+    # kept, broken: two places between which the edge lies, bounds kept and broken.
     kept: Place
     broken: Place
-    row: RunRow
+    row: RunRow  # the run at the place where they are broken
 
     @property
     def middle(self) -> Place:

@@ -71,43 +71,29 @@ Prune = Callable[[int, float], bool]
 
 
 class RunPoint(NamedTuple):
-    """A run that is asked for.
+    """A run that is asked for."""
 
-    Attributes:
-        number: Of the run, from zero.
-        part: Of which part of a study it is: ``sample``, ``map`` …
-        values: One number per axis of the case.
-    """
-
-    number: int
-    part: str
-    values: tuple[float, ...]
+    number: int  # of the run, from zero
+    part: str  # Of which part of a study it is: ``sample``, ``map`` …
+    values: tuple[float, ...]  # one number per axis of the case
 
 
 @dataclass(frozen=True)
 class RunRow:
-    """What became of a run.
+    """What became of a run."""
 
-    Attributes:
-        number, part, values: As asked for.
-        status: One of `STATUSES`.
-        reason: In words, why it did not end at its time.
-        events: A sum of the guard's `Event`s.
-        stopped_by: Those of the tick in which it first sent something else than it was asked for.
-        numbers: By name, see `NUMBERS`.
-        checks: What a pruner saw, in order.
-        took: Seconds of processor, of which so many in C++; they differ from time to time.
-    """
-
+    # number, part, values: as asked for.
     number: int
     part: str
     values: tuple[float, ...]
-    status: str
-    reason: str = ""
-    events: int = 0
+    status: str  # one of `STATUSES`
+    reason: str = ""  # in words, why it did not end at its time
+    events: int = 0  # A sum of the guard's `Event`s
+    # Those of the tick in which it first sent something else than it was asked for.
     stopped_by: int = 0
-    numbers: Mapping[str, float] = field(default_factory=dict)
-    checks: tuple[float, ...] = ()
+    numbers: Mapping[str, float] = field(default_factory=dict)  # by name, see `NUMBERS`
+    checks: tuple[float, ...] = ()  # what a pruner saw, in order
+    # Seconds of processor, of which so many in C++; they differ from time to time.
     took: tuple[float, float] = field(default=(0.0, 0.0), compare=False)
 
     @property

@@ -96,25 +96,17 @@ def map_axes(case: SweepCase, names: Sequence[str]) -> tuple[int, int] | None:
 
 @dataclass(frozen=True)
 class Robustness:
-    """What the runs tell.
+    """What the runs tell."""
 
-    Attributes:
-        of: What was run.
-        rows: All of them.
-        shares: Of the sample, which part keeps each bound, and all of them (``all``).
-        reasons: Why runs of the sample broke their bounds, and how many.
-        edges: Of the map.
-        sensitivities: By number of a run, then by axis.
-        worst: The worst run; None where none could be made.
-    """
-
-    of: RobustnessStudy
-    rows: Sequence[RunRow]
+    of: RobustnessStudy  # what was run
+    rows: Sequence[RunRow]  # all of them
+    # Of the sample, which part keeps each bound, and all of them (``all``).
     shares: Mapping[str, Share]
-    reasons: Mapping[str, int]
-    edges: Sequence[Edge]
+    reasons: Mapping[str, int]  # why runs of the sample broke their bounds, and how many
+    edges: Sequence[Edge]  # of the map
+    # By number of a run, then by axis.
     sensitivities: Mapping[str, Mapping[str, Mapping[str, float]]]
-    worst: RunRow | None
+    worst: RunRow | None  # the worst run; None where none could be made
 
     def part(self, name: str) -> list[RunRow]:
         """The rows of a part of the study."""

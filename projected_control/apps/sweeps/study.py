@@ -123,19 +123,12 @@ class StudySettings(Settings):
 
 @dataclass(frozen=True)
 class StudyFile:
-    """A study file that was read.
+    """A study file that was read."""
 
-    Attributes:
-        path: Where it stands.
-        settings: What it says under names of its own.
-        vary: What varies, by name, in order.
-        set: Parameters that are set on top of the files.
-    """
-
-    path: Path
-    settings: StudySettings
-    vary: Mapping[str, Varied]
-    set: Mapping[str, Any]
+    path: Path  # where it stands
+    settings: StudySettings  # what it says under names of its own
+    vary: Mapping[str, Varied]  # what varies, by name, in order
+    set: Mapping[str, Any]  # parameters that are set on top of the files
 
 
 def read_study(path: Path) -> StudyFile:

@@ -53,49 +53,30 @@ _NAME = re.compile(r"(?:([a-z_]+)/)?([A-Za-z0-9_.]+)(?:\[(\d+)\])?")
 
 
 class StudyTarget(NamedTuple):
-    """What a name of a study changes.
+    """What a name of a study changes."""
 
-    Attributes:
-        nodes: Whose settings: the controller's, the simulated arm's, or both.
-        parameter: Full name; of an error of the constraint, what it is called after it.
-        element: Which number of a list; None for all of it.
-        constraint: The group of the constraint that has an error; empty where none has.
-    """
-
-    nodes: tuple[str, ...]
-    parameter: str
-    element: int | None = None
-    constraint: str = ""
+    nodes: tuple[str, ...]  # whose settings: the controller's, the simulated arm's, or both
+    parameter: str  # full name; of an error of the constraint, what it is called after it
+    element: int | None = None  # which number of a list; None for all of it
+    constraint: str = ""  # the group of the constraint that has an error; empty where none has
 
 
 @dataclass(frozen=True)
 class SweepCase:
-    """All that a run needs beside its number.
+    """All that a run needs beside its number."""
 
-    Attributes:
-        node: Kind of the controller.
-        controller, arm: All parameters, by name.
-        description: The expanded description.
-        files: Contents of files, by node and parameter.
-        axes: What varies.
-        targets: What each of these changes.
-        factors: Whether each is a factor of what the settings say.
-        seconds: Simulated time [s].
-        seed: From which everything random follows.
-        time_limit: Time on the clock for a run [s].
-    """
-
-    node: str
+    node: str  # kind of the controller
+    # controller, arm: all parameters, by name.
     controller: Mapping[str, Any]
     arm: Mapping[str, Any]
-    description: str
-    files: Mapping[str, Mapping[str, bytes]]
-    axes: tuple[Axis, ...]
-    targets: tuple[StudyTarget, ...]
-    factors: tuple[bool, ...]
-    seconds: float
-    seed: int
-    time_limit: float
+    description: str  # the expanded description
+    files: Mapping[str, Mapping[str, bytes]]  # contents of files, by node and parameter
+    axes: tuple[Axis, ...]  # what varies
+    targets: tuple[StudyTarget, ...]  # what each of these changes
+    factors: tuple[bool, ...]  # whether each is a factor of what the settings say
+    seconds: float  # simulated time [s]
+    seed: int  # from which everything random follows
+    time_limit: float  # time on the clock for a run [s]
     name: str = field(default="")
 
     @cached_property

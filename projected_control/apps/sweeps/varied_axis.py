@@ -9,28 +9,19 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Axis:
-    """A number that varies from run to run.
+    """A number that varies from run to run."""
 
-    Attributes:
-        name: As in the study.
-        low, high: Its range, ends included.
-        values: All that it may be; empty where it may be anything in its range.
-        log: Whether it is spread over its logarithm.
-        whole: Whether it is a whole number.
-        steps: How many values a grid has of it.
-        nominal: What it is where something else is looked at.
-        unit: Of the number; empty for none.
-    """
-
-    name: str
+    name: str  # as in the study
+    # low, high: its range, ends included.
     low: float
     high: float
+    # All that it may be; empty where it may be anything in its range.
     values: tuple[float, ...] = ()
-    log: bool = False
-    whole: bool = False
-    steps: int = 11
-    nominal: float = 0.0
-    unit: str = ""
+    log: bool = False  # whether it is spread over its logarithm
+    whole: bool = False  # whether it is a whole number
+    steps: int = 11  # how many values a grid has of it
+    nominal: float = 0.0  # what it is where something else is looked at
+    unit: str = ""  # of the number; empty for none
 
     def at(self, share: float) -> float:
         """The value at a share of its range, 0 to 1; of a list or of whole numbers the nearest."""

@@ -43,18 +43,13 @@ ROUNDS = 7
 
 @dataclass(frozen=True)
 class Stiffness:
-    """What the trials say of the stiffness.
+    """What the trials say of the stiffness."""
 
-    Attributes:
-        highest: With critical damping the highest that was stable in simulation [1/s²].
-        bound: The same by the sampled loop's characteristic polynomial, without friction, noise and
-            quantised velocities [1/s²].
-        trials: What was tried, and whether it was stable.
-    """
-
-    highest: float
+    highest: float  # with critical damping the highest that was stable in simulation [1/s²]
+    # The same by the sampled loop's characteristic polynomial, without friction, noise and
+    # quantised velocities [1/s²].
     bound: float
-    trials: list[tuple[float, bool]]
+    trials: list[tuple[float, bool]]  # what was tried, and whether it was stable
 
     @property
     def chosen(self) -> float:
@@ -101,20 +96,13 @@ def highest_stiffness(
 
 @dataclass(frozen=True)
 class ForceChoice:
-    """Gains of the force loop with one filter.
+    """Gains of the force loop with one filter."""
 
-    Attributes:
-        gains: The gains.
-        margin: Factor by which G_F and G_I may grow.
-        noise: RMS that the sensor's noise makes in u_λ [N or N·m].
-        left: Share of a slow disturbance that the proportional part leaves, 1/(1 + G_F).
-        step, push: What they did on the simulated arm; None where they were not tried.
-    """
-
-    gains: ForceGains
-    margin: float
-    noise: float
-    left: float
+    gains: ForceGains  # the gains
+    margin: float  # factor by which G_F and G_I may grow
+    noise: float  # RMS that the sensor's noise makes in u_λ [N or N·m]
+    left: float  # share of a slow disturbance that the proportional part leaves, 1/(1 + G_F)
+    # step, push: what they did on the simulated arm; None where they were not tried.
     step: Response | None = None
     push: Response | None = None
 
@@ -175,23 +163,17 @@ def best_force(choices: list[ForceChoice]) -> ForceChoice:
 
 @dataclass(frozen=True)
 class Tuned:
-    """Gains and what they do.
+    """Gains and what they do."""
 
-    Attributes:
-        motion, force: The gains; no force gains where there is no force loop.
-        motion_step, force_step: Their step responses.
-        force_push: How an unknown push is taken away.
-        motion_margin: Highest stable bandwidth over this one.
-        force_margin: Gain margin of the force loop.
-    """
-
+    # motion, force: the gains; no force gains where there is no force loop.
     motion: MotionGains
     force: ForceGains | None
+    # motion_step, force_step: their step responses.
     motion_step: Response
     force_step: Response | None
-    force_push: Response | None
-    motion_margin: float
-    force_margin: float | None
+    force_push: Response | None  # how an unknown push is taken away
+    motion_margin: float  # highest stable bandwidth over this one
+    force_margin: float | None  # gain margin of the force loop
 
 
 def tried(make: Trials, motion: MotionGains, force: ForceGains | None, highest: float) -> Tuned:

@@ -27,25 +27,17 @@ LEAST_SAMPLES = 500
 
 @dataclass(frozen=True)
 class Measured:
-    """What was seen.
+    """What was seen."""
 
-    Attributes:
-        position_step: Smallest step of a measured position, per joint; zero for none [rad or m].
-        velocity_noise: Standard deviation, per joint [rad/s or m/s].
-        force_noise: Of λ, the noisiest row [N or N·m]; NaN where λ is not measured.
-        delay: From an effort to its effect in λ [samples]; None where it was not seen.
-        delay_fits: How well each delay fits, from one on: RMS of what is left [N or N·m].
-        identified: Friction and the like; None where the motion did not show it.
-        remarks: What could not be seen, and why.
-    """
-
+    # Smallest step of a measured position, per joint; zero for none [rad or m].
     position_step: Array
-    velocity_noise: Array
-    force_noise: float
-    delay: int | None
-    delay_fits: Array
+    velocity_noise: Array  # standard deviation, per joint [rad/s or m/s]
+    force_noise: float  # of λ, the noisiest row [N or N·m]; NaN where λ is not measured
+    delay: int | None  # from an effort to its effect in λ [samples]; None where it was not seen
+    delay_fits: Array  # how well each delay fits, from one on: RMS of what is left [N or N·m]
+    # Friction and the like; None where the motion did not show it.
     identified: Identification | None
-    remarks: list[str] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)  # what could not be seen, and why
 
     @property
     def coulomb(self) -> Array | None:

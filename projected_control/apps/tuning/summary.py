@@ -28,24 +28,15 @@ LARGEST_RISE = 4.0
 
 @dataclass(frozen=True)
 class Findings:
-    """All that was found.
+    """All that was found."""
 
-    Attributes:
-        node: Kind of the controller.
-        joints: Names.
-        measured: What the run showed.
-        delay: With which the gains were chosen [samples].
-        stiffness: What the trials say of it.
-        filters: Force gains for each filter; empty without a force loop.
-        present, proposed: Gains as they are, and as they could be.
-    """
-
-    node: str
-    joints: tuple[str, ...]
-    measured: Measured
-    delay: int
-    stiffness: Stiffness
-    filters: list[ForceChoice]
+    node: str  # kind of the controller
+    joints: tuple[str, ...]  # names
+    measured: Measured  # what the run showed
+    delay: int  # with which the gains were chosen [samples]
+    stiffness: Stiffness  # what the trials say of it
+    filters: list[ForceChoice]  # force gains for each filter; empty without a force loop
+    # present, proposed: gains as they are, and as they could be.
     present: Tuned
     proposed: Tuned
 

@@ -55,19 +55,13 @@ LEFT = 0.35
 
 @dataclass(frozen=True)
 class Response:
-    """A step response.
+    """A step response."""
 
-    Attributes:
-        times: From the step on, N [s].
-        values: What answers, over the step: zero before it, one when it is followed, N.
-        effort_noise: RMS of the efforts' changes from tick to tick in the last third [N·m or N].
-        failure: Why the trial ended early; empty if it did not.
-    """
-
-    times: Array
-    values: Array
+    times: Array  # from the step on, N [s]
+    values: Array  # what answers, over the step: zero before it, one when it is followed, N
+    # RMS of the efforts' changes from tick to tick in the last third [N·m or N].
     effort_noise: float
-    failure: str = ""
+    failure: str = ""  # why the trial ended early; empty if it did not
 
     @property
     def stable(self) -> bool:
@@ -111,34 +105,24 @@ MOTION_STEP, FORCE_STEP, FORCE_PUSH = "motion step", "force step", "force push"
 
 
 class Trial(NamedTuple):
-    """A trial that is asked for.
+    """A trial that is asked for."""
 
-    Attributes:
-        kind: A step of a coordinate or of λ_d, or a push.
-        motion, force: Gains; no force gains for those of the settings.
-        coordinate: Which one takes the step.
-    """
-
-    kind: str
+    kind: str  # A step of a coordinate or of λ_d, or a push
+    # motion, force: gains; no force gains for those of the settings.
     motion: MotionGains
     force: ForceGains | None = None
-    coordinate: int = 0
+    coordinate: int = 0  # which one takes the step
 
 
 class RigCase(NamedTuple):
-    """A rig for another process: all settings, which need no file.
+    """A rig for another process: all settings, which need no file."""
 
-    Attributes:
-        node: Kind of the controller.
-        controller, arm: Parameters by name.
-        description: The expanded description.
-        files: Contents of files that parameters of controller and arm name.
-    """
-
-    node: str
+    node: str  # kind of the controller
+    # controller, arm: parameters by name.
     controller: dict[str, Any]
     arm: dict[str, Any]
-    description: str
+    description: str  # the expanded description
+    # Contents of files that parameters of controller and arm name.
     files: tuple[dict[str, bytes], dict[str, bytes]]
 
 

@@ -33,27 +33,18 @@ NICENESS = 5
 
 @dataclass(frozen=True)
 class PageOptions:
-    """How the page is served.
+    """How the page is served."""
 
-    Attributes:
-        control: Whether it may send anything.
-        host: Address to listen on.
-        port: Port; None for the first free one from `PORT` on.
-        names: Further names under which it may be reached.
-        certificate, key: Files for https; None for http.
-        browser: Whether to open it in a browser.
-        address_file: Where to write its address; None for nowhere.
-        demo: Descriptor of the socket to the demonstration whose page it is; None for no such.
-    """
-
-    control: bool = False
-    host: str = "localhost"
-    port: int | None = None
-    names: Sequence[str] = ()
+    control: bool = False  # whether it may send anything
+    host: str = "localhost"  # address to listen on
+    port: int | None = None  # port; None for the first free one from `PORT` on
+    names: Sequence[str] = ()  # further names under which it may be reached
+    # certificate, key: files for https; None for http.
     certificate: Path | None = None
     key: Path | None = None
-    browser: bool = False
-    address_file: Path | None = None
+    browser: bool = False  # whether to open it in a browser
+    address_file: Path | None = None  # where to write its address; None for nowhere
+    # Descriptor of the socket to the demonstration whose page it is; None for no such.
     demo: int | None = None
 
 

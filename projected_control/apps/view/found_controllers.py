@@ -16,16 +16,11 @@ LOOP, PHYSICS = "_loop", "_physics"
 
 @dataclass(frozen=True)
 class FoundArm:
-    """On what a controller works.
+    """On what a controller works."""
 
-    Attributes:
-        topic: Where its joint states come from.
-        simulated: Whether it is certain that nothing real moves.
-        node: The simulated arm's node, whose parameters disturb it; empty where there is none.
-    """
-
-    topic: str
-    simulated: bool
+    topic: str  # where its joint states come from
+    simulated: bool  # whether it is certain that nothing real moves
+    # The simulated arm's node, whose parameters disturb it; empty where there is none.
     node: str = ""
 
 

@@ -31,17 +31,11 @@ GREY = (0.62, 0.66, 0.71, 1.0)
 
 @dataclass(frozen=True)
 class RigidPart:
-    """Something rigid that moves with a joint.
+    """Something rigid that moves with a joint."""
 
-    Attributes:
-        vertices: One per line [m].
-        triangles: Three vertices per line.
-        colour: Red, green, blue, opacity, each 0 to 1.
-    """
-
-    vertices: Array
-    triangles: Indices
-    colour: tuple[float, float, float, float]
+    vertices: Array  # one per line [m]
+    triangles: Indices  # three vertices per line
+    colour: tuple[float, float, float, float]  # red, green, blue, opacity, each 0 to 1
 
 
 class Looks:

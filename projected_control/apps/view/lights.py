@@ -32,23 +32,14 @@ MEASURES = (
 
 @dataclass
 class NodeLight:
-    """What one node said last.
+    """What one node said last."""
 
-    Attributes:
-        name: Of the node, or of whatever it speaks of.
-        level: `OK`, `WARNING` or `ERROR`.
-        message: Why.
-        values: By key.
-        heard: When [s].
-        rose: When each counter last rose [s].
-    """
-
-    name: str
-    level: int = OK
-    message: str = ""
-    values: dict[str, str] = field(default_factory=dict)
-    heard: float = 0.0
-    rose: dict[str, float] = field(default_factory=dict)
+    name: str  # of the node, or of whatever it speaks of
+    level: int = OK  # `OK`, `WARNING` or `ERROR`
+    message: str = ""  # why
+    values: dict[str, str] = field(default_factory=dict)  # by key
+    heard: float = 0.0  # when [s]
+    rose: dict[str, float] = field(default_factory=dict)  # when each counter last rose [s]
 
     def shown_level(self, now: float) -> int:
         """The level, or `SILENT`."""

@@ -20,20 +20,14 @@ class MustConfirm(ProjectedControlError):
 
 @dataclass(frozen=True)
 class Change:
-    """Something that was done and can be undone.
+    """Something that was done and can be undone."""
 
-    Attributes:
-        controller: Full name.
-        text: What, in words.
-        node: Whose parameters changed; empty for a set-point.
-        before: The values they had; or where the reference was.
-        resume: Whether the reference was one of the parameters', which is then followed again.
-    """
-
-    controller: str
-    text: str
-    node: str
+    controller: str  # full name
+    text: str  # what, in words
+    node: str  # whose parameters changed; empty for a set-point
+    # The values they had; or where the reference was.
     before: Mapping[str, Any] = field(default_factory=dict)
+    # Whether the reference was one of the parameters', which is then followed again.
     resume: bool = False
 
 

@@ -45,15 +45,10 @@ class NoAnswer(ProjectedControlError):
 
 
 class Endpoint(NamedTuple):
-    """Who publishes a topic.
+    """Who publishes a topic."""
 
-    Attributes:
-        node: Full name.
-        gid: Of the publisher: another one after a restart.
-    """
-
-    node: str
-    gid: bytes
+    node: str  # full name
+    gid: bytes  # of the publisher: another one after a restart
 
 
 class Described(NamedTuple):

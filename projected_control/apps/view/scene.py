@@ -23,19 +23,12 @@ REACH = 2.0
 
 
 class Grip(NamedTuple):
-    """A frame that coordinates move along directions, and so can be dragged.
+    """A frame that coordinates move along directions, and so can be dragged."""
 
-    Attributes:
-        frame: Its name.
-        names: Of the coordinates.
-        numbers: Theirs, in the order of all coordinates.
-        directions: One unit vector per coordinate, in the world.
-    """
-
-    frame: str
-    names: list[str]
-    numbers: list[int]
-    directions: Array
+    frame: str  # its name
+    names: list[str]  # of the coordinates
+    numbers: list[int]  # theirs, in the order of all coordinates
+    directions: Array  # one unit vector per coordinate, in the world
 
 
 class Scene:

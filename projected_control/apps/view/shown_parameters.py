@@ -21,28 +21,18 @@ _EACH = re.compile(r"each from (\S+) to ([^\s;]+)")
 
 @dataclass(frozen=True)
 class ParameterControl:
-    """A parameter as a browser shows it.
+    """A parameter as a browser shows it."""
 
-    Attributes:
-        name: In full.
-        description: What it does.
-        unit: SI; empty for none.
-        type: ``bool``, ``int``, ``float`` or ``str``: of the value or of each item.
-        is_list: Whether it holds a list.
-        minimum, maximum: Bounds; None for none.
-        choices: Words there are to choose from; empty for any.
-        live: Whether it may change while the node is active.
-    """
-
-    name: str
-    description: str
-    unit: str
-    type: str
-    is_list: bool
+    name: str  # in full
+    description: str  # what it does
+    unit: str  # SI; empty for none
+    type: str  # ``bool``, ``int``, ``float`` or ``str``: of the value or of each item
+    is_list: bool  # whether it holds a list
+    # minimum, maximum: bounds; None for none.
     minimum: float | None
     maximum: float | None
-    choices: tuple[str, ...]
-    live: bool
+    choices: tuple[str, ...]  # words there are to choose from; empty for any
+    live: bool  # whether it may change while the node is active
 
     def as_json(self) -> dict[str, Any]:
         """For the browser."""

@@ -53,23 +53,17 @@ Wanted = Mapping[str, float]
 
 @dataclass(frozen=True)
 class ArmKinematics:
-    """An arm of parameter files, as inverse kinematics needs it.
+    """An arm of parameter files, as inverse kinematics needs it."""
 
-    Attributes:
-        settings: Of the controller, which has limits, coordinates and the reference.
-        arm: The arm.
-        constraint: What holds it; None for nothing.
-        lower, upper: Limits of the joints that count, n.
-        guess: Where to look first, n.
-        wanted: Where the files have the simulated arm start; empty where they do not say.
-    """
-
+    # Of the controller, which has limits, coordinates and the reference.
     settings: ControllerSettings
-    arm: Arm
-    constraint: Constraint | None
+    arm: Arm  # the arm
+    constraint: Constraint | None  # what holds it; None for nothing
+    # lower, upper: limits of the joints that count, n.
     lower: Array
     upper: Array
-    guess: Array
+    guess: Array  # where to look first, n
+    # Where the files have the simulated arm start; empty where they do not say.
     wanted: dict[str, float]
 
     @classmethod
