@@ -32,22 +32,15 @@ IMMOBILE = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class ImpedanceLoop:
-    """The loop of all coordinates together.
+    """The loop of all coordinates together."""
 
-    Attributes:
-        mobility: Λ⁻¹, k × k; Λ_d⁻¹ where the inertia is shaped.
-        stiffness, damping: K and D in the coordinates, k × k each.
-        period: T [s].
-        delay: d, from a state to the effect of its answer [samples].
-        ratio: ζ by which damping is added, zero for none.
-    """
-
-    mobility: Array
+    mobility: Array  # Λ⁻¹, k × k; Λ_d⁻¹ where the inertia is shaped
+    # stiffness, damping: K and D in the coordinates, k × k each.
     stiffness: Array
     damping: Array
-    period: float
-    delay: int = 1
-    ratio: float = 0.0
+    period: float  # T [s]
+    delay: int = 1  # d, from a state to the effect of its answer [samples]
+    ratio: float = 0.0  # ζ by which damping is added, zero for none
 
     @cached_property
     def _reduced(self) -> tuple[Array, Array]:

@@ -32,17 +32,11 @@ Array = NDArray[np.float64]
 
 
 class ReferencePoint(NamedTuple):
-    """Where to be at one instant.
+    """Where to be at one instant."""
 
-    Attributes:
-        value: θ_d, k [m or rad].
-        rate: θ̇_d.
-        acceleration: θ̈_d.
-    """
-
-    value: Array
-    rate: Array
-    acceleration: Array
+    value: Array  # θ_d, k [m or rad]
+    rate: Array  # θ̇_d
+    acceleration: Array  # θ̈_d
 
 
 class Reference(ABC):

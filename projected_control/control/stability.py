@@ -49,21 +49,14 @@ NEGLIGIBLE = 1e-9
 
 @dataclass(frozen=True)
 class ForceLoop:
-    """The force loop as the sampled system it is.
+    """The force loop as the sampled system it is."""
 
-    Attributes:
-        proportional: G_F.
-        integral: G_I [1/s].
-        period: T [s].
-        cutoff: Cut-off frequency of the low-pass on the measured force [Hz]; None without one.
-        delay: d, from torque to its effect in the measurement [samples]; at least one.
-    """
-
-    proportional: float
-    integral: float
-    period: float
+    proportional: float  # G_F
+    integral: float  # G_I [1/s]
+    period: float  # T [s]
+    # Cut-off frequency of the low-pass on the measured force [Hz]; None without one.
     cutoff: float | None = None
-    delay: int = 1
+    delay: int = 1  # d, from torque to its effect in the measurement [samples]; at least one
 
     def __post_init__(self) -> None:
         validate.not_negative("proportional force gain G_F", self.proportional)
@@ -274,23 +267,14 @@ def _slowest(polynomial: NDArray[Any]) -> float:
 
 @dataclass(frozen=True)
 class MotionLoop:
-    """The loop of one coordinate as the sampled system it is.
+    """The loop of one coordinate as the sampled system it is."""
 
-    Attributes:
-        stiffness: G_P [1/s²].
-        damping: G_D [1/s].
-        period: T [s].
-        delay: d, from a state to the effect of its answer [samples]; at least one.
-        integral: K_I [1/s³]; zero for none.
-        observer: Bandwidth K/2π of a disturbance observer [Hz]; zero for none.
-    """
-
-    stiffness: float
-    damping: float
-    period: float
-    delay: int = 1
-    integral: float = 0.0
-    observer: float = 0.0
+    stiffness: float  # G_P [1/s²]
+    damping: float  # G_D [1/s]
+    period: float  # T [s]
+    delay: int = 1  # d, from a state to the effect of its answer [samples]; at least one
+    integral: float = 0.0  # K_I [1/s³]; zero for none
+    observer: float = 0.0  # bandwidth K/2π of a disturbance observer [Hz]; zero for none
 
     def __post_init__(self) -> None:
         validate.positive("stiffness G_P", self.stiffness)

@@ -37,15 +37,10 @@ SECONDS, INSTANTS = 10.0, 401
 
 
 class Dependences(NamedTuple):
-    """How rows depend on each other, r ways.
+    """How rows depend on each other, r ways."""
 
-    Attributes:
-        left: Of rows of unit length, m × r: leftᵀ D⁻¹ A = 0, its columns orthonormal.
-        size: D, lengths of the rows, m; infinite for rows that vanish, which say nothing.
-    """
-
-    left: Array
-    size: Array
+    left: Array  # of rows of unit length, m × r: leftᵀ D⁻¹ A = 0, its columns orthonormal
+    size: Array  # D, lengths of the rows, m; infinite for rows that vanish, which say nothing
 
     @classmethod
     def of(cls, A: Array, tolerance: float = TOLERANCE) -> Dependences:

@@ -31,19 +31,13 @@ class JointDescription(NamedTuple):
 
 
 class Description(NamedTuple):
-    """A checked URDF.
+    """A checked URDF."""
 
-    Attributes:
-        urdf: The expanded text.
-        joints: The movable joints, by name.
-        links: What they are made of, by name (see `inertias`).
-        warnings: What is doubtful in it, in words: limits that are missing. Pinocchio takes all of
-            it without a word.
-    """
-
-    urdf: str
-    joints: dict[str, JointDescription]
-    links: dict[str, Link]
+    urdf: str  # the expanded text
+    joints: dict[str, JointDescription]  # the movable joints, by name
+    links: dict[str, Link]  # what they are made of, by name (see `inertias`)
+    # What is doubtful in it, in words: limits that are missing. Pinocchio takes all of it
+    # without a word.
     warnings: tuple[str, ...] = ()
 
 

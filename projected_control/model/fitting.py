@@ -29,32 +29,20 @@ SPREAD = 5.0
 
 @dataclass(frozen=True)
 class Fit:
-    """A shape through points.
+    """A shape through points."""
 
-    Attributes:
-        kind: The kind of constraint that holds a point on it.
-        point: A point of the line or plane, amid the points; the centre of a circle [m].
-        direction: Along the line; normal of the plane; axis of the circle.
-        radius: Of a circle, else None [m].
-        residual: RMS distance of the points from it [m].
-        largest: Largest distance [m].
-        place_bound: Half the width of the 95 % interval of its place [m]: across a line or plane,
-            of a circle's centre.
-        direction_bound: Of its direction [rad].
-        radius_bound: Of the radius [m]; None for a line or plane.
-        points: How many there were.
-    """
-
-    kind: str
-    point: Array
-    direction: Array
-    radius: float | None
-    residual: float
-    largest: float
+    kind: str  # the kind of constraint that holds a point on it
+    point: Array  # A point of the line or plane, amid the points; the centre of a circle [m]
+    direction: Array  # along the line; normal of the plane; axis of the circle
+    radius: float | None  # of a circle, else None [m]
+    residual: float  # RMS distance of the points from it [m]
+    largest: float  # largest distance [m]
+    # Half the width of the 95 % interval of its place [m]: across a line or plane, of a
+    # circle's centre.
     place_bound: float
-    direction_bound: float
-    radius_bound: float | None
-    points: int
+    direction_bound: float  # of its direction [rad]
+    radius_bound: float | None  # of the radius [m]; None for a line or plane
+    points: int  # how many there were
 
     def constraint(self, frame: str) -> dict[str, object]:
         """The group ``constraint`` that controllers load."""

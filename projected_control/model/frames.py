@@ -18,19 +18,12 @@ Array = NDArray[np.float64]
 
 
 class FrameKinematics(NamedTuple):
-    """A frame's state in world axes.
+    """A frame's state in world axes."""
 
-    Attributes:
-        position: Position of its origin [m].
-        rotation: World from frame, 3 × 3.
-        jacobian: J with (ṗ, ω) = J q̇, linear above angular, 6 × n.
-        bias: J̇ q̇, linear and angular [m/s², rad/s²].
-    """
-
-    position: Array
-    rotation: Array
-    jacobian: Array
-    bias: Array
+    position: Array  # position of its origin [m]
+    rotation: Array  # world from frame, 3 × 3
+    jacobian: Array  # J with (ṗ, ω) = J q̇, linear above angular, 6 × n
+    bias: Array  # J̇ q̇, linear and angular [m/s², rad/s²]
 
 
 @dataclass(frozen=True)
@@ -51,23 +44,14 @@ class OffsetFrame(Group):
 
 
 class Attachment(NamedTuple):
-    """Where a frame sits: its joint, live views of that one's placement, its own place there.
+    """Where a frame sits: its joint, live views of that one's placement, its own place there."""
 
-    Attributes:
-        joint: Line of `Arm.placements` that its joint has; zero for what never moves.
-        joint_rotation: World from joint, 3 × 3.
-        joint_translation: Position of the joint in the world [m].
-        rotation: Joint from frame, 3 × 3.
-        translation: The frame's origin in its joint's axes [m].
-        support: 1 for each joint that moves the frame, else 0.
-    """
-
-    joint: int
-    joint_rotation: Array
-    joint_translation: Array
-    rotation: Array
-    translation: Array
-    support: Array
+    joint: int  # line of `Arm.placements` that its joint has; zero for what never moves
+    joint_rotation: Array  # world from joint, 3 × 3
+    joint_translation: Array  # position of the joint in the world [m]
+    rotation: Array  # joint from frame, 3 × 3
+    translation: Array  # the frame's origin in its joint's axes [m]
+    support: Array  # 1 for each joint that moves the frame, else 0
 
 
 def add_frame(model: pinocchio.Model, name: str, frame: OffsetFrame) -> None:

@@ -65,21 +65,14 @@ class Places(Protocol):
 
 @dataclass(frozen=True)
 class PositionAlong:
-    """``y = directionᵀ (p − p_other) − offset`` [m], p the origin of a frame in the world.
+    """``y = directionᵀ (p − p_other) − offset`` [m], p the origin of a frame in the world."""
 
-    Attributes:
-        frame: Name of the frame.
-        direction: Unit vector in the world, or in `axes`.
-        offset: Constant that is subtracted [m].
-        other: Name of a second frame of the arm; None for the world's origin.
-        axes: Name of the frame with which the direction turns: one of the two, or one that no joint
-            moves; None for the world.
-    """
-
-    frame: str
-    direction: Array
-    offset: float = 0.0
-    other: str | None = None
+    frame: str  # name of the frame
+    direction: Array  # unit vector in the world, or in `axes`
+    offset: float = 0.0  # constant that is subtracted [m]
+    other: str | None = None  # name of a second frame of the arm; None for the world's origin
+    # Name of the frame with which the direction turns: one of the two, or one that no joint
+    # moves; None for the world.
     axes: str | None = None
 
     unit = "m"
@@ -104,22 +97,14 @@ class PositionAlong:
 
 @dataclass(frozen=True)
 class HeadingInPlane:
-    """``y = ψ − ψ_other − offset`` [rad], ψ = atan2(e₂ᵀ d, e₁ᵀ d), d an axis of a frame.
+    """``y = ψ − ψ_other − offset`` [rad], ψ = atan2(e₂ᵀ d, e₁ᵀ d), d an axis of a frame."""
 
-    Attributes:
-        frame: Name of the frame.
-        axis: Unit vector in the frame.
-        e1: Unit vector in the world from which the angle counts.
-        e2: Unit vector in the world at +90°.
-        offset: Constant that is subtracted [rad].
-        other: Name of a second frame of the arm, the same axis of which is ψ_other; None for 0.
-    """
-
-    frame: str
-    axis: Array
-    e1: Array
-    e2: Array
-    offset: float = 0.0
+    frame: str  # name of the frame
+    axis: Array  # unit vector in the frame
+    e1: Array  # unit vector in the world from which the angle counts
+    e2: Array  # unit vector in the world at +90°
+    offset: float = 0.0  # constant that is subtracted [rad]
+    # Name of a second frame of the arm, the same axis of which is ψ_other; None for 0.
     other: str | None = None
 
     unit = "rad"
@@ -141,19 +126,12 @@ class HeadingInPlane:
 
 @dataclass(frozen=True)
 class JointPosition:
-    """``y = q_joint − ratio · q_other − offset`` [rad or m].
+    """``y = q_joint − ratio · q_other − offset`` [rad or m]."""
 
-    Attributes:
-        joint: Name of the joint.
-        offset: Constant that is subtracted [rad or m].
-        other: Name of a second joint, for a gear; None for a joint alone.
-        ratio: How far the joint goes for each unit of the other.
-    """
-
-    joint: str
-    offset: float = 0.0
-    other: str | None = None
-    ratio: float = 1.0
+    joint: str  # name of the joint
+    offset: float = 0.0  # constant that is subtracted [rad or m]
+    other: str | None = None  # name of a second joint, for a gear; None for a joint alone
+    ratio: float = 1.0  # how far the joint goes for each unit of the other
 
     unit = "rad"
 
@@ -174,22 +152,15 @@ class AxisCosine:
 
     For unit vectors it is the cosine of the angle between them; about a right angle that is the
     angle itself [rad], with the sign turned.
-
-    Attributes:
-        frame: Name of the frame.
-        axis: a, in the frame.
-        direction: b, in the world or in `other`.
-        offset: Constant that is subtracted.
-        other: Name of the second frame; None for the world.
-        side: A direction like b with which a must agree, aᵀ side > `SIDE`: where it does not, y is
-            ±1 and so far from zero. Tells parallel from antiparallel. None for no such side.
     """
 
-    frame: str
-    axis: Array
-    direction: Array
-    offset: float = 0.0
-    other: str | None = None
+    frame: str  # name of the frame
+    axis: Array  # a, in the frame
+    direction: Array  # b, in the world or in `other`
+    offset: float = 0.0  # constant that is subtracted
+    other: str | None = None  # name of the second frame; None for the world
+    # A direction like b with which a must agree, aᵀ side > `SIDE`: where it does not, y is ±1
+    # and so far from zero. Tells parallel from antiparallel. None for no such side.
     side: Array | None = None
 
     unit = "rad"
@@ -210,20 +181,14 @@ class AxisCosine:
 
 @dataclass(frozen=True)
 class DistanceTo:
-    """``y = ‖S (p − p_other)‖ − offset`` [m], S = I, or I − a aᵀ for the distance from an axis.
+    """``y = ‖S (p − p_other)‖ − offset`` [m], S = I, or I − a aᵀ for the distance from an axis."""
 
-    Attributes:
-        frame: Name of the frame.
-        offset: Constant that is subtracted [m].
-        other: Name of the frame the distance is from; None for a point in the world.
-        point: That point [m].
-        axis: Unit vector a in the world along which distance does not count; None for S = I.
-    """
-
-    frame: str
-    offset: float
+    frame: str  # name of the frame
+    offset: float  # constant that is subtracted [m]
+    # Name of the frame the distance is from; None for a point in the world.
     other: str | None = None
-    point: Array | None = None
+    point: Array | None = None  # that point [m]
+    # Unit vector a in the world along which distance does not count; None for S = I.
     axis: Array | None = None
 
     unit = "m"
@@ -243,22 +208,15 @@ class DistanceTo:
 
 @dataclass(frozen=True)
 class HeightAbove:
-    """``y = e₃ᵀ(p − origin) − height(e₁ᵀ(p − origin), e₂ᵀ(p − origin)) − offset`` [m].
+    """``y = e₃ᵀ(p − origin) − height(e₁ᵀ(p − origin), e₂ᵀ(p − origin)) − offset`` [m]."""
 
-    Attributes:
-        frame: Name of the frame.
-        surface: The height map, twice continuously differentiable.
-        origin: Where its corner lies in the world [m].
-        e1, e2: Unit vectors of its sides in the world; heights count along e₁ × e₂.
-        offset: Constant that is subtracted [m].
-    """
-
-    frame: str
-    surface: HeightMap
-    origin: Array
+    frame: str  # name of the frame
+    surface: HeightMap  # the height map, twice continuously differentiable
+    origin: Array  # where its corner lies in the world [m]
+    # e1, e2: unit vectors of its sides in the world; heights count along e₁ × e₂.
     e1: Array
     e2: Array
-    offset: float = 0.0
+    offset: float = 0.0  # constant that is subtracted [m]
 
     unit = "m"
 
@@ -279,19 +237,14 @@ class AngleAbout:
     """``y = atan2(e₂ᵀr, e₁ᵀr) − offset`` [rad], r = p − point: how far round a point has gone.
 
     Turns are counted: y goes on from its last value by the short way, and does not jump at ±π.
-
-    Attributes:
-        frame: Name of the frame whose origin goes round.
-        point: A point of the axis [m].
-        e1, e2: Unit vectors in the world: from where the angle counts, and +90° from there.
-        offset: Constant that is subtracted [rad].
     """
 
-    frame: str
-    point: Array
+    frame: str  # name of the frame whose origin goes round
+    point: Array  # A point of the axis [m]
+    # e1, e2: unit vectors in the world: from where the angle counts, and +90° from there.
     e1: Array
     e2: Array
-    offset: float = 0.0
+    offset: float = 0.0  # constant that is subtracted [rad]
 
     unit = "rad"
 
@@ -308,15 +261,10 @@ class AngleAbout:
 
 @dataclass(frozen=True)
 class CentreOfMassAlong:
-    """``y = directionᵀ c − offset`` [m], c the arm's centre of mass in the world.
+    """``y = directionᵀ c − offset`` [m], c the arm's centre of mass in the world."""
 
-    Attributes:
-        direction: Unit vector in the world.
-        offset: Constant that is subtracted [m].
-    """
-
-    direction: Array
-    offset: float = 0.0
+    direction: Array  # unit vector in the world
+    offset: float = 0.0  # constant that is subtracted [m]
 
     unit = "m"
 
@@ -339,15 +287,11 @@ class OrientationAbout:
     Three of these, in order, are an orientation. Their Jacobian is not ∂φ/∂q but that of the
     angular velocity ω in the world, and their bias that of ω̇: where an orientation is controlled,
     the error is a rotation and its rate an angular velocity (see `rotations`).
-
-    Attributes:
-        frame: Name of the frame.
-        number: 0, 1 or 2: the world's axis.
-        zero: Orientation at which φ = 0, a rotation matrix, row by row; None for the world's axes.
     """
 
-    frame: str
-    number: int
+    frame: str  # name of the frame
+    number: int  # 0, 1 or 2: the world's axis
+    # Orientation at which φ = 0, a rotation matrix, row by row; None for the world's axes.
     zero: tuple[float, ...] | None = None
 
     unit = "rad"

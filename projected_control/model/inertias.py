@@ -32,23 +32,14 @@ NEIGHBOURS = 1e3
 
 
 class Link(NamedTuple):
-    """What a description says of the matter of a link.
+    """What a description says of the matter of a link."""
 
-    Attributes:
-        name: Of the link.
-        place: Where it is described, in words: ``line 12``.
-        mass: Zero where none is given [kg].
-        moments: Principal moments of inertia, in ascending order [kg·m²].
-        joint: Name of the joint that carries it; empty for a root.
-        parent: Name of the link on the other side of that joint.
-    """
-
-    name: str
-    place: str
-    mass: float
-    moments: Array
-    joint: str
-    parent: str
+    name: str  # of the link
+    place: str  # where it is described, in words: ``line 12``
+    mass: float  # zero where none is given [kg]
+    moments: Array  # principal moments of inertia, in ascending order [kg·m²]
+    joint: str  # name of the joint that carries it; empty for a root
+    parent: str  # name of the link on the other side of that joint
 
     def __str__(self) -> str:
         return f"link {self.name!r} ({self.place})"

@@ -58,19 +58,12 @@ class Level:
 
 @dataclass(frozen=True)
 class Solution:
-    """What a problem by levels comes to.
+    """What a problem by levels comes to."""
 
-    Attributes:
-        x: The unknowns.
-        loss: ‖v‖ of each level; NaN of one that was not finished.
-        steps: How many steps it took.
-        whole: Whether all levels were finished before the cap.
-    """
-
-    x: Array
-    loss: Array
-    steps: int
-    whole: bool
+    x: Array  # the unknowns
+    loss: Array  # ‖v‖ of each level; NaN of one that was not finished
+    steps: int  # how many steps it took
+    whole: bool  # whether all levels were finished before the cap
 
 
 def solve(

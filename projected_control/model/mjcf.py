@@ -50,21 +50,13 @@ KINDS = ("connect", "weld", "joint")
 
 @dataclass(frozen=True)
 class Joined:
-    """A ``connect`` or a ``weld``.
+    """A ``connect`` or a ``weld``."""
 
-    Attributes:
-        name: Of the equality.
-        directions: Which of six are held.
-        first: What is held, and where on its body.
-        second: In what it is held; None for the place of `first` in `second_body` at q⁰.
-        second_body: Name of its body.
-    """
-
-    name: str
-    directions: tuple[str, ...]
-    first: Side
-    second_body: str
-    second: Side | None
+    name: str  # of the equality
+    directions: tuple[str, ...]  # which of six are held
+    first: Side  # what is held, and where on its body
+    second_body: str  # name of its body
+    second: Side | None  # in what it is held; None for the place of `first` in `second_body` at q⁰
 
     @property
     def frame(self) -> str:

@@ -22,19 +22,12 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class MotionRecord:
-    """A recorded motion, N samples of n joints, as an ``.npz`` file has it.
+    """A recorded motion, N samples of n joints, as an ``.npz`` file has it."""
 
-    Attributes:
-        time: N, evenly spaced [s].
-        q: Positions as measured, N × n [rad or m].
-        effort: Efforts as sent, each from its sample on, N × n [N·m or N].
-        delay: Samples after which an effort acts.
-    """
-
-    time: Array
-    q: Array
-    effort: Array
-    delay: int = 0
+    time: Array  # N, evenly spaced [s]
+    q: Array  # positions as measured, N × n [rad or m]
+    effort: Array  # efforts as sent, each from its sample on, N × n [N·m or N]
+    delay: int = 0  # samples after which an effort acts
 
     def __post_init__(self) -> None:
         samples = len(self.time)
@@ -113,24 +106,15 @@ LEAST_SHARE = 1e-3
 
 @dataclass(frozen=True)
 class Estimate:
-    """One parameter.
+    """One parameter."""
 
-    Attributes:
-        name: Such as ``coulomb of joint_2``.
-        value: [SI].
-        bound: Half the width of the interval of 95 % confidence, in its unit.
-        inflation: Factor by which the other parameters widen it.
-        share: Of the efforts' RMS, what it explains at its value.
-        unit: Its unit.
-        advice: How to move so that it is told, where it is not.
-    """
-
-    name: str
-    value: float
-    bound: float
-    inflation: float
-    share: float
-    unit: str
+    name: str  # such as ``coulomb of joint_2``
+    value: float  # [SI]
+    bound: float  # half the width of the interval of 95 % confidence, in its unit
+    inflation: float  # factor by which the other parameters widen it
+    share: float  # of the efforts' RMS, what it explains at its value
+    unit: str  # its unit
+    # How to move so that it is told, where it is not.
     advice: str = "move this joint more, faster and slower, and in both directions"
 
     @property
@@ -152,31 +136,21 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Identification:
-    """What was found.
+    """What was found."""
 
-    Attributes:
-        estimates: All parameters that the equations are linear in, by name.
-        stribeck: ``static of …`` and ``stribeck velocity of …`` each joint, by name; empty where
-            they were not looked for.
-        joints: Names of the joints.
-        payload_link: Link of the payload; empty where none was sought.
-        centre: Centre of the payload in the link's axes [m]; None where none was sought.
-        centre_bound: Its bounds of 95 % [m].
-        time: Of the samples that were used [s].
-        measured, predicted: Filtered efforts, samples × n [N·m or N].
-        residual: RMS of their difference per joint [N·m or N].
-    """
-
-    estimates: dict[str, Estimate]
+    estimates: dict[str, Estimate]  # all parameters that the equations are linear in, by name
+    # ``static of …`` and ``stribeck velocity of …`` each joint, by name; empty where they
+    # were not looked for.
     stribeck: dict[str, Estimate]
-    joints: tuple[str, ...]
-    payload_link: str
-    centre: Array | None
-    centre_bound: Array | None
-    time: Array
+    joints: tuple[str, ...]  # names of the joints
+    payload_link: str  # link of the payload; empty where none was sought
+    centre: Array | None  # centre of the payload in the link's axes [m]; None where none was sought
+    centre_bound: Array | None  # its bounds of 95 % [m]
+    time: Array  # of the samples that were used [s]
+    # measured, predicted: filtered efforts, samples × n [N·m or N].
     measured: Array = field(repr=False)
     predicted: Array = field(repr=False)
-    residual: Array = field(repr=False)
+    residual: Array = field(repr=False)  # RMS of their difference per joint [N·m or N]
 
     def of_joints(self, kind: str) -> Array:
         """``coulomb``, ``viscous``, ``armature`` … of each joint, not negative."""

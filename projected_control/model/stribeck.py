@@ -38,24 +38,15 @@ ADVICE = "move this joint slowly, below 0.1 rad/s, to and fro"
 
 
 class JointMotion(NamedTuple):
-    """One joint of a motion.
+    """One joint of a motion."""
 
-    Attributes:
-        velocity: At all N samples [rad/s or m/s].
-        period: From sample to sample [s].
-        cutoff: Of the low-pass [Hz].
-        kept: Which samples are used, K.
-        moves: In which of these the joint moves and does not stick, K.
-        effort: What friction and armature have to explain at these, filtered, K [N·m or N].
-        parts: Regressors of ``coulomb``, ``viscous``, ``armature``, filtered, K each.
-    """
-
-    velocity: Array
-    period: float
-    cutoff: float
-    kept: NDArray[np.int64]
-    moves: NDArray[np.bool_]
-    effort: Array
+    velocity: Array  # at all N samples [rad/s or m/s]
+    period: float  # from sample to sample [s]
+    cutoff: float  # of the low-pass [Hz]
+    kept: NDArray[np.int64]  # which samples are used, K
+    moves: NDArray[np.bool_]  # in which of these the joint moves and does not stick, K
+    effort: Array  # what friction and armature have to explain at these, filtered, K [N·m or N]
+    # Regressors of ``coulomb``, ``viscous``, ``armature``, filtered, K each.
     parts: dict[str, Array]
 
     def curve(self, v_s: float) -> Array:
@@ -67,15 +58,12 @@ class JointMotion(NamedTuple):
 
 
 class StribeckFit(NamedTuple):
-    """What was found of one joint.
+    """What was found of one joint."""
 
-    Attributes:
-        estimates: Of ``static`` and ``stribeck velocity``; not `excited` where it is not told.
-        others: Value and bound of the joint's other parameters with it, by kind; none where it is
-            not told.
-    """
-
+    # Of ``static`` and ``stribeck velocity``; not `excited` where it is not told.
     estimates: tuple[Estimate, Estimate]
+    # Value and bound of the joint's other parameters with it, by kind; none where it is not
+    # told.
     others: dict[str, tuple[float, float]]
 
 

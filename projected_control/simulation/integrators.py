@@ -11,19 +11,12 @@ Array = NDArray[np.float64]
 
 
 class Tableau(NamedTuple):
-    """Coefficients of an explicit Runge–Kutta method (Butcher).
+    """Coefficients of an explicit Runge–Kutta method (Butcher)."""
 
-    Attributes:
-        order: Order of the method; the error of one step is one order higher.
-        nodes: Times of the stages, as fractions of the step.
-        stages: Row s weighs the slopes before stage s.
-        weights: Weights of the slopes in the result.
-    """
-
-    order: int
-    nodes: Array
-    stages: Array
-    weights: Array
+    order: int  # order of the method; the error of one step is one order higher
+    nodes: Array  # times of the stages, as fractions of the step
+    stages: Array  # row s weighs the slopes before stage s
+    weights: Array  # weights of the slopes in the result
 
     @property
     def following(self) -> Array:

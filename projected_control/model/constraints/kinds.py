@@ -115,18 +115,13 @@ SINGLE = ("angle", "length", "radius", "ratio", "position")
 
 @dataclass(frozen=True)
 class Setting:
-    """A setting of the group ``constraint`` that a kind reads.
+    """A setting of the group ``constraint`` that a kind reads."""
 
-    Attributes:
-        name: Without the group: ``point`` for ``constraint.point``. One that is not among
-            `ConstraintSettings` is given by ``constraint.arguments``, as in ``radius:=0.45``.
-        meaning: What it is to this kind.
-        unit: SI; empty for none.
-    """
-
+    # Without the group: ``point`` for ``constraint.point``. One that is not among
+    # `ConstraintSettings` is given by ``constraint.arguments``, as in ``radius:=0.45``.
     name: str
-    meaning: str
-    unit: str = ""
+    meaning: str  # what it is to this kind
+    unit: str = ""  # SI; empty for none
 
     def __str__(self) -> str:
         return self.within("constraint")
@@ -140,23 +135,16 @@ class Setting:
 
 @dataclass(frozen=True)
 class ConstraintKind:
-    """A kind of constraint.
+    """A kind of constraint."""
 
-    Attributes:
-        name: In YAML.
-        title: What it is, in a few words.
-        make: The constraint from settings that are all given, or None for no constraint.
-        needs: Settings without which it cannot be made.
-        takes: Settings that may be left empty.
-        way: From the same settings how far along it the arm has come, where what it leaves is one
-            curve: how far out the drawer, how far round the valve. None where it is not.
-    """
-
-    name: str
-    title: str
+    name: str  # in YAML
+    title: str  # what it is, in a few words
+    # The constraint from settings that are all given, or None for no constraint.
     make: Callable[[Any], Constraint | None]
-    needs: tuple[Setting, ...] = ()
-    takes: tuple[Setting, ...] = ()
+    needs: tuple[Setting, ...] = ()  # settings without which it cannot be made
+    takes: tuple[Setting, ...] = ()  # settings that may be left empty
+    # From the same settings how far along it the arm has come, where what it leaves is one
+    # curve: how far out the drawer, how far round the valve. None where it is not.
     way: Callable[[Any], ScalarFunction] | None = None
 
     def build(self, settings: Any, group: str = "constraint") -> Constraint | None:

@@ -32,19 +32,12 @@ class TabulatedMotion(Protocol):
 
 @dataclass(frozen=True)
 class Travel:
-    """x(t) = rate t + amplitude (sin(2π frequency t + phase) − sin(phase)), one number per row.
+    """x(t) = rate t + amplitude (sin(2π frequency t + phase) − sin(phase)), one number per row."""
 
-    Attributes:
-        rate: [m/s or rad/s].
-        amplitude: [m or rad].
-        frequency: [Hz].
-        phase: [rad].
-    """
-
-    rate: Array
-    amplitude: Array
-    frequency: Array
-    phase: Array
+    rate: Array  # [m/s or rad/s]
+    amplitude: Array  # [m or rad]
+    frequency: Array  # [Hz]
+    phase: Array  # [rad]
 
     def at(self, time: float) -> Target:
         """x, ẋ and ẍ at a time [s]."""

@@ -17,46 +17,29 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Point:
-    """A place at which something is held.
+    """A place at which something is held."""
 
-    Attributes:
-        position: Position of the point [m].
-        frame: Name of the frame it moves with; None for the world.
-    """
-
-    position: Array
-    frame: str | None = None
+    position: Array  # position of the point [m]
+    frame: str | None = None  # name of the frame it moves with; None for the world
 
 
 @dataclass(frozen=True)
 class Line:
-    """An infinite line.
+    """An infinite line."""
 
-    Attributes:
-        point: Any point of the line [m].
-        direction: Unit vector along the line.
-        frame: Name of the frame it moves with; None for the world.
-    """
-
-    point: Array
-    direction: Array
-    frame: str | None = None
+    point: Array  # any point of the line [m]
+    direction: Array  # unit vector along the line
+    frame: str | None = None  # name of the frame it moves with; None for the world
 
 
 @dataclass(frozen=True)
 class Plane:
-    """A plane, infinite unless it ends somewhere.
+    """A plane, infinite unless it ends somewhere."""
 
-    Attributes:
-        point: Any point of the plane [m].
-        normal: Unit vector.
-        frame: Name of the frame it moves with; None for the world.
-        box: Two corners of the box in which it is, 2 × 3 [m]; None for everywhere.
-    """
-
-    point: Array
-    normal: Array
-    frame: str | None = None
+    point: Array  # any point of the plane [m]
+    normal: Array  # unit vector
+    frame: str | None = None  # name of the frame it moves with; None for the world
+    # Two corners of the box in which it is, 2 × 3 [m]; None for everywhere.
     box: Array | None = None
 
     def piece(self, middle: Array, half: tuple[float, float]) -> tuple[Array, Array, Array]:
@@ -99,15 +82,10 @@ def _cut(corners: Array, slope: Array, offset: float) -> Array:
 
 @dataclass(frozen=True)
 class Curve:
-    """A curve as a sequence of points that are joined by straight lines: a circle, a groove.
+    """A curve as a sequence of points that are joined by straight lines: a circle, a groove."""
 
-    Attributes:
-        points: One point per line of the array, at least two [m].
-        frame: Name of the frame it moves with; None for the world.
-    """
-
-    points: Array
-    frame: str | None = None
+    points: Array  # one point per line of the array, at least two [m]
+    frame: str | None = None  # name of the frame it moves with; None for the world
 
 
 Shape = Point | Line | Plane | Curve

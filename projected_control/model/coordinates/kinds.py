@@ -22,22 +22,15 @@ class PlaneSettings(Protocol):
 
 @dataclass(frozen=True)
 class CoordinateKind:
-    """A kind of coordinate that a parameter file can name.
+    """A kind of coordinate that a parameter file can name."""
 
-    Attributes:
-        name: Name of the kind.
-        form: How its names look, for messages and documentation.
-        title: What it is, in a few words.
-        unit: ``m``, ``rad``, or both where it depends on the arm.
-        read: The coordinate that a name stands for on an arm, or None where the name is of another
-            kind. The third argument are the settings of the group ``constraint``, which say in
-            which plane a planar arm moves.
-    """
-
-    name: str
-    form: str
-    title: str
-    unit: str
+    name: str  # name of the kind
+    form: str  # how its names look, for messages and documentation
+    title: str  # what it is, in a few words
+    unit: str  # ``m``, ``rad``, or both where it depends on the arm
+    # The coordinate that a name stands for on an arm, or None where the name is of another
+    # kind. The third argument are the settings of the group ``constraint``, which say in
+    # which plane a planar arm moves.
     read: Callable[[str, Arm, PlaneSettings], Coordinate | None]
 
 
