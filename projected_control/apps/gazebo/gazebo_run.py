@@ -45,8 +45,6 @@ OWN = {
 }
 """Arguments about the arm in Gazebo, and the settings of the simulated arm that they stand for."""
 
-"""Ticks inside the physics step are made by the exported library where it can be had."""
-
 DRAWN = {"markers_rate": 20.0}
 """Settings of a controller that RViz looks at."""
 
@@ -207,13 +205,7 @@ def rviz(controller: str) -> Process:
 
 
 def node(package: str, ros: Sequence[str], *arguments: str) -> Process:
-    """A node of another package, whose executable has the package's name.
-
-    Args:
-        package: Its name.
-        ros: Arguments for ROS.
-        arguments: Its own.
-    """
+    """A node of another package, whose executable has the package's name."""
     for prefix in ros_prefixes():
         program = prefix / "lib" / package / package
         if program.exists():

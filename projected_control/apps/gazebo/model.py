@@ -17,7 +17,7 @@ import numpy as np
 import pinocchio
 
 from projected_control.apps.gazebo.chains import ChainJoint, Holder
-from projected_control.apps.gazebo.visuals import Visual, add_visual
+from projected_control.apps.gazebo.visuals import Visual, add_pose, add_visual, in_text
 from projected_control.arrays import Array
 from projected_control.errors import InvalidDescription, InvalidValue
 from projected_control.model.arm import Arm
@@ -97,7 +97,7 @@ class _Writer:
         self._names: set[str] = set()
         self.root = Element("sdf", version=SDF_VERSION)
         self.model = SubElement(self.root, "model", name=arm.name or "arm")
-        _pose(self.model, pinocchio.SE3(pinocchio.rpy.rpyToMatrix(0.0, 0.0, yaw), np.zeros(3)))
+        add_pose(self.model, pinocchio.SE3(pinocchio.rpy.rpyToMatrix(0.0, 0.0, yaw), np.zeros(3)))
         SubElement(self.model, "self_collide").text = "false"
         self.links: list[Element] = []
 
@@ -181,7 +181,7 @@ class _Writer:
 
     def _link(self, name: str, place: pinocchio.SE3) -> Element:
         link = SubElement(self.model, "link", name=name)
-        _pose(link, place)
+        add_pose(link, place)
         return link
 
     def _joint(
@@ -189,7 +189,7 @@ class _Writer:
     ) -> Element:
         joint = SubElement(self.model, "joint", name=name, type=kind)
         if offset is not None and offset.any():
-            _pose(joint, pinocchio.SE3(np.eye(3), offset))
+            add_pose(joint, pinocchio.SE3(np.eye(3), offset))
         SubElement(joint, "parent").text = parent
         SubElement(joint, "child").text = child.get("name")
         return joint
@@ -218,21 +218,11 @@ def _kind_and_axis(model: pinocchio.Model, index: int, q: Array) -> tuple[str, A
     return "revolute", subspace[3:]
 
 
-def _pose(element: Element, place: pinocchio.SE3) -> None:
-    """A pose as position and quaternion: other formats lose digits, or jam at a quarter turn."""
-    pose = SubElement(element, "pose", rotation_format="quat_xyzw")
-    pose.text = _numbers([*place.translation, *pinocchio.Quaternion(place.rotation).coeffs()])
-
-
-def _numbers(values: Iterable[float]) -> str:
-    return " ".join(repr(float(value)) for value in values)
-
-
 def _axis(
     joint: Element, axis: Array, bounds: dict[str, float], damping: float, friction: float
 ) -> None:
     element = SubElement(joint, "axis")
-    SubElement(element, "xyz").text = _numbers(axis)
+    SubElement(element, "xyz").text = in_text(axis)
     limit = SubElement(element, "limit")
     for name, value in {"lower": -np.inf, "upper": np.inf, **bounds}.items():
         if np.isfinite(value) or name in ("lower", "upper"):
@@ -263,7 +253,7 @@ def _body_inertia(link: Element, joint: str, inertia: pinocchio.Inertia) -> None
 
 def _inertia(link: Element, mass: float, centre: Array, tensor: Array) -> None:
     inertial = SubElement(link, "inertial")
-    SubElement(inertial, "pose").text = _numbers([*centre, 0.0, 0.0, 0.0])
+    SubElement(inertial, "pose").text = in_text([*centre, 0.0, 0.0, 0.0])
     SubElement(inertial, "mass").text = repr(float(mass))
     element = SubElement(inertial, "inertia")
     for i, j in ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)):

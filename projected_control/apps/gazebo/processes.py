@@ -74,11 +74,7 @@ class Ended(NamedTuple):
 
 
 def run_session(request: Request) -> Ended:
-    """Start Gazebo with the controller in it, and wait for its end.
-
-    Args:
-        request: What was asked for.
-    """
+    """Start Gazebo with the controller in it, and wait for its end."""
     folder, status, told_to_end, reason = gazebo_run.temporary_folder(), 0, False, ""
     try:
         written, wanted = gazebo_run.in_the_physics_step(request, folder)

@@ -13,6 +13,7 @@ import pinocchio
 import yaml
 
 from projected_control.apps.gazebo.model import plugin
+from projected_control.apps.gazebo.visuals import in_text, origin_of
 from projected_control.apps.gazebo.world_files import (
     PLAIN,
     GazeboFiles,
@@ -40,11 +41,7 @@ FORCE_COMPONENT = b"components.ForceTorque"
 
 
 def hands_force_on(prefixes: Iterable[Path]) -> bool:
-    """Whether gz_ros2_control gives a controller the measured force: early releases do not.
-
-    Args:
-        prefixes: Where ROS 2 is installed.
-    """
+    """Whether gz_ros2_control gives a controller the measured force: early releases do not."""
     files = [prefix / "lib" / name for prefix in prefixes for name in LIBRARIES]
     return any(FORCE_COMPONENT in file.read_bytes() for file in files if file.is_file())
 
@@ -134,23 +131,17 @@ def _fold(joint: Element, position: float) -> None:
     origin = joint.find("origin")
     if origin is None:
         origin = SubElement(joint, "origin")
-    axis_element = joint.find("axis")
-    axis = _numbers(None if axis_element is None else axis_element.get("xyz"), (1.0, 0.0, 0.0))
-    axis /= np.linalg.norm(axis)
-    place = pinocchio.SE3(
-        pinocchio.rpy.rpyToMatrix(*_numbers(origin.get("rpy"))), _numbers(origin.get("xyz"))
-    )
+    named = joint.find("axis")
+    axis = np.array([float(x) for x in (named.get("xyz", "") if named is not None else "").split()])
+    axis = axis / np.linalg.norm(axis) if axis.size else np.array([1.0, 0.0, 0.0])
+    place = origin_of(origin)
     if joint.get("type") == "prismatic":
         place = place * pinocchio.SE3(np.eye(3), position * axis)
     else:
         place = place * pinocchio.SE3(pinocchio.exp3(position * axis), np.zeros(3))
-    origin.set("xyz", " ".join(repr(float(x)) for x in place.translation))
-    origin.set("rpy", " ".join(repr(float(x)) for x in pinocchio.rpy.matrixToRpy(place.rotation)))
+    origin.set("xyz", in_text(place.translation))
+    origin.set("rpy", in_text(pinocchio.rpy.matrixToRpy(place.rotation)))
     limit = joint.find("limit")
     if limit is not None:
         for side in ("lower", "upper"):
             limit.set(side, repr(float(limit.get(side, "0")) - position))
-
-
-def _numbers(text: str | None, default: tuple[float, ...] = (0.0, 0.0, 0.0)) -> np.ndarray:
-    return np.array([float(x) for x in text.split()] if text else default)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 from xml.etree import ElementTree
@@ -44,7 +44,7 @@ def read_visuals(arm: Arm) -> Iterator[Visual]:
             yield Visual(
                 f"{name}_{number}",
                 frame.parentJoint,
-                frame.placement * _origin(visual.find("origin")),
+                frame.placement * origin_of(visual.find("origin")),
                 geometry,
                 _colour(visual.find("material"), colours),
             )
@@ -53,21 +53,33 @@ def read_visuals(arm: Arm) -> Iterator[Visual]:
 def add_visual(link: Element, visual: Visual) -> None:
     """Draw something with a link of an SDF model."""
     element = SubElement(link, "visual", name=visual.name)
-    pose = SubElement(element, "pose", rotation_format="quat_xyzw")
-    turn = pinocchio.Quaternion(visual.place.rotation).coeffs()
-    pose.text = " ".join(repr(float(x)) for x in (*visual.place.translation, *turn))
+    add_pose(element, visual.place)
     element.append(visual.geometry)
     material = SubElement(element, "material")
     for kind in ("ambient", "diffuse"):
         SubElement(material, kind).text = visual.colour
 
 
-def _origin(origin: Element | None) -> pinocchio.SE3:
-    def numbers(name: str) -> np.ndarray:
-        text = "" if origin is None else origin.get(name, "")
-        return np.array([float(x) for x in text.split()] or [0.0] * 3)
+def add_pose(element: Element, place: pinocchio.SE3) -> None:
+    """A pose as position and quaternion: other formats lose digits, or jam at a quarter turn."""
+    pose = SubElement(element, "pose", rotation_format="quat_xyzw")
+    pose.text = in_text([*place.translation, *pinocchio.Quaternion(place.rotation).coeffs()])
 
-    return pinocchio.SE3(pinocchio.rpy.rpyToMatrix(*numbers("rpy")), numbers("xyz"))
+
+def in_text(values: Iterable[float]) -> str:
+    """Numbers as XML has them, with all their digits."""
+    return " ".join(repr(float(value)) for value in values)
+
+
+def origin_of(origin: Element | None) -> pinocchio.SE3:
+    """A place in a URDF: ``xyz`` and ``rpy``."""
+    xyz, rpy = (_numbers(origin, name) for name in ("xyz", "rpy"))
+    return pinocchio.SE3(pinocchio.rpy.rpyToMatrix(*rpy), xyz)
+
+
+def _numbers(element: Element | None, name: str) -> np.ndarray:
+    text = "" if element is None else element.get(name, "")
+    return np.array([float(x) for x in text.split()] or [0.0] * 3)
 
 
 def _colour(material: Element | None, known: dict[str, str]) -> str:
