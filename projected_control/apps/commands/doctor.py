@@ -69,6 +69,11 @@ class Finding(NamedTuple):
     advice: str = ""  # what to do; empty where nothing has to be done
 
 
+def _rated(subject: str, fine: bool, found: str, advice: str) -> Finding:
+    """Good, or fair with the advice."""
+    return Finding(subject, *((Rating.GOOD, found) if fine else (Rating.FAIR, found, advice)))
+
+
 def examine() -> list[Finding]:
     """Look at everything."""
     return [finding for look in EXAMINATIONS for finding in look()]
@@ -93,27 +98,17 @@ def _kernels() -> Iterator[Finding]:
 
 def _processors() -> Iterator[Finding]:
     usable = len(os.sched_getaffinity(0))
-    advice = "" if usable >= 2 else "give the computer two or more: one is the loop's own"
-    verdict = Rating.GOOD if usable >= 2 else Rating.FAIR
-    yield Finding("processors", verdict, f"{usable} to use", advice)
+    advice = "give the computer two or more: one is the loop's own"
+    yield _rated("processors", usable >= 2, f"{usable} to use", advice)
     load = os.getloadavg()[0]
-    busy = load > usable
-    yield Finding(
-        "load",
-        Rating.FAIR if busy else Rating.GOOD,
-        f"{load:.1f} processes run or wait for {usable} processors",
-        "stop what need not run, or allow real-time priority" if busy else "",
-    )
+    found = f"{load:.1f} processes run or wait for {usable} processors"
+    advice = "stop what need not run, or allow real-time priority"
+    yield _rated("load", load <= usable, found, advice)
     governor = Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
     if governor.is_file():
         name = governor.read_text(encoding="utf-8").strip()
-        slow = name != "performance"
-        yield Finding(
-            "clock of the processors",
-            Rating.FAIR if slow else Rating.GOOD,
-            name,
-            "sudo cpupower frequency-set -g performance" if slow else "",
-        )
+        advice = "sudo cpupower frequency-set -g performance"
+        yield _rated("clock of the processors", name == "performance", name, advice)
 
 
 def _real_time() -> Iterator[Finding]:
@@ -123,28 +118,16 @@ def _real_time() -> Iterator[Finding]:
         "add '@realtime - rtprio 99' and '@realtime - memlock unlimited' to "
         "/etc/security/limits.d/realtime.conf, join the group realtime, log in again"
     )
-    yield Finding(
-        "real-time priority",
-        Rating.GOOD if permitted else Rating.FAIR,
-        "permitted" if permitted else f"not permitted (rtprio {limit})",
-        "" if permitted else advice,
-    )
+    found = "permitted" if permitted else f"not permitted (rtprio {limit})"
+    yield _rated("real-time priority", permitted, found, advice)
     locked = resource.getrlimit(resource.RLIMIT_MEMLOCK)[0]
     enough = locked == resource.RLIM_INFINITY or os.geteuid() == 0
     amount = "any amount" if enough else f"{locked >> 10} KiB"
-    yield Finding(
-        "memory that may be locked",
-        Rating.GOOD if enough or locked >= PLENTY else Rating.FAIR,
-        amount,
-        "" if enough or locked >= PLENTY else advice,
-    )
+    yield _rated("memory that may be locked", enough or locked >= PLENTY, amount, advice)
     real_time = "PREEMPT_RT" in platform.version() or Path("/sys/kernel/realtime").is_file()
-    yield Finding(
-        "kernel",
-        Rating.GOOD if real_time else Rating.FAIR,
-        f"{platform.release()}, {'PREEMPT_RT' if real_time else 'not a real-time kernel'}",
-        "" if real_time else "for an arm: a PREEMPT_RT kernel (Ubuntu: pro enable realtime-kernel)",
-    )
+    found = f"{platform.release()}, {'PREEMPT_RT' if real_time else 'not a real-time kernel'}"
+    advice = "for an arm: a PREEMPT_RT kernel (Ubuntu: pro enable realtime-kernel)"
+    yield _rated("kernel", real_time, found, advice)
 
 
 def _may_have_priority() -> bool:
@@ -174,13 +157,8 @@ def _transport() -> Iterator[Finding]:
     shared = Path("/dev/shm")
     if shared.is_dir():
         free = shutil.disk_usage(shared).free >> 20
-        low = free < 64
-        yield Finding(
-            "shared memory",
-            Rating.FAIR if low else Rating.GOOD,
-            f"{free} MiB free in {shared}",
-            "remove what processes that were killed left there (fastrtps_*)" if low else "",
-        )
+        advice = "remove what processes that were killed left there (fastrtps_*)"
+        yield _rated("shared memory", free >= 64, f"{free} MiB free in {shared}", advice)
 
 
 PYTHON_PACKAGES = {
@@ -212,16 +190,12 @@ def _packages() -> Iterator[Finding]:
     for name, package in ROS_PACKAGES.items():
         index = Path("share", "ament_index", "resource_index", "packages", name)
         there = any((prefix / index).is_file() for prefix in prefixes)
-        yield Finding(
-            name,
-            Rating.GOOD if there else Rating.FAIR,
-            "found" if there else "not found; arms behind ros2_control need it",
-            "" if there else f"apt install ros-$ROS_DISTRO-{package}, and source your ROS 2",
-        )
+        found = "found" if there else "not found; arms behind ros2_control need it"
+        advice = f"apt install ros-$ROS_DISTRO-{package}, and source your ROS 2"
+        yield _rated(name, there, found, advice)
     gazebo = shutil.which("gz")
-    advice = "" if gazebo else "apt install ros-$ROS_DISTRO-ros-gz"
-    verdict = Rating.GOOD if gazebo else Rating.FAIR
-    yield Finding("Gazebo", verdict, gazebo or "not found; gazebo.launch.py needs it", advice)
+    found = gazebo or "not found; gazebo.launch.py needs it"
+    yield _rated("Gazebo", bool(gazebo), found, "apt install ros-$ROS_DISTRO-ros-gz")
 
 
 def _installation() -> Iterator[Finding]:
@@ -231,12 +205,8 @@ def _installation() -> Iterator[Finding]:
     except MissingResource as error:
         yield Finding("shared files", Rating.MISSING, str(error), "install the package anew")
     command = shutil.which("projected-control")
-    yield Finding(
-        "projected-control",
-        Rating.GOOD if command else Rating.FAIR,
-        command or "not on the PATH",
-        "" if command else "after colcon build: ros2 run projected_control projected-control …",
-    )
+    advice = "after colcon build: ros2 run projected_control projected-control …"
+    yield _rated("projected-control", bool(command), command or "not on the PATH", advice)
 
 
 EXAMINATIONS: tuple[Callable[[], Iterator[Finding]], ...] = (
