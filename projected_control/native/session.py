@@ -104,9 +104,6 @@ class ChangeMessages:
     A message has all slots of the live block but the tables of references: these are long and
     seldom new, and go with the change that brings them and with those after it until one of them
     was acknowledged.
-
-    Args:
-        loop: As it was handed over.
     """
 
     def __init__(self, loop: ControlLoop) -> None:

@@ -28,12 +28,7 @@ GREY, VERMILION, GREEN = (0.55, 0.58, 0.62), (0.84, 0.37, 0.0), (0.0, 0.62, 0.45
 
 
 class Markers:
-    """Markers of a loop on the topic ~/markers.
-
-    Args:
-        node: Node of the controller.
-        loop: What is drawn.
-    """
+    """Markers of a loop on the topic ~/markers."""
 
     def __init__(self, node: Node, loop: ControlLoop) -> None:
         self._loop, self._node = loop, node

@@ -177,11 +177,7 @@ class EffortWriter:
 
 
 class EffortReader:
-    """Efforts out of commands of the right size.
-
-    Args:
-        n: Number of joints.
-    """
+    """Efforts out of commands of the right size."""
 
     def __init__(self, n: int) -> None:
         self._n, self._layout = n, CdrFormat().empty().number("I").array(n)
@@ -205,10 +201,6 @@ class JointCommandReader:
 
     These name all joints but carry efforts only for those with a motor; before the first command
     the efforts are NaN.
-
-    Args:
-        joints: Names, in the arm's order.
-        actuated: Which have a motor.
     """
 
     def __init__(self, joints: Sequence[str], actuated: Sequence[bool]) -> None:

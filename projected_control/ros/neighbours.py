@@ -207,11 +207,6 @@ class ForeignCommand:
     """A command that was not sent from here, in words that name the sender as soon as ROS knows it.
 
     ROS may learn of a node after its first message. The run ends without waiting for that.
-
-    Args:
-        neighbours: Who is there.
-        commands: Topic of the commands.
-        numbers: What was commanded.
     """
 
     def __init__(self, neighbours: Neighbours, commands: str, numbers: str) -> None:

@@ -148,10 +148,6 @@ def check_arguments(kind: str, arguments: Sequence[str]) -> None:
     """Raise where parameter files or the command line have unknown names.
 
     ROS drops them without a word, and what was meant keeps its default.
-
-    Args:
-        kind: Kind of the node.
-        arguments: Its command line.
     """
     for path in _following(arguments, "--params-file"):
         read_file(path).require_names()

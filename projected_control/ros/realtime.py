@@ -78,11 +78,7 @@ def prepare_process(
 
 @contextlib.contextmanager
 def real_time_priority(priority: int) -> Iterator[None]:
-    """This thread, and those that it starts meanwhile, run before others where that is permitted.
-
-    Args:
-        priority: SCHED_FIFO priority.
-    """
+    """This thread, and those that it starts meanwhile, run first where that is permitted."""
     policy, parameter = os.sched_getscheduler(0), os.sched_getparam(0)
     with contextlib.suppress(OSError):
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(priority))

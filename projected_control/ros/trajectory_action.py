@@ -70,13 +70,7 @@ class _Goal:
 
 
 class TrajectoryAction:
-    """Follows trajectories of coordinates, one at a time; a new goal takes the place of the old.
-
-    Args:
-        node: The controller.
-        kind: control_msgs/action/FollowJointTrajectory.
-        server: rclpy's ActionServer.
-    """
+    """Follows trajectories of coordinates, one at a time; a new goal takes the place of the old."""
 
     def __init__(self, node: ControllerNode, kind: Any, server: Any) -> None:
         self._node, self._kind = node, kind

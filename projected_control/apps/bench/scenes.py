@@ -44,12 +44,7 @@ EFFORT = "0.1"
 
 
 class Scene:
-    """Nodes in a ROS domain in which no others of ours are, and a monitor that listens to them.
-
-    Args:
-        folder: For parameters and logs.
-        settings: Of all of them.
-    """
+    """Nodes in a ROS domain in which no others of ours are, and a monitor that listens to them."""
 
     def __init__(self, folder: Path, settings: DemoSettings) -> None:
         self.controller, self._folder = settings.case.node, folder
@@ -81,11 +76,7 @@ class Scene:
 
 
 class FaultScene(Scene):
-    """The simulated arm, its watchdog and the hybrid controller, with another node on the wire.
-
-    Args:
-        folder: For parameters and logs.
-    """
+    """The simulated arm, its watchdog and the hybrid controller, with another node on the wire."""
 
     arm, watchdog = ARM, WATCHDOG
 
@@ -156,11 +147,7 @@ class FaultScene(Scene):
 
 
 class ViewScene(Scene):
-    """A loop that can be looked at.
-
-    Args:
-        folder: For parameters and logs.
-    """
+    """A loop that can be looked at."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder, settings_for("force", 1.0, "paper", False, {}))
@@ -267,11 +254,7 @@ class NodeScene(Scene):
         super().close()
 
     def measure(self, seconds: float) -> dict[str, float]:
-        """Processor time per state of what answers, of the arm and of the watchdog [µs].
-
-        Args:
-            seconds: How long, by the clock.
-        """
+        """Processor time per state of what answers, of the arm and of the watchdog [µs]."""
         if self._answering == "controller":
             self._start(self.controller)
             own = self._fleet.pid(self.controller)

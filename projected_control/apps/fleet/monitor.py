@@ -38,9 +38,6 @@ KEPT = QoSProfile(depth=DEPTH, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 class Monitor(Observer):
     """A node that listens to a controller, and to what the simulated arm really does.
 
-    Args:
-        controller: Its node name.
-
     Attributes:
         controller: As given.
         names: Quantities of its state.

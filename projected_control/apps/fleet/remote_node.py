@@ -23,11 +23,7 @@ ANSWER_SECONDS = 10.0
 
 
 class Observer:
-    """A node that looks at others, with a context of its own.
-
-    Args:
-        name: Of itself.
-    """
+    """A node that looks at others, with a context of its own."""
 
     def __init__(self, name: str) -> None:
         self._context = rclpy.context.Context()

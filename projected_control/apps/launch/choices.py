@@ -144,13 +144,7 @@ def require_sound(choice: Choice, settings: NodeSettings) -> list[str]:
 
 
 def remarks(choice: Choice, settings: NodeSettings, *, show: bool) -> list[str]:
-    """What is doubtful, and on demand where values came from; raises as `require_sound` does.
-
-    Args:
-        choice: Controller and arm.
-        settings: Of the controller.
-        show: Whether every parameter is listed.
-    """
+    """What is doubtful, and on demand where values came from; raises as `require_sound` does."""
     said = [f"WARNING: {warning}" for warning in require_sound(choice, settings)]
     return said + (choice.layers.table(choice.case.node) if show else [])
 

@@ -30,13 +30,7 @@ def layout(
     rows: int = 1,
     joints: Sequence[str] = JOINTS,
 ) -> dict[str, Any]:
-    """The layout of a controller: its arm, errors, forces, torques and diagnostics.
-
-    Args:
-        node: Name of the controller.
-        coordinates, joints: Names, in the controller's order.
-        rows: Of its constraint.
-    """
+    """The layout of a controller: its arm, errors, forces, torques and diagnostics."""
     names = plotted_names(coordinates, rows, joints)
     state = f"/{node}/state"
 

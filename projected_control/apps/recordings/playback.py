@@ -29,12 +29,7 @@ Progress = Callable[[float], None]
 
 
 class Changes:
-    """What is to be different from the recorded run.
-
-    Args:
-        recording: The run.
-        values: Parameters by name.
-    """
+    """What is to be different from the recorded run."""
 
     def __init__(self, recording: Recording, values: Mapping[str, Any]) -> None:
         self.recording = recording

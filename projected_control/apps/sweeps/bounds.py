@@ -30,11 +30,7 @@ SURE = 1.96
 
 
 class Bounds:
-    """The bounds of a study.
-
-    Args:
-        settings: What it says of them.
-    """
+    """The bounds of a study."""
 
     def __init__(self, settings: BoundSettings) -> None:
         self.settings = settings

@@ -38,9 +38,6 @@ def call(theirs: Mapping[str, str], function: Callable[..., Any], *arguments: An
 class DaskPool:
     """The workers of a cluster that another command has started.
 
-    Args:
-        address: Of its scheduler.
-
     Raises:
         InvalidValue: Where there is no scheduler.
         WorkFailed: Where none of its workers can be used.

@@ -43,10 +43,6 @@ UNBOUNDED = ("force_error_rms", "tracking_rms")
 class RobustnessStudy:
     """What is run, and how it is judged.
 
-    Args:
-        study: The study file.
-        case: Its case.
-
     Attributes:
         design: All runs.
         map: The map; None where only one number varies.

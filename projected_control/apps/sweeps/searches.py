@@ -32,13 +32,7 @@ class Told(NamedTuple):
 
 
 class Search:
-    """Looks for the least value of a number.
-
-    Args:
-        case: What is run.
-        own: How it is looked for.
-        seed: Of the sampler.
-    """
+    """Looks for the least value of a number."""
 
     def __init__(self, case: SweepCase, own: study.DesignSettings, seed: int) -> None:
         if own.minimise not in NUMBERS:

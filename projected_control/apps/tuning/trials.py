@@ -151,12 +151,7 @@ def make_trial(packed: bytes, trial: Trial) -> Response:
 
 
 class Trials:
-    """Trials on one rig, made by a pool of workers.
-
-    Args:
-        rig: Which.
-        pool: Who makes them.
-    """
+    """Trials on one rig, made by a pool of workers."""
 
     def __init__(self, rig: Rig, pool: Pool) -> None:
         self.rig, self._pool = rig, pool

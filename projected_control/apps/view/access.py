@@ -60,12 +60,7 @@ class Gate:
         return ""
 
     def refuse_websocket(self, headers: Mapping[str, str], clients: int) -> str:
-        """Why a websocket is refused; empty where it is not.
-
-        Args:
-            headers: Of the request.
-            clients: How many there are already.
-        """
+        """Why a websocket is refused; empty where it is not."""
         if reason := self.refuse_request(headers):
             return reason
         origin = headers.get("Origin", "")

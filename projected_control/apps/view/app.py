@@ -49,12 +49,7 @@ class PageOptions:
 
 
 def serve(options: PageOptions, say: Callable[[str], None]) -> int:
-    """Serve the page until told to stop; returns the exit status.
-
-    Args:
-        options: How.
-        say: Tells the user something.
-    """
+    """Serve the page until told to stop; returns the exit status."""
     logging.basicConfig(
         stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(message)s", datefmt="%H:%M:%S"
     )

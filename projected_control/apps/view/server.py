@@ -52,13 +52,7 @@ logger = logging.getLogger(__name__)
 
 
 class Page:
-    """The page.
-
-    Args:
-        watch: What there is to see.
-        commands: What can be done.
-        gate: Who is let in.
-    """
+    """The page."""
 
     def __init__(self, watch: MirrorWatch, commands: Commands, gate: access.Gate) -> None:
         self._commands, self._gate = commands, gate

@@ -65,9 +65,6 @@ def with_motion(names: Sequence[str], values: Sequence[float]) -> tuple[list[str
 class MirrorWatch:
     """All controllers that can be seen.
 
-    Args:
-        link: The node.
-
     Attributes:
         mirrors: By full name.
         lights: What nodes say of themselves.
