@@ -18,7 +18,7 @@ from projected_control.errors import InvalidValue, UnknownName
 
 
 class Record(Protocol):
-    """What stands in a registry."""
+    """An entry of a registry."""
 
     @property
     def name(self) -> str:

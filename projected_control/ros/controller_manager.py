@@ -98,7 +98,7 @@ def plan(
     name: str = "",
     types: Sequence[str] = EFFORT_CONTROLLERS,
 ) -> Plan:
-    """Find the controller that carries torques to these joints, and what stands in its way.
+    """Find the controller that carries torques to these joints, and what keeps it from that.
 
     Args:
         controllers: All there are.

@@ -89,7 +89,7 @@ END_SECONDS = 1.0
 
 
 class SignsOfLife:
-    """A thread that sends them while what they stand for is true.
+    """A thread that sends them while what they mean is true.
 
     They say three things at once: the node is active; the thread that reads the arm's reports
     turns; and the executor, where everything is decided, turns too, or is at work on a request that
@@ -141,7 +141,7 @@ class SignsOfLife:
             self._begun = None
 
     def true(self, now: float) -> bool:
-        """Whether what they stand for is true at this time, by `time.monotonic` [s]."""
+        """Whether what they mean is true at this time, by `time.monotonic` [s]."""
         begun = self._begun
         since, patience = self._turned, HUNG_SECONDS
         if begun is not None:

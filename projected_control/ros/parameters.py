@@ -162,7 +162,7 @@ def check_arguments(kind: str, arguments: Sequence[str]) -> None:
 def beside_its_file(
     kind: str, name: str, namespace: str | None = None, arguments: Sequence[str] | None = None
 ) -> str:
-    """A description by its path, where it stands beside the parameter file that names it."""
+    """A description by its path, where it is beside the parameter file that names it."""
     argv = sys.argv if arguments is None else arguments
     for path in reversed(list(_following(argv, "--params-file"))):
         try:

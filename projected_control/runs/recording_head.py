@@ -76,7 +76,7 @@ def make_head(
     state_rate: float,
     largest: int,
 ) -> Head:
-    """What stands at the beginning of a file.
+    """The beginning of a file.
 
     Args:
         about: What is known of the run.

@@ -68,7 +68,7 @@ def group(kind: type[G], *, flat: bool = False) -> G:
 
 
 def _inner(prefix: str, field: dataclasses.Field[Any]) -> str:
-    """What stands before the names of a field's parameters."""
+    """The prefix of the names of a field's parameters."""
     return prefix if field.metadata.get(_FLAT) else f"{prefix}{field.name}."
 
 

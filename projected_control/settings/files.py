@@ -1,9 +1,9 @@
 """Reading ROS parameter files as nodes read them, without ROS, and saying what is wrong with them.
 
 A file has sections: one for all nodes (``/**``), or one per node, as ``ros2 param dump`` writes
-them. Sections that fit count in the order in which they stand, later ones first, as in ROS. Names
+them. Sections that fit count in their order in the file, later ones first, as in ROS. Names
 that no node has are errors with file, line and the nearest name; what belongs to another of
-our nodes may stand in a section for all. Every value remembers where it came from.
+our nodes may be in a section for all. Every value remembers where it came from.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Given(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """A parameter as it stands in a file: its value and its line, counted from one."""
+    """A parameter of a file: its value and its line, counted from one."""
 
     value: Value
     line: int
@@ -52,7 +52,7 @@ class Entry(NamedTuple):
 class ParameterFile:
     """A parameter file that was read."""
 
-    path: Path  # where it stands
+    path: Path  # where it is
     # Parameters by full name, per section, in the order of the file.
     sections: tuple[tuple[str, Mapping[str, Entry]], ...]
 
@@ -80,7 +80,7 @@ class ParameterFile:
         return {_namespace_of(name) for name in plain}
 
     def place(self, entry: Entry) -> str:
-        """Where a parameter stands, in words."""
+        """Where a parameter is given, in words."""
         return f"{self.path}, line {entry.line}"
 
     def require_known(self) -> None:
@@ -145,7 +145,7 @@ def read_file(path: Path | str) -> ParameterFile:
 
 
 def read_entries(path: Path | str) -> list[tuple[str, Entry]]:
-    """What stands in a file that is no parameter file, by full names, each with its line."""
+    """What is in a file that is no parameter file, by full names, each with its line."""
     return _read(
         Path(path), "a file of names with values", lambda loader, root: _entries(loader, root, 1)
     )

@@ -18,7 +18,7 @@ R = TypeVar("R")
 
 
 def says_where(function: Callable[P, R]) -> Callable[P, R]:
-    """Let a function that builds from settings say which of them was wrong, and where it stands."""
+    """Let a function that builds from settings say which was wrong, and where it was given."""
 
     @wraps(function)
     def build(*args: P.args, **kwargs: P.kwargs) -> R:

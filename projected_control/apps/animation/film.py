@@ -35,7 +35,7 @@ class Film:
     links: Array
     joints: Array  # N × joints × 3 [m]
     tip: Array | None = None  # the place whose trace is drawn, N × 3; None for none
-    world: Sequence[Array] = ()  # what stands still, each as a line of points
+    world: Sequence[Array] = ()  # what does not move, each as a line of points
     # Planes that stand still: point, and two directions in it.
     surfaces: Sequence[tuple[Array, Array, Array]] = field(default=())
     strip: Strip | None = None  # the chart below; None for none

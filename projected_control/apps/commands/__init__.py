@@ -31,7 +31,7 @@ ORDER = (
     ),
     "plugin",
 )
-"""As they stand in the help; others follow by name."""
+"""In the order of the help; others follow by name."""
 
 
 def available(only: str = "") -> list[ModuleType]:

@@ -89,7 +89,7 @@ def run(args: Arguments) -> int:
 
 
 def points_of(file: Path, arm: Path | None, frame: str) -> NDArray[Any]:
-    """The points of a motion: as they stand, or where a frame was for its joint positions."""
+    """The points of a motion: as they are, or where a frame was for its joint positions."""
     import numpy as np
 
     from projected_control.errors import InvalidValue

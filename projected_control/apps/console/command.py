@@ -122,9 +122,9 @@ class Command(argparse.Namespace):
 
     Args:
         help: One line, for the list of commands.
-        description: What stands above the arguments. One paragraph is wrapped to the terminal; with
+        description: Text above the arguments. One paragraph is wrapped to the terminal; with
             more of them, or with an epilog, the lines stay as they are.
-        epilog: What stands below them.
+        epilog: Text below them.
     """
 
     texts: ClassVar[tuple[str, str, str]]

@@ -37,7 +37,7 @@ def silent(what: str, fraction: float, remark: str = "") -> None:
 
 @contextmanager
 def terminal_progress(stream: TextIO) -> Iterator[Progress]:
-    """Bars on a terminal, one for each thing done; nothing elsewhere, nor where rich is missing."""
+    """Bars on a terminal, one for each thing done; none on other streams, nor without rich."""
     if not stream.isatty() or find_spec("rich") is None:
         yield silent
         return

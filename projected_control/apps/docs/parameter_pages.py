@@ -40,7 +40,7 @@ In Python, dots are attributes: `settings.limits.effort` is the parameter `limit
 NAMED = """\
 ## Under names of your own
 
-`frames.names` and `coordinate.names` list names; each has these parameters. What stands under a
+`frames.names` and `coordinate.names` list names; each has these parameters. What is given under a
 name of `constraints.names` is called as under `constraint`: `constraints.<name>.kind` and so on
 ([constraints](constraints.md)).
 """
@@ -57,7 +57,7 @@ def page() -> str:
 
 
 def _named_groups() -> str:
-    """What stands under names of one's own, once for all nodes."""
+    """Parameters under names of one's own, once for all nodes."""
     rows = []
     for field in ("frames", "coordinate"):
         values: dict[str, Value] = {f"{field}.{NAMES}": ["name"]}

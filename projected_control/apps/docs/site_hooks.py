@@ -33,10 +33,10 @@ GENERATED = {
     "examples": "examples.md",
     "README.md": "index.md",
 }
-"""Which page shows what stands outside of docs/."""
+"""Which page shows which file outside of docs/."""
 
 HIDDEN = {"index.md": "navigation", "parameters.md": "toc"}
-"""What stands beside a page and is left out: there is nothing, or its tables need the room."""
+"""What is left out beside a page: it is empty, or its tables need the space."""
 
 MARKS = re.compile(r"^ *<!-- *(not run|long|ros2|status|output|file)\b.*?-->\n", re.MULTILINE)
 LINK = re.compile(r"(?<=\]\()([^)#\s:]+)(#[^)\s]*)?(?=\))")
@@ -106,7 +106,7 @@ def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
     if here in HIDDEN:
         page.meta["hide"] = [HIDDEN[here]]
     outside = {shown: source for source, shown in GENERATED.items() if source != "README.md"}
-    # Where the text really stands, from the top of the package.
+    # Where the text really is, from the top of the package.
     source = outside.get(here, f"docs/{here}")
 
     def turned(match: re.Match[str]) -> str:
@@ -197,7 +197,7 @@ print(pc.__version__, pc.PointOnPlane)
 
 Parameters and results are in SI units; arrays are NumPy's. What enters is checked, and refused with
 a [`ProjectedControlError`][projected_control.ProjectedControlError] that says what was expected.
-The [examples](../examples.md) are short programs that use it; what a module is for stands in its
+The [examples](../examples.md) are short programs that use it; what a module is for is said in its
 first lines, and [contributing](../contributing.md) has the map.
 """
 
@@ -209,7 +209,7 @@ DIRECTIVE = """\
 
 
 def page_of(name: str) -> str:
-    """The page on which a name stands."""
+    """The page that has a name."""
     page = projected_control._HOME[name].split(".")[1]
     return page if page in TITLES else REST[0]
 

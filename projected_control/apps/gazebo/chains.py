@@ -41,7 +41,7 @@ class Holder:
     """What holds an arm."""
 
     frame: str  # frame of the arm that is held
-    # Joints from what carries the carriage to the carriage; none for one that stands.
+    # Joints from what carries the carriage to the carriage; none for one that does not move.
     carriage: tuple[ChainJoint, ...]
     # Joints from the held frame to the pin; none for one that does not turn there.
     pin: tuple[ChainJoint, ...]
@@ -186,7 +186,7 @@ def holder_of(settings: Any, arm: Arm) -> Holder | None:
     if group.kind == NO_CONSTRAINT:
         return None
     if group.kind not in CHAINS:
-        reason = REASONS.get(group.kind, "nobody has said of which joints it is made")
+        reason = REASONS.get(group.kind, "it is not known of which joints it is made")
         raise InvalidValue(
             f"Gazebo cannot hold an arm by a constraint of kind {group.kind}: {reason}; it can by "
             f"{', '.join(CHAINS)}"

@@ -1,6 +1,6 @@
 """A run in Gazebo: what is checked, written and started for it, and how it is judged.
 
-``gazebo.launch.py`` and ``projected-control gazebo`` start what stands here. Nothing here needs
+``gazebo.launch.py`` and ``projected-control gazebo`` start what is here. Nothing here needs
 launch. Gazebo runs our controller in an interpreter of its own, which has to find this package and
 what it imports.
 """

@@ -22,7 +22,7 @@ class Visual(NamedTuple):
     """Something to draw."""
 
     name: str  # unique within its model
-    joint: int  # number of the joint that moves it; zero for what stands
+    joint: int  # number of the joint that moves it; zero for what does not move
     place: pinocchio.SE3  # in the axes of that joint's link
     geometry: Element  # as SDF has it
     colour: str  # red, green, blue and opacity, as text

@@ -200,7 +200,7 @@ def controllers_file(
         joints: With a motor.
         sensor: Name of the force-torque sensor.
         frame: That it measures in.
-        text: The file as it stands in config/.
+        text: The file as it is in config/.
         rate: Rate of the controller manager [Hz].
         moving: All joints that move; those with a motor where none are given.
         sensed: Whether our own plugin reads that sensor.

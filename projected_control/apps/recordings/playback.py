@@ -48,7 +48,7 @@ class Changes:
 
     @property
     def keep(self) -> set[str]:
-        """Slots of the live block in which these changes stand against what was changed then."""
+        """Slots of the live block in which these changes win over what was changed then."""
         return slots_of(self.names)
 
     def loop(self, engine: str | None) -> ControlLoop:

@@ -125,7 +125,7 @@ class StudySettings(Settings):
 class StudyFile:
     """A study file that was read."""
 
-    path: Path  # where it stands
+    path: Path  # where it is
     settings: StudySettings  # what it says under names of its own
     vary: Mapping[str, Varied]  # what varies, by name, in order
     set: Mapping[str, Any]  # parameters that are set on top of the files

@@ -7,9 +7,9 @@ the token, or say that it is anybody else in its ``Origin`` and ``Host`` headers
 
 - the ``Host`` of every request must be one of ours,
 - the ``Origin`` of a websocket must be this very server,
-- a websocket must show the token, which stands in the address that is printed at the start.
+- a websocket must show the token, which is in the address that is printed at the start.
 
-The token stands behind the ``#`` of that address, which browsers do not send, and travels as a
+The token comes behind the ``#`` of that address, which browsers do not send, and travels as a
 subprotocol of the websocket. It is no cookie: browsers send cookies along with requests that other
 pages make, and to every port of this computer. The page's own files are no secret and need none.
 """

@@ -28,7 +28,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 
 
 def folder() -> Path:
-    """Where saved presets stand."""
+    """Where presets are saved."""
     root = os.environ.get("XDG_CONFIG_HOME", "") or Path.home() / ".config"
     return Path(root) / "projected_control" / "presets"
 
