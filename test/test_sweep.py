@@ -44,22 +44,25 @@ from projected_control.apps.sweeps.one_run import RunPoint, RunRow, bench_of, ru
 from projected_control.apps.sweeps.study import LATIN, read_study
 from projected_control.apps.sweeps.sweep_case import SweepCase, make_case, unpack
 from projected_control.apps.sweeps.varied_axis import Axis
+from projected_control.control.events import Event
 from projected_control.errors import InvalidValue
 from projected_control.native.simulation import run_in_pieces
 
 ROOT = Path(__file__).parents[1]
 
-STUDY = """\
+COULOMB = "simulated_arm/friction.coulomb: {from: 0.0, to: 0.1, nominal: 0.0}"
+
+STUDY = f"""\
 task: slider
 seconds: 0.2
-set: {sensor.noise: 0.05, motor.noise: [0.02]}
+set: {{sensor.noise: 0.05, motor.noise: [0.02]}}
 vary:
   simulation.mass_factor: [0.8, 1.3]
-  simulated_arm/friction.coulomb: {from: 0.0, to: 0.1, nominal: 0.0}
-  motor.delay: {values: [0, 1, 2]}
-  gains.stiffness: {from: 0.5, to: 2.0, times: true, log: true}
+  {COULOMB}
+  motor.delay: {{values: [0, 1, 2]}}
+  gains.stiffness: {{from: 0.5, to: 2.0, times: true, log: true}}
   simulation.values[0]: [-0.1, -0.05]
-design: {kind: latin, runs: 24}
+design: {{kind: latin, runs: 24}}
 """
 
 WIPE = """\
@@ -122,7 +125,7 @@ def kill_and_resume(study: Path, out: Path, at: list[int]) -> None:
         with subprocess.Popen(
             command("sweep", study, "--out", out), stderr=subprocess.DEVNULL
         ) as p:
-            until(lambda least=least: rows_in(out) >= least or p.poll() is not None)
+            until(lambda least=least: rows_in(out) >= least or p.poll() is not None, 1800.0)
             assert p.poll() is None, "it ended before it was killed"
             p.kill()
         assert not (out / TABLE).exists()
@@ -161,15 +164,20 @@ def test_a_worker_that_is_killed_loses_nothing(tmp_path, capfd):
     assert (out / TABLE).read_bytes() == (tmp_path / "alone" / TABLE).read_bytes()
 
 
+@pytest.fixture(scope="module")
+def thousand(tmp_path_factory) -> Path:
+    """The table of a thousand runs of the wipe that nothing interrupted."""
+    folder = tmp_path_factory.mktemp("thousand")
+    assert main(["sweep", str(study_file(folder, WIPE)), "--out", str(folder / "whole")]) == 0
+    assert parquet.read_table(folder / "whole" / TABLE).num_rows == 1000
+    return folder / "whole" / TABLE
+
+
 @pytest.mark.long
-@pytest.mark.timeout(1800)
-def test_a_thousand_runs_of_the_wipe_killed_three_times(tmp_path):
-    study = study_file(tmp_path, WIPE)
-    assert main(["sweep", str(study), "--out", str(tmp_path / "whole")]) == 0
-    kill_and_resume(study, tmp_path / "killed", [100, 400, 700])
-    whole, killed = (tmp_path / each / TABLE for each in ("whole", "killed"))
-    assert parquet.read_table(whole).num_rows == 1000
-    assert whole.read_bytes() == killed.read_bytes()
+@pytest.mark.timeout(3600)
+def test_a_thousand_runs_of_the_wipe_killed_three_times(tmp_path, thousand):
+    kill_and_resume(study_file(tmp_path, WIPE), tmp_path / "killed", [100, 400, 700])
+    assert (tmp_path / "killed" / TABLE).read_bytes() == thousand.read_bytes()
 
 
 def test_pieces_of_a_run_in_c_are_the_run_tick_by_tick(tmp_path):
@@ -240,6 +248,8 @@ def test_no_path_depends_on_the_gains(tmp_path):
         "force.cutoff": 10.0,
         "force.delay": 4,
         "gains.null_damping": 5.0,
+        "force.normal_damping": 1000.0,
+        "contact.stiffness": [1e5],
     }
     assert all(name.startswith(one_run.FREE) for name in names)
     references = [
@@ -417,7 +427,14 @@ def test_a_table_that_cannot_be_written_leaves_the_old_one(tmp_path, monkeypatch
         ("simulated_arm/friction", "gazebo/friction", "there is no gazebo in this case"),
         ("simulation.values[0]", "simulation.values[9]", "has 2 numbers"),
         ("motor.delay: {values", "encoder.velocity: {values", "is no number"),
-        ("motor.delay: {values", "constraint.stiffness: {values", "surfaces have no stiffness yet"),
+        ("motor.delay: {", "constraint.stiffness: {", "did you mean 'contact.stiffness'"),
+        ("motor.delay: {values", "motor.delay[0]: {values", "motor.delay is one number"),
+        ("values[0]: [-0.1, -0.05]", "values[2]: {from: 1, to: 2, nominal: 1}", "has 2 numbers"),
+        ("to: 0.1, nominal: 0.0", "to: 0.1, times: true", "which no factor changes"),
+        (COULOMB, "friction.contact: [-1.0, 0.1]", "at least 0"),
+        (COULOMB, "contact.stiffness: [10, 20]", "the files say nothing; say what it is nominally"),
+        (COULOMB, "contact.stiffness: {from: 0.5, to: 9, nominal: 2}", "at 0.5: .*at least 1"),
+        ("set: {", "set: {simulation.engine: mujoco, ", "take simulation.engine built_in"),
         ("motor.delay: {values", "constraint_error.about: {values", "unknown error of the"),
         ("sensor.noise: 0.05", "sensor.noize: 0.05", "did you mean 'sensor.noise'"),
     ],
@@ -476,6 +493,33 @@ def test_what_a_name_of_a_study_changes(tmp_path):
     assert theirs["motor.delay"] == 2
     assert theirs["simulation.values"][0] == -0.06
     assert slider.nominal == (1.0, 0.0, 0.0, 1.0, pytest.approx(slider.arm["simulation.values"][0]))
+
+
+def test_a_surface_that_gives_may_vary(tmp_path):
+    """Known to the controller, a surface on which the loop diverges is refused; unknown, felt."""
+    text = """\
+task: seven_joints
+seconds: 0.5
+set: {force.normal_damping: 1000.0}
+vary: {NAME: {from: 1.0e+4, to: 1.0e+6, log: true, nominal: 5.0e+4}}
+"""
+    known = case_of(tmp_path, text.replace("NAME", "contact.stiffness"))
+    felt = case_of(tmp_path, text.replace("NAME", "simulated_arm/contact.stiffness"))
+    assert known.changes((2e4,)) == ({"contact.stiffness": [2e4]},) * 2
+    assert felt.changes((2e4,)) == ({}, {"contact.stiffness": [2e4]})
+    soft, hard = (run_one(bench_of(known.packed), RunPoint(0, "sample", (K,))) for K in (5e4, 8e5))
+    assert soft.status == one_run.DONE
+    assert soft.stopped_by == 0
+    assert soft.numbers["force_error_rms"] < 0.01
+    assert hard.status == one_run.REFUSED
+    assert "would diverge on a surface of 8e+05 N/m" in hard.reason
+    assert "force.normal_damping between" in hard.reason
+    soft_felt, hard_felt = (
+        run_one(bench_of(felt.packed), RunPoint(0, "sample", (K,))) for K in (5e4, 8e5)
+    )
+    assert same(soft_felt, soft)
+    assert hard_felt.status in (one_run.DONE, one_run.LOST)
+    assert hard_felt.stopped_by & Event.FORCE_FAR_OFF
 
 
 # Designs
@@ -666,6 +710,24 @@ def test_on_a_cluster_a_worker_may_die_and_another_one_is_refused_by_name(
     assert "is gone; others do its work" in said
     assert main(["sweep", str(study), "--out", str(tmp_path / "here"), "--workers", "2"]) == 0
     assert (out / TABLE).read_bytes() == (tmp_path / "here" / TABLE).read_bytes()
+
+
+@pytest.mark.long
+@pytest.mark.timeout(3600)
+def test_a_thousand_runs_of_the_wipe_on_a_cluster_that_loses_a_worker(tmp_path, cluster, thousand):
+    address, worker, arrived = cluster
+    study, out = study_file(tmp_path, WIPE), tmp_path / "out"
+    worker("one")
+    second = worker("two")
+    arrived(2)
+    words = command("sweep", study, "--out", out, "--scheduler", address)
+    with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as p:
+        until(lambda: rows_in(out) >= 500 or p.poll() is not None, 1800.0)
+        second.kill()
+        _, said = p.communicate()
+    assert p.returncode == 0, said
+    assert "is gone; others do its work" in said
+    assert (out / TABLE).read_bytes() == thousand.read_bytes()
 
 
 def test_a_cluster_of_other_code_alone_is_refused(tmp_path, cluster, other_code, capsys):

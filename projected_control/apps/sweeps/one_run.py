@@ -113,7 +113,10 @@ class Bench(NamedTuple):
 
 _kept = threading.local()
 
-FREE = ("gains.", "force.proportional", "force.integral", "force.cutoff", "force.delay")
+FREE = (
+    *("gains.", "contact.", "force.proportional", "force.integral", "force.cutoff"),
+    *("force.delay", "force.normal_damping"),
+)
 """How parameters begin on which no path depends (test/test_sweep.py compares)."""
 
 MOST_PATHS = 50
@@ -189,10 +192,13 @@ class Attempt:
         return controller, self.bench.arm.changed(theirs) if theirs else self.bench.arm
 
     def ready(self) -> tuple[Runner, Reference]:
-        """What is run: built, at its start."""
+        """What is run: built, at its start; raises where a node would see a force loop diverge."""
         controller, arm = self.settings()
         path = self._path(controller)
-        return ready_task(self.bench.case.node, controller, arm, self._seed, path)
+        ready = ready_task(self.bench.case.node, controller, arm, self._seed, path)
+        if (force := ready[0].loop.controller.force) is not None:
+            force.contact_loop().require_stable()
+        return ready
 
     def _path(self, controller: ControllerSettings) -> Reference | None:
         """The path of the task, planned from where the arm starts nominally."""

@@ -24,6 +24,8 @@ from projected_control.apps.demo.demo_settings import settings_for
 from projected_control.apps.sweeps.study import StudyFile, Varied
 from projected_control.apps.sweeps.varied_axis import Axis
 from projected_control.errors import InvalidValue, ProjectedControlError
+from projected_control.native.engine import refuse_python_parts
+from projected_control.native.simulation import refuse_hardware
 from projected_control.resources import share_file
 from projected_control.settings import build
 from projected_control.settings.declaration import Parameter, nearest
@@ -44,11 +46,6 @@ ERROR = "constraint_error"
 
 TURNS, SHIFTS = ("about_x", "about_y", "about_z"), ("x", "y", "z")
 
-NO_STIFFNESS = (
-    "surfaces have no stiffness yet: what an arm touches is rigid. Leave it out of the study"
-)
-
-_STIFFNESS = re.compile(r"(constraint|surface|contact).*\.stiffness")
 _NAME = re.compile(r"(?:([a-z_]+)/)?([A-Za-z0-9_.]+)(?:\[(\d+)\])?")
 
 
@@ -167,6 +164,7 @@ def make_case(study: StudyFile) -> SweepCase:
         own.task or Path(own.files[0]).stem,
     )
     _require_ends(case, study.path)
+    _require_native(case, study.path)
     return case
 
 
@@ -227,9 +225,6 @@ def find_target(name: str, node: str, values: Mapping[str, Mapping[str, Any]]) -
     asked, parameter, element = match.group(1), match.group(2), match.group(3)
     if parameter.startswith((f"{ERROR}.", f"{ERROR}[")):
         return _error_target(parameter, values[ARM])
-    known = any(parameter in each for each in values.values())
-    if not known and _STIFFNESS.fullmatch(parameter):
-        raise InvalidValue(f"{name}: {NO_STIFFNESS}")
     nodes = (asked,) if asked else (node, ARM)
     if asked and asked not in values:
         raise InvalidValue(f"{name}: there is no {asked} in this case, only {node} and {ARM}")
@@ -293,7 +288,7 @@ def _axis(
     whole = known is not None and known.type is int
     if known is not None and (known.type not in (int, float)):
         raise InvalidValue(f"{name} is no number, and cannot be varied; use set, or another study")
-    nominal = varied.nominal[0] if varied.nominal else _nominal(name, varied, target, values)
+    nominal = _nominal(name, varied, target, values)
     ends = varied.listed or (varied.low, varied.high)
     unit = "" if varied.times else (known.unit if known is not None else _error_unit(target))
     return Axis(
@@ -323,22 +318,32 @@ def _parameter(target: StudyTarget, values: Mapping[str, Mapping[str, Any]]) -> 
 def _nominal(
     name: str, varied: Varied, target: StudyTarget, values: Mapping[str, Mapping[str, Any]]
 ) -> float:
+    """What it is where nothing varies; raises where the files say nothing that could be."""
     if target.constraint:
-        return 0.0
+        return varied.nominal[0] if varied.nominal else 0.0
+    said, element = values[target.nodes[0]][target.parameter], target.element
+    numbers = said if isinstance(said, list) else [said]
+    if element is not None:
+        if not isinstance(said, list):
+            raise InvalidValue(f"{name}: {target.parameter} is one number; leave out [{element}]")
+        if element >= len(said):
+            raise InvalidValue(f"{name}: {target.parameter} has {len(said)} numbers")
+        numbers = [said[element]]
+    if varied.times and not any(numbers):
+        raise InvalidValue(
+            f"{name}: the files say {said or 'nothing'}, which no factor changes; give numbers "
+            "without times, or set it to something first"
+        )
+    if varied.nominal:
+        return varied.nominal[0]
     if varied.times:
         return 1.0
-    value = values[target.nodes[0]][target.parameter]
-    if isinstance(value, list):
-        index = target.element or 0
-        if target.element is not None and index >= len(value):
-            raise InvalidValue(f"{name}: {target.parameter} has {len(value)} numbers")
-        if not value or (target.element is None and len(set(value)) > 1):
-            raise InvalidValue(
-                f"{name}: the files say {value or 'nothing'}; say what it is nominally (nominal:), "
-                "vary one of its numbers (name[0]), or factors of them (times: true)"
-            )
-        value = value[index]
-    return float(value)
+    if len(set(numbers)) != 1:
+        raise InvalidValue(
+            f"{name}: the files say {said or 'nothing'}; say what it is nominally (nominal:), "
+            "vary one of its numbers (name[0]), or factors of them (times: true)"
+        )
+    return float(numbers[0])
 
 
 def _require_ends(case: SweepCase, path: Path) -> None:
@@ -354,3 +359,17 @@ def _require_ends(case: SweepCase, path: Path) -> None:
                 arm.changed(theirs)
             except ProjectedControlError as error:
                 raise InvalidValue(f"{path}: {axis.name} at {end:g}: {error}") from None
+
+
+def _require_native(case: SweepCase, path: Path) -> None:
+    """Raise where C++ cannot make its runs, whatever varies."""
+    controller, arm = case.base()
+    try:
+        loop = build.build_loop(case.node, controller)
+    except ProjectedControlError:
+        return  # these settings do not go together; runs vary them, and each row has its reason
+    try:
+        refuse_python_parts(loop)
+        refuse_hardware(build.build_plant(arm))
+    except InvalidValue as error:
+        raise InvalidValue(f"{path}: {error}") from None
