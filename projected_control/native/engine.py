@@ -19,8 +19,7 @@ from projected_control.simulation.engines import FORMER_ENGINES
 
 NUMBA, NATIVE, AUTO = ENGINES = FORMER_ENGINES
 
-VARIABLE = "PROJECTED_CONTROL_ENGINE"
-"""In the environment: one of `ENGINES`, for simulated cases."""
+VARIABLE = "PROJECTED_CONTROL_ENGINE"  # in the environment: one of `ENGINES`, for simulated cases
 
 
 def wanted_engine() -> str:

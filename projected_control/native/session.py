@@ -33,8 +33,7 @@ from projected_control.native.updates_header import LOOP, MIRRORED
 
 Array = NDArray[np.float64]
 
-PLUGIN = "plugin"
-"""The name of the engine."""
+PLUGIN = "plugin"  # the name of the engine
 
 LONGEST_TABLE = 1 << 18
 """Numbers of the longest table of a reference that is sent: 2 MiB, which a cycle copies once."""

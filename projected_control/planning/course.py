@@ -15,8 +15,7 @@ from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.planning.inverse_kinematics import InverseKinematics
 from projected_control.planning.reach import ease_of_motion
 
-RESTARTS = 5
-"""From how many other configurations the first place is looked for that is missed."""
+RESTARTS = 5  # from how many other configurations the first place is looked for that is missed
 
 
 class Course(NamedTuple):

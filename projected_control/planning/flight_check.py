@@ -38,17 +38,10 @@ STEP, FEWEST, MOST = 0.02, 100, 3000
 """How far apart the instants are at which a reference is looked at [s], how many at least, and at
 most."""
 
-PERIODIC_SECONDS = 10.0
-"""How much of a reference without an end is looked at [s]."""
-
-SINGULAR = 1e-9
-"""Share of the largest singular value of A up to which rows count as dependent."""
-
-EFFORT = "effort of"
-"""How the quantity of the efforts begins."""
-
-TAKEN_OVER = 1e-3
-"""Margin of an effort beyond its limit that other motors take over."""
+PERIODIC_SECONDS = 10.0  # how much of a reference without an end is looked at [s]
+SINGULAR = 1e-9  # share of the largest singular value of A up to which rows count as dependent
+EFFORT = "effort of"  # how the quantity of the efforts begins
+TAKEN_OVER = 1e-3  # margin of an effort beyond its limit that other motors take over
 
 BARELY_SINGULAR = 100.0
 """Smallest singular value, in multiples of the one that counts as zero, with all of its margin."""

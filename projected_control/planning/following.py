@@ -15,8 +15,7 @@ from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.planning.inverse_kinematics import InverseKinematics
 from projected_control.planning.tasks import SquareAxis, Task
 
-CONTINUATION = 12
-"""Steps in which the beginning of a path is looked for from where the arm is."""
+CONTINUATION = 12  # steps in which the beginning of a path is looked for from where the arm is
 
 
 class Follower:

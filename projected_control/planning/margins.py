@@ -23,11 +23,8 @@ from projected_control.control.loop import ControlLoop
 from projected_control.control.references import Reference
 from projected_control.model.description import UNLIMITED
 
-YELLOW, RED = 0.2, 0.0
-"""Margins below which a quantity is yellow, and red."""
-
-GAIN_MARGIN = 2.0
-"""Factor by which both gains of a loop may grow that counts as all of its margin."""
+YELLOW, RED = 0.2, 0.0  # margins below which a quantity is yellow, and red
+GAIN_MARGIN = 2.0  # factor by which both gains of a loop may grow that counts as all of its margin
 
 
 def in_words(names: Sequence[str], values: Array) -> str:
@@ -126,14 +123,9 @@ def factor(name: str, factor: float, count: int) -> Quantity:
     return Quantity(name, float(factor), 1.0, "times", np.full(count, margin))
 
 
-SHOWN = 3
-"""How many parts of the way are named per set of limits."""
-
-FORCE_TOLD = 1e-3
-"""Change of λ from which on it is told [N or N·m]."""
-
-WHOLE = 1.0 - 1e-6
-"""Share of the motion from which on nothing of it counts as given up."""
+SHOWN = 3  # how many parts of the way are named per set of limits
+FORCE_TOLD = 1e-3  # change of λ from which on it is told [N or N·m]
+WHOLE = 1.0 - 1e-6  # share of the motion from which on nothing of it counts as given up
 
 
 @dataclass(frozen=True)

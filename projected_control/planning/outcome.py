@@ -13,11 +13,8 @@ from projected_control.arrays import Array
 from projected_control.planning.steps import damped_inverse
 from projected_control.planning.tasks import Equations, Level
 
-NOTHING = 1e-3
-"""Share of ‖g‖ max(‖J‖, 1) up to which a gradient counts as none."""
-
-AT_LIMIT = 1e-6
-"""Distance up to which a joint counts as at its limit [rad or m]."""
+NOTHING = 1e-3  # share of ‖g‖ max(‖J‖, 1) up to which a gradient counts as none
+AT_LIMIT = 1e-6  # distance up to which a joint counts as at its limit [rad or m]
 
 
 class Stop(Enum):

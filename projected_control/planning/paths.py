@@ -23,20 +23,14 @@ from projected_control.errors import InvalidValue
 if TYPE_CHECKING:
     from scipy.interpolate import BSpline
 
-BOX = 9
-"""Samples in each of the three moving averages that round a corner."""
+BOX = 9  # samples in each of the three moving averages that round a corner
 
 SHARP = np.cos(np.radians(150.0))
 """Cosine of the turn from which on a corner is not rounded: the motion stops there."""
 
-STRAIGHT = 1e-6
-"""Turns up to this are none [rad]."""
-
-POINTS_PER_TURN = 180
-"""Points through which a circle or a winding of a spiral is drawn."""
-
-CLOSED = 1e-6
-"""Distance up to which the two ends of a path are one [m or rad]."""
+STRAIGHT = 1e-6  # turns up to this are none [rad]
+POINTS_PER_TURN = 180  # points through which a circle or a winding of a spiral is drawn
+CLOSED = 1e-6  # distance up to which the two ends of a path are one [m or rad]
 
 FINE = 8001
 EVENLY = 250

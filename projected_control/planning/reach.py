@@ -31,20 +31,15 @@ from projected_control.planning.inverse_kinematics import InverseKinematics
 from projected_control.planning.outcome import nearest_limit
 from projected_control.planning.tasks import Task
 
-ACROSS = 40
-"""Cells across the wider side of a map, unless their size is given."""
-
-SEEDS = 40
-"""Configurations drawn at random from which a map begins beside the start."""
+ACROSS = 40  # cells across the wider side of a map, unless their size is given
+SEEDS = 40  # configurations drawn at random from which a map begins beside the start
 
 MOST_CELLS = 6000
 
-PRECISION = 1e-6
-"""Error up to which a cell counts as reached [m and rad]."""
+PRECISION = 1e-6  # error up to which a cell counts as reached [m and rad]
 
 NEIGHBOURS = ((1, 0), (-1, 0), (0, 1), (0, -1))
-TRIES = 3
-"""From how many neighbours a cell is tried."""
+TRIES = 3  # from how many neighbours a cell is tried
 
 
 class Manipulability(NamedTuple):

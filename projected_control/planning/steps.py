@@ -25,8 +25,7 @@ from projected_control.planning.tasks import Level
 INDEPENDENT = 1e-9
 """Share of a level's largest singular value up to which a direction is left to lower levels."""
 
-LARGEST_STEP = 0.5
-"""Of any joint [rad or m]."""
+LARGEST_STEP = 0.5  # of any joint [rad or m]
 
 
 def damped_inverse(J: Array, damping: float) -> tuple[Array, Array]:

@@ -18,11 +18,8 @@ from projected_control.model.constraints import Constraint
 from projected_control.model.coordinates import Coordinate, Coordinates
 from projected_control.model.function_kinds import AxisCosine
 
-TOLERANCE = 1e-9
-"""Error up to which a task counts as met unless it says otherwise [m or rad]."""
-
-SINGULAR = 1e-9
-"""Size up to which a force in the direction of a surface's normal is none."""
+TOLERANCE = 1e-9  # error up to which a task counts as met unless it says otherwise [m or rad]
+SINGULAR = 1e-9  # size up to which a force in the direction of a surface's normal is none
 
 
 @dataclass(frozen=True)

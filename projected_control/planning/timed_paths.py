@@ -21,8 +21,7 @@ from projected_control.planning.following import Follower
 from projected_control.planning.paths import Stroke, Strokes, closed
 from projected_control.planning.timing import Bounds, Timing, time_path
 
-KNOT_STEPS = 10
-"""Instants of a timing per piece of the reference's table: one piece for 20 ms."""
+KNOT_STEPS = 10  # instants of a timing per piece of the reference's table: one piece for 20 ms
 
 
 @dataclass(frozen=True)

@@ -28,14 +28,9 @@ from projected_control.errors import InvalidValue
 ROUNDS = 12
 """How often the path is slowed down where a limit is exceeded, before it is slowed as a whole."""
 
-STEP = 2e-3
-"""Distance of the instants at which the smoothed motion is checked [s]."""
-
-SHORTEST_AVERAGE = 0.02
-"""Shortest time over which speeds are averaged [s]."""
-
-KEPT = 1e-6
-"""By how much of itself a limit may be exceeded: rounding."""
+STEP = 2e-3  # distance of the instants at which the smoothed motion is checked [s]
+SHORTEST_AVERAGE = 0.02  # shortest time over which speeds are averaged [s]
+KEPT = 1e-6  # by how much of itself a limit may be exceeded: rounding
 
 SMALL = 1e-12
 
@@ -124,8 +119,7 @@ def fastest_squares(bounds: Bounds) -> Array:
     return x
 
 
-Lines = tuple[Array, Array]
-"""Offsets and slopes of u as linear functions of x, each N × r."""
+Lines = tuple[Array, Array]  # offsets and slopes of u as linear functions of x, each N × r
 
 
 def _accelerations(bounds: Bounds) -> tuple[Lines, Lines]:

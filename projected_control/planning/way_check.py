@@ -26,11 +26,8 @@ FEWEST, MOST = 8, 150
 """How many parts a reference is looked at in, at least and at most; the knots of a curve come on
 top."""
 
-BETWEEN = 4
-"""Into how many parts their distances are divided where only the reference is looked at."""
-
-ROUNDING = 1e-6
-"""Share by which a bound may be exceeded without a word."""
+BETWEEN = 4  # into how many parts their distances are divided where only the reference is looked at
+ROUNDING = 1e-6  # share by which a bound may be exceeded without a word
 
 
 class WayBounds(NamedTuple):

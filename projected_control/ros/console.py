@@ -12,17 +12,13 @@ from collections import deque
 from projected_control.control.activation import how_back
 from projected_control.control.events import Action, Event, GuardReport, answer_to, events_in
 
-PAUSE = 5.0
-"""Shortest time between two lines about the beginning of the same thing [s]."""
-
-QUEUED = 1000
-"""Changes that wait to be put into words; of more the oldest are forgotten."""
+PAUSE = 5.0  # shortest time between two lines about the beginning of the same thing [s]
+QUEUED = 1000  # changes that wait to be put into words; of more the oldest are forgotten
 
 ANSWERED = sum(int(event) for event in Event if event and answer_to(int(event)))
 """Events that the guard answers with something else than the controller's effort."""
 
-_HOW = "{how back}"
-"""In an advice, the place of how an arm is brought back."""
+_HOW = "{how back}"  # in an advice, the place of how an arm is brought back
 
 _BACK = (
     f"if it does not come back by itself: deactivate the controller, bring the arm back ({_HOW}) "

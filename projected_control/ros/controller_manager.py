@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 
 ZEROING = "effort_controllers/JointGroupEffortController"
 FORWARDING = "forward_command_controller/ForwardCommandController"
-PLUGIN = "projected_control/ProjectedController"
-"""Our own, which makes the ticks itself."""
+PLUGIN = "projected_control/ProjectedController"  # our own, which makes the ticks itself
 
 EFFORT_CONTROLLERS = (ZEROING, FORWARDING)
 """Types that take efforts as a Float64MultiArray on ~/commands, the better one first.
@@ -31,12 +30,10 @@ The first sets its joints to zero when it is deactivated; the second leaves the 
 STATE_BROADCASTER = "joint_state_broadcaster/JointStateBroadcaster"
 WRENCH_BROADCASTER = "force_torque_sensor_broadcaster/ForceTorqueSensorBroadcaster"
 
-STRICT = 2
-"""SwitchController's strictness: all of the switch or nothing of it."""
+STRICT = 2  # SwitchController's strictness: all of the switch or nothing of it
 
 
-WHILE_SECONDS = 0.02
-"""How often something else may be done while an answer is awaited [s]."""
+WHILE_SECONDS = 0.02  # how often something else may be done while an answer is awaited [s]
 
 
 class CannotEngage(ProjectedControlError):

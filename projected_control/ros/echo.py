@@ -24,8 +24,7 @@ from projected_control.ros.wait_set import Inbox, unused
 
 NAME = "projected_control_echo"
 
-BEATS = 4
-"""States per heartbeat, as a controller's are by default."""
+BEATS = 4  # states per heartbeat, as a controller's are by default
 
 
 def main(joints: list[str], efforts: list[float]) -> None:

@@ -36,20 +36,11 @@ from projected_control.ros.wait_set import Worker, side_node, unused
 from projected_control.runs.port import PORTS
 from projected_control.settings.nodes import WATCHDOG, WatchdogSettings
 
-BEAT_SECONDS = 0.05
-"""Period of the watchdog's own heartbeat [s]."""
-
-ZEROS_FIRST = 25
-"""Zeros in a row that go before a deactivation of the effort controller, at least."""
-
-LOOK_SECONDS = 0.02
-"""Period of writing to the console and of checking whether to deactivate [s]."""
-
-AT_REST = 1e-3
-"""Joint velocity below which a state need not change [rad/s or m/s]."""
-
-GONE_SECONDS = 10.0
-"""Silence by the clock after which a controller in lockstep counts as gone [s]."""
+BEAT_SECONDS = 0.05  # period of the watchdog's own heartbeat [s]
+ZEROS_FIRST = 25  # zeros in a row that go before a deactivation of the effort controller, at least
+LOOK_SECONDS = 0.02  # period of writing to the console and of checking whether to deactivate [s]
+AT_REST = 1e-3  # joint velocity below which a state need not change [rad/s or m/s]
+GONE_SECONDS = 10.0  # silence by the clock after which a controller in lockstep counts as gone [s]
 
 NEWEST = QoSProfile(depth=1)
 

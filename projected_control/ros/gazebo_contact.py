@@ -86,8 +86,7 @@ class ContactFriction:
         return float(1.0 / max(along @ np.linalg.solve(arm.M, along), 1e-9))
 
 
-DELIVERY_SECONDS = 0.005
-"""Within which a message reaches its listeners in Gazebo's own process [s]."""
+DELIVERY_SECONDS = 0.005  # within which a message reaches its listeners in Gazebo's own process [s]
 
 
 class Weld:

@@ -19,14 +19,12 @@ from projected_control.ros.gazebo_modules import Gazebo
 _READ, _NO_WRENCH = 0, 2
 _MESSAGE_BYTES = 300
 
-FIRST_SECONDS = 5.0
-"""For which the very first answer is waited for [s]."""
+FIRST_SECONDS = 5.0  # for which the very first answer is waited for [s]
 
 SENSOR_SECONDS = 0.5
 """For which a step waits for the answer of a sensor that has answered so far [s]."""
 
-DOUBTED_SECONDS = 0.002
-"""For which it waits for one that has not [s]."""
+DOUBTED_SECONDS = 0.002  # for which it waits for one that has not [s]
 
 PATIENT_STEPS = 10
 """Steps without an answer after which none is waited for any more: what comes is taken."""
@@ -34,8 +32,7 @@ PATIENT_STEPS = 10
 TRUSTED_ANSWERS = 100
 """In a row, after which a sensor that has failed is waited for as if it had not."""
 
-SAY_AGAIN_STEPS = 5000
-"""Steps without an answer after which it is said again."""
+SAY_AGAIN_STEPS = 5000  # steps without an answer after which it is said again
 
 
 class SensorAnswers:

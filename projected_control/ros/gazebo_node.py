@@ -25,14 +25,9 @@ from projected_control.runs.port import Port, SteppedArm
 from projected_control.runs.rows import Rows, RowWriter
 from projected_control.runs.runner import Runner
 
-MOST_ROWS = 20_000
-"""Most samples kept of the course of a run; a longer one is thinned out."""
-
-TELL_EVERY = 10
-"""Steps from one joint state and clock on the topics to the next."""
-
-HEARD = 100
-"""Messages of a topic that wait for their step; of more the oldest are forgotten."""
+MOST_ROWS = 20_000  # most samples kept of the course of a run; a longer one is thinned out
+TELL_EVERY = 10  # steps from one joint state and clock on the topics to the next
+HEARD = 100  # messages of a topic that wait for their step; of more the oldest are forgotten
 
 TURNING = 4.0
 """Velocities, in units of `JointFriction.blend`, below which dry friction is not known."""

@@ -14,8 +14,7 @@ from resource import RUSAGE_SELF, getrusage
 from time import monotonic, process_time
 from typing import Any
 
-RUNNING = "running"
-"""In the file as long as the system is loaded and has not ended."""
+RUNNING = "running"  # in the file as long as the system is loaded and has not ended
 
 
 def write_outcome(path: str, reason: str) -> None:
@@ -50,8 +49,7 @@ def read_trouble(path: Path) -> str:
     return "" if outcome == RUNNING else outcome
 
 
-FIRST_STEPS = 200
-"""After which the time counts: the first ones are slow."""
+FIRST_STEPS = 200  # after which the time counts: the first ones are slow
 
 
 class Spent:

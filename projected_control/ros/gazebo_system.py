@@ -30,14 +30,9 @@ from projected_control.ros.gazebo_stopwatch import RUNNING, write_outcome
 from projected_control.ros.realtime import quiet_interpreter
 from projected_control.simulation.sensors import ForceSensor
 
-SPIN_SECONDS = 0.01
-"""Between two looks at the node's parameters and services, by the clock [s]."""
-
-FAILED = 3
-"""Exit status of a Gazebo that was ended because our system failed."""
-
-RATE_TOLERANCE = 0.01
-"""By which the rate of the physics' steps may differ from the controller's."""
+SPIN_SECONDS = 0.01  # between two looks at the node's parameters and services, by the clock [s]
+FAILED = 3  # exit status of a Gazebo that was ended because our system failed
+RATE_TOLERANCE = 0.01  # by which the rate of the physics' steps may differ from the controller's
 
 WELDING_STEPS = 200
 """After a reset, within which an arm that had been detached is on its slider again."""
@@ -45,8 +40,7 @@ WELDING_STEPS = 200
 FORCE_STEPS = 5
 """Steps with positions within which the physics gives the first force: the first one has none."""
 
-MOST_CALLBACKS = 50
-"""That are served between two steps."""
+MOST_CALLBACKS = 50  # that are served between two steps
 
 
 Method = TypeVar("Method", bound=Callable[..., None])

@@ -29,20 +29,14 @@ from std_msgs.msg import Float64MultiArray
 from projected_control.ros.transport import let_arrive
 from projected_control.ros.wait_set import Worker, unused
 
-QUIET_SECONDS = 0.5
-"""For which nothing foreign has been heard when the zeros end [s]."""
-
-ZERO_SECONDS = 0.001
-"""Period of the zeros [s]."""
-
-IDLE_SECONDS = 0.5
-"""For which a command is awaited at a time [s]."""
+QUIET_SECONDS = 0.5  # for which nothing foreign has been heard when the zeros end [s]
+ZERO_SECONDS = 0.001  # period of the zeros [s]
+IDLE_SECONDS = 0.5  # for which a command is awaited at a time [s]
 
 PATIENCE_SECONDS = 1.0
 """How long a node that is told to leave the topic waits for others to be quiet [s]."""
 
-FAREWELL_SECONDS = 0.05
-"""How long the last zero may take to arrive [s]."""
+FAREWELL_SECONDS = 0.05  # how long the last zero may take to arrive [s]
 
 
 class LastWord(Worker):

@@ -44,8 +44,7 @@ from projected_control.settings.nodes import (
 _ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """Signals by which a node ends in order: Ctrl+C, kill, a terminal that is closed."""
 
-RETRY_SECONDS = 0.25
-"""How often a node that starts itself tries again [s]."""
+RETRY_SECONDS = 0.25  # how often a node that starts itself tries again [s]
 
 _PACES = ("lockstep", "simulation.factor")
 """Parameters by which a node runs as fast as it can: with priority no other process would run."""

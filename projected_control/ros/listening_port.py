@@ -27,8 +27,7 @@ from projected_control.runs.delay import rate_from_stamps
 from projected_control.runs.port import Port
 from projected_control.settings.nodes import ControllerSettings
 
-QUEUE = QoSProfile(depth=10)
-"""Reliable, ten deep: lost nothing at 1 kHz."""
+QUEUE = QoSProfile(depth=10)  # reliable, ten deep: lost nothing at 1 kHz
 
 BACKLOG = 3
 """How many waiting states a loop that stays behind answers; older ones are skipped, to bound the
@@ -38,20 +37,14 @@ FIRST_STATE_SECONDS = 1.0
 """How long opening waits for the arm, where it is tried again; for right states where wrong ones
 come [s]."""
 
-LISTEN_PERIODS = 200
-"""For how many periods states are listened to when the port is opened."""
-
-RATE_TOLERANCE = 0.1
-"""By which the rate of states may differ from the parameter rate."""
+LISTEN_PERIODS = 200  # for how many periods states are listened to when the port is opened
+RATE_TOLERANCE = 0.1  # by which the rate of states may differ from the parameter rate
 
 LOCKSTEP_PATIENCE = 10.0
 """How long an arm in lockstep, which repeats its state, may be silent before it is lost [s]."""
 
-WRENCH_PATIENCE = 2.0
-"""How long a wrench that belongs to a state is awaited in lockstep [s]."""
-
-MISSED_PATIENCE = 0.02
-"""The same once one was missed, until the next one comes [s]."""
+WRENCH_PATIENCE = 2.0  # how long a wrench that belongs to a state is awaited in lockstep [s]
+MISSED_PATIENCE = 0.02  # the same once one was missed, until the next one comes [s]
 
 
 class Wiring(NamedTuple):

@@ -75,8 +75,7 @@ class LoopThread:
             self._reporter.farewell()
 
 
-BEAT_SECONDS = 0.02
-"""Period of the signs [s]."""
+BEAT_SECONDS = 0.02  # period of the signs [s]
 
 HUNG_SECONDS = 1.0
 """How long ago reading thread and executor may have made their last turn, if they live [s].
@@ -84,8 +83,7 @@ HUNG_SECONDS = 1.0
 Meanwhile the arm is in good hands: the loop that acts has its own guard.
 """
 
-END_SECONDS = 1.0
-"""How long the end of the thread is waited for [s]."""
+END_SECONDS = 1.0  # how long the end of the thread is waited for [s]
 
 
 class SignsOfLife:

@@ -18,11 +18,8 @@ from projected_control.model.arm import Arm
 from projected_control.model.constraints import Curve, Line, Plane, Point, Shape
 from projected_control.model.function_kinds import PositionAlong
 
-REACH = 2.0
-"""Half the length of a line that is drawn, half the side of a plane [m]."""
-
-METRES_PER_NEWTON = 0.02
-"""Length of the arrow for the constraint force [m/N]."""
+REACH = 2.0  # half the length of a line that is drawn, half the side of a plane [m]
+METRES_PER_NEWTON = 0.02  # length of the arrow for the constraint force [m/N]
 
 GREY, VERMILION, GREEN = (0.55, 0.58, 0.62), (0.84, 0.37, 0.0), (0.0, 0.62, 0.45)
 

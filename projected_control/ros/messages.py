@@ -18,11 +18,8 @@ from projected_control.cdr import CdrFormat
 from projected_control.errors import InvalidValue
 from projected_control.model.description import Mimic
 
-NANOSECONDS = 1_000_000_000
-"""Nanoseconds in a second."""
-
-LARGEST_WRENCH = 1e9
-"""Bound beyond which no number of a wrench is believed [N or N·m]."""
+NANOSECONDS = 1_000_000_000  # nanoseconds in a second
+LARGEST_WRENCH = 1e9  # bound beyond which no number of a wrench is believed [N or N·m]
 
 
 def tag_of(nanoseconds: int) -> int:

@@ -15,15 +15,13 @@ from projected_control.ros.listening_port import QUEUE
 from projected_control.ros.wait_set import drain, unused
 from projected_control.settings.nodes import ARM, CONTROLLERS, WATCHDOG
 
-DOMAINS = 100
-"""ROS domains from 1 on, of which one is chosen; higher numbers are short of ports."""
+DOMAINS = 100  # ROS domains from 1 on, of which one is chosen; higher numbers are short of ports
 
 NAMESAKE_SECONDS = 0.5
 """How long a controller listens for another of the same name, or for a watchdog that was named a
 moment ago [s]."""
 
-NAME_SECONDS = 2.0
-"""How long after its command a node's name may become known [s]."""
+NAME_SECONDS = 2.0  # how long after its command a node's name may become known [s]
 
 NAMELESS_CHECKS = 8
 """In how many checks of an active controller another publisher may have no name.

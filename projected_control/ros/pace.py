@@ -5,14 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from time import monotonic, sleep
 
-LATE_SECONDS = 0.1
-"""From here on behind, lost time is not made up for [s]."""
-
-NAP_SECONDS = 0.05
-"""How long it sleeps at most before it looks whether anything has changed [s]."""
-
-MEASURED_SECONDS = 1.0
-"""Over how much time of the clock the present factor is measured [s]."""
+LATE_SECONDS = 0.1  # from here on behind, lost time is not made up for [s]
+NAP_SECONDS = 0.05  # how long it sleeps at most before it looks whether anything has changed [s]
+MEASURED_SECONDS = 1.0  # over how much time of the clock the present factor is measured [s]
 
 
 class Pace:

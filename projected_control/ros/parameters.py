@@ -26,8 +26,7 @@ EMPTY_LIST = RosParameter.Type.DOUBLE_ARRAY
 """The type in which ROS keeps an empty list; the first value that is set brings its own."""
 
 
-UNSAID = object()
-"""In place of a value that was not given, of a parameter where that matters."""
+UNSAID = object()  # in place of a value that was not given, of a parameter where that matters
 
 
 class DeclaredParameters(Generic[S]):

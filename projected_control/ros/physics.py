@@ -40,8 +40,7 @@ from projected_control.settings.nodes import SimulatedArmSettings
 REPEAT_SECONDS = 0.1
 """Time after which a state without an answer is published again, or one while paused [s]."""
 
-HANDOVER = 10
-"""Commands after which an arm that was held until its controller has it is let go."""
+HANDOVER = 10  # commands after which an arm that was held until its controller has it is let go
 
 
 class Physics(Worker):

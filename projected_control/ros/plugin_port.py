@@ -40,17 +40,13 @@ from projected_control.ros.transport import let_arrive
 from projected_control.runs.port import Port
 from projected_control.settings.nodes import ControllerSettings
 
-REPORTS = 20.0
-"""How often the plugin reports at least [Hz]."""
-
-READ_SECONDS = 0.02
-"""How long a reading waits for a report [s]."""
+REPORTS = 20.0  # how often the plugin reports at least [Hz]
+READ_SECONDS = 0.02  # how long a reading waits for a report [s]
 
 AGAIN = 0.4
 """After which share of plugin.silence_time a beginning is sent again where it is not answered."""
 
-FAREWELL_SECONDS = 0.1
-"""How long the end of a session may take to arrive [s]."""
+FAREWELL_SECONDS = 0.1  # how long the end of a session may take to arrive [s]
 
 ANSWERS = {
     "stop": "it has brought the arm to rest, λ_d to zero, and damps all motion",

@@ -11,8 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 _LOCK_ALL = 1 | 2  # MCL_CURRENT | MCL_FUTURE
-SWITCH_INTERVAL = 2e-4
-"""How long another thread may keep the interpreter from the loop [s]."""
+SWITCH_INTERVAL = 2e-4  # how long another thread may keep the interpreter from the loop [s]
 
 
 class Preparation(NamedTuple):

@@ -34,8 +34,7 @@ from std_msgs.msg import String
 from projected_control.errors import ProjectedControlError
 from projected_control.ros.wait_set import drain, side_node, unused
 
-NAP_SECONDS = 0.02
-"""How often a pause looks whether to end [s]."""
+NAP_SECONDS = 0.02  # how often a pause looks whether to end [s]
 
 
 class StartInterrupted(BaseException):
@@ -108,8 +107,7 @@ def pause(seconds: float) -> None:
 TOPIC = "robot_description"
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
-DESCRIPTION_SECONDS = 2.0
-"""How long a configuration waits for the description [s]."""
+DESCRIPTION_SECONDS = 2.0  # how long a configuration waits for the description [s]
 
 
 def description_from_topic(node: Node, seconds: float = DESCRIPTION_SECONDS) -> str:
@@ -131,11 +129,8 @@ def description_from_topic(node: Node, seconds: float = DESCRIPTION_SECONDS) -> 
     )
 
 
-QUIET_SECONDS = 0.1
-"""For which nothing has come or gone before one leaves [s]."""
-
-PATIENCE_SECONDS = 2.0
-"""How long that is waited for [s]."""
+QUIET_SECONDS = 0.1  # for which nothing has come or gone before one leaves [s]
+PATIENCE_SECONDS = 2.0  # how long that is waited for [s]
 
 END_SECONDS = 3.0
 """How long the end of a node may take, which takes some hundredths of a second [s]."""

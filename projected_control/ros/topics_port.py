@@ -18,11 +18,8 @@ from projected_control.runs.delay import EchoDelay
 from projected_control.runs.port import Port
 from projected_control.settings.nodes import ControllerSettings
 
-FAREWELL_SECONDS = 0.05
-"""How long the last words of a loop may take to arrive [s]."""
-
-ECHOES = 300
-"""Echoes of efforts in the arm's states from which the delay counts as measured."""
+FAREWELL_SECONDS = 0.05  # how long the last words of a loop may take to arrive [s]
+ECHOES = 300  # echoes of efforts in the arm's states from which the delay counts as measured
 
 
 class TopicsPort(ListeningPort):

@@ -27,8 +27,7 @@ from projected_control.runs.runner import Runner
 ABSOLUTE, RELATIVE = "absolute", "relative"
 """What ``header.frame_id`` says of the positions; empty, or the name of a link, is absolute."""
 
-LARGEST = 1e6
-"""Largest number in a trajectory [SI]: beyond, curves through the points overflow."""
+LARGEST = 1e6  # largest number in a trajectory [SI]: beyond, curves through the points overflow
 
 Plan = Callable[[ReferencePoint, MotionLimits, float], Reference]
 """A reference, given where the present one is, the limits on the way, and the time [s]."""

@@ -29,14 +29,12 @@ if TYPE_CHECKING:
 
 NAME = "~/follow_joint_trajectory"
 
-PERIOD = 0.05
-"""Period of feedback, and of looking whether a goal is reached [s]."""
+PERIOD = 0.05  # period of feedback, and of looking whether a goal is reached [s]
 
 GOAL_TOLERANCE = 0.01
 """Error at the end up to which a goal counts as reached unless it says otherwise [m or rad]."""
 
-PATIENCE = 1.0
-"""Time after the end in which the goal must be reached unless it says otherwise [s]."""
+PATIENCE = 1.0  # time after the end in which the goal must be reached unless it says otherwise [s]
 
 
 def follow_trajectories(node: ControllerNode) -> TrajectoryAction | None:

@@ -115,8 +115,7 @@ SOCKETS = Path("/proc/net/udp")
 PARTICIPANTS = "ros_discovery_info"
 """Topic of the middleware on which every participant of ROS publishes."""
 
-GUID_PREFIX = 12
-"""Bytes of an end's identifier that say of which participant it is."""
+GUID_PREFIX = 12  # bytes of an end's identifier that say of which participant it is
 
 
 def wait_for_others(node: Node, born: float, also: Callable[[], bool]) -> None:

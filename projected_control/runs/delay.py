@@ -8,14 +8,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-MEMORY = 100
-"""How far back an echo is sought [ticks]."""
-
-ENOUGH_STAMPS = 10
-"""Steps from state to state from which their rate is believed."""
-
-LARGEST_AGE = 1.0
-"""Largest age of a state; beyond, its stamp is not of this computer's clock [s]."""
+MEMORY = 100  # how far back an echo is sought [ticks]
+ENOUGH_STAMPS = 10  # steps from state to state from which their rate is believed
+LARGEST_AGE = 1.0  # largest age of a state; beyond, its stamp is not of this computer's clock [s]
 
 
 def delay_from_ages(ages: Sequence[float], rate: float) -> int | None:

@@ -27,8 +27,7 @@ from projected_control.runs.recording import END, METADATA
 from projected_control.runs.ring import BYTES, DONE, ENDED, LOST, Ring
 from projected_control.runs.row_messages import Encoder, Head, Message
 
-WAIT_SECONDS = 0.02
-"""How often the ring is looked at [s]."""
+WAIT_SECONDS = 0.02  # how often the ring is looked at [s]
 
 FLUSH_SECONDS = 0.5
 """How often all that was written is handed to the disk: a crash loses no more than that [s]."""
@@ -36,8 +35,7 @@ FLUSH_SECONDS = 0.5
 FLUSH_BYTES = 1 << 20
 """And how much at most, before compression: a run in process writes a minute in a second."""
 
-MOST_ROWS = 512
-"""Rows that are taken at a time."""
+MOST_ROWS = 512  # rows that are taken at a time
 
 LIBRARY = "projected_control"
 

@@ -37,14 +37,9 @@ if TYPE_CHECKING:
 
 SUFFIX = ".mcap"
 
-RING_SECONDS = 8.0
-"""How long the file may be behind before ticks are lost [s]."""
-
-FINISH_SECONDS = 10.0
-"""How long the last rows may take to reach the file [s]."""
-
-MEGABYTES = 4000.0
-"""Default for the size at which a recording ends [MB]."""
+RING_SECONDS = 8.0  # how long the file may be behind before ticks are lost [s]
+FINISH_SECONDS = 10.0  # how long the last rows may take to reach the file [s]
+MEGABYTES = 4000.0  # default for the size at which a recording ends [MB]
 
 
 class Recorder:

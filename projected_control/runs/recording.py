@@ -248,8 +248,7 @@ def read_recording(path: Path | str) -> Recording:
         return _read(path, file)
 
 
-MAGIC = b"\x89MCAP0\r\n"
-"""The first bytes of every MCAP file."""
+MAGIC = b"\x89MCAP0\r\n"  # the first bytes of every MCAP file
 
 
 def _why_unreadable(path: Path, file: BinaryIO) -> str:

@@ -25,8 +25,7 @@ from projected_control.runs.statistics import Statistics
 Change = Callable[[ControlLoop, float], None]
 """Made between two ticks, with the loop and its time [s]."""
 
-LOST_SECONDS = 0.5
-"""Default for the silence of an arm after which a run ends [s]."""
+LOST_SECONDS = 0.5  # default for the silence of an arm after which a run ends [s]
 
 _STALE, _LEFT = int(Event.STATE_STALE), int(Event.LEFT_CONSTRAINT)
 _LATCHED = int(Event.LATCHED)

@@ -14,8 +14,7 @@ from projected_control.control.loop import ControlLoop
 
 _EVENTS = tuple(event for event in Event if event)
 
-SAMPLES = 1 << 17
-"""How many durations are kept: two minutes at 1 kHz."""
+SAMPLES = 1 << 17  # how many durations are kept: two minutes at 1 kHz
 
 
 class Durations:

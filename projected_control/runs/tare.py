@@ -13,17 +13,10 @@ from projected_control.errors import ProjectedControlError
 from projected_control.runs.port import Port
 from projected_control.runs.runner import Runner
 
-SAMPLES = 200
-"""Wrenches that are averaged."""
-
-STILL = 0.05
-"""Fastest joint velocity at which a sensor is tared [rad/s or m/s]."""
-
-SECONDS = 4.0
-"""How long efforts are tared [s]."""
-
-MOST_LIMITED = 0.1
-"""Share of ticks in which efforts may be limited while they are tared."""
+SAMPLES = 200  # wrenches that are averaged
+STILL = 0.05  # Fastest joint velocity at which a sensor is tared [rad/s or m/s]
+SECONDS = 4.0  # how long efforts are tared [s]
+MOST_LIMITED = 0.1  # share of ticks in which efforts may be limited while they are tared
 
 _LIMITED = int(Event.EFFORT_LIMITED | Event.RATE_LIMITED)
 

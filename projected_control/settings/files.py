@@ -30,8 +30,7 @@ HEIGHTS = "heights_file"
 POINTS = "reference.file"
 
 ROS_OWN = ("use_sim_time", "start_type_description_service")
-ROS_OWN_GROUPS = ("qos_overrides.",)
-"""Parameters that every ROS node has."""
+ROS_OWN_GROUPS = ("qos_overrides.",)  # parameters that every ROS node has
 
 
 class Given(NamedTuple):

@@ -21,11 +21,8 @@ from projected_control.with_parent import tied
 
 Image = NDArray[np.uint8]
 
-SIZE, DPI = (4.8, 3.6), 90
-"""Of a picture [inch, dots per inch]."""
-
-FLAT = 1e-6
-"""Thickness up to which everything lies in one plane, and is drawn there [m]."""
+SIZE, DPI = (4.8, 3.6), 90  # of a picture [inch, dots per inch]
+FLAT = 1e-6  # thickness up to which everything lies in one plane, and is drawn there [m]
 
 _VIEW = {"elev": 22, "azim": -58}
 
@@ -157,8 +154,7 @@ def _strip(figure: Any, film: Film) -> Any:
     return line
 
 
-COLOURS = 40
-"""Of a GIF: enough for lines, few enough for small files."""
+COLOURS = 40  # of a GIF: enough for lines, few enough for small files
 
 KINDS = (".gif", ".mp4")
 

@@ -12,8 +12,7 @@ from projected_control.model.arm import Arm
 from projected_control.model.constraints import Constraint, Curve, Line, Plane, Point, Shape
 from projected_control.model.constraints.axes import perpendiculars
 
-SHORT = 1e-3
-"""Length from which on a piece of an arm is drawn [m]."""
+SHORT = 1e-3  # length from which on a piece of an arm is drawn [m]
 
 
 @dataclass(frozen=True)

@@ -31,20 +31,14 @@ from projected_control.settings.nodes import CONTROLLERS, SimulatedArmSettings
 from projected_control.simulation import ForceSensor, Plant
 
 WAVES = 3
-SLOWEST, FASTEST = 0.1, 0.8
-"""Frequencies of an exciting motion [Hz]."""
-
-SLOW = 0.1
-"""Their share in a slow motion."""
-
-AMPLITUDE = 0.5
-"""Of all sines of a joint together, unless its range is less [rad or m]."""
+SLOWEST, FASTEST = 0.1, 0.8  # frequencies of an exciting motion [Hz]
+SLOW = 0.1  # their share in a slow motion
+AMPLITUDE = 0.5  # of all sines of a joint together, unless its range is less [rad or m]
 
 USUAL = 0.05
 """Stribeck's velocity of a joint that did not tell it, which has no effect [rad/s or m/s]."""
 
-BANDWIDTH = 3.0
-"""Of the controller that follows it [Hz]."""
+BANDWIDTH = 3.0  # of the controller that follows it [Hz]
 
 
 def exciting_motion(

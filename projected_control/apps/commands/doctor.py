@@ -48,8 +48,7 @@ def run(args: Arguments) -> int:
     return 1 if any(f.verdict is Rating.MISSING for f in findings) else 0
 
 
-PLENTY = 64 << 20
-"""Memory that may be locked, from which a node fits [bytes]."""
+PLENTY = 64 << 20  # memory that may be locked, from which a node fits [bytes]
 
 
 class Rating(Enum):

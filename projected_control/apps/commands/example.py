@@ -67,8 +67,7 @@ def run(args: Arguments) -> int:
     return 0
 
 
-NO_ARM = ("ros2_control",)
-"""Files of config/ that are no parameters of ours."""
+NO_ARM = ("ros2_control",)  # files of config/ that are no parameters of ours
 
 _INCLUDE = re.compile(r"<xacro:include\s+filename=\"([^\"]+)\"")
 _DESCRIPTION = re.compile(r"^\s*robot_description_file:\s*(\S+)", re.MULTILINE)

@@ -7,8 +7,7 @@ from pathlib import Path
 
 from projected_control.apps.console.command import Command, flag, option, positional
 
-SAME = 1e-9
-"""Difference up to which two efforts are the same [N·m or N]."""
+SAME = 1e-9  # difference up to which two efforts are the same [N·m or N]
 
 DESCRIPTION = """\
 Lets the controller of a recording answer all recorded states once more.

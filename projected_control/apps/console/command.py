@@ -51,8 +51,7 @@ from projected_control.errors import InvalidValue
 if TYPE_CHECKING:
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
 
-HIDDEN = argparse.SUPPRESS
-"""Instead of a help: what only our own processes use."""
+HIDDEN = argparse.SUPPRESS  # instead of a help: what only our own processes use
 
 
 _AsWritten = argparse.RawDescriptionHelpFormatter

@@ -15,8 +15,7 @@ from typing import Any
 
 from projected_control.errors import InvalidValue, UnknownName
 
-LINE_BYTES = 4096
-"""A line is never longer [bytes]."""
+LINE_BYTES = 4096  # a line is never longer [bytes]
 
 
 class Board:

@@ -28,14 +28,9 @@ from projected_control.settings.nodes import ARM, WATCHDOG
 START_SECONDS = 1200.0
 """How long the nodes may take to come up; the first time they compile their kernels [s]."""
 
-LOOK_SECONDS = 0.1
-"""Between two looks at terminal, page and nodes while the page stays [s]."""
-
-ARRIVE_SECONDS = 10.0
-"""How long the last messages of a run in lockstep may take to arrive [s]."""
-
-GONE_SECONDS = 10.0
-"""How long the nodes of the task before may be heard of [s]."""
+LOOK_SECONDS = 0.1  # between two looks at terminal, page and nodes while the page stays [s]
+ARRIVE_SECONDS = 10.0  # how long the last messages of a run in lockstep may take to arrive [s]
+GONE_SECONDS = 10.0  # how long the nodes of the task before may be heard of [s]
 
 Say = Callable[[str], None]
 

@@ -18,14 +18,9 @@ from projected_control.resources import share_file
 from projected_control.settings.layers import Layers
 from projected_control.settings.nodes import FORCE
 
-DELAYS = (1, 3, 6)
-"""From effort to measured force [samples]."""
-
-FILTERS = (None, 100.0, 20.0, 5.0)
-"""[Hz]"""
-
-NOISE = 0.05
-"""Of the measured force [N]."""
+DELAYS = (1, 3, 6)  # from effort to measured force [samples]
+FILTERS = (None, 100.0, 20.0, 5.0)  # [Hz]
+NOISE = 0.05  # of the measured force [N]
 
 SECONDS = 0.6
 

@@ -16,12 +16,10 @@ from projected_control.apps.experiments.case_run import CaseRun
 from projected_control.apps.reports.style import GREY, VERMILION
 from projected_control.arrays import Array
 
-SLIDER_MARGIN = 0.3
-"""By how much the slider is drawn beyond the travel of the tip [m]."""
+SLIDER_MARGIN = 0.3  # by how much the slider is drawn beyond the travel of the tip [m]
 
 
-PANEL_FRAME = 0.8
-"""What title, ticks and labels of a panel take [inch]."""
+PANEL_FRAME = 0.8  # what title, ticks and labels of a panel take [inch]
 
 
 def shades(count: int) -> list[tuple[float, ...]]:

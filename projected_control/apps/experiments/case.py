@@ -21,8 +21,7 @@ from projected_control.runs.rows import Rows
 from projected_control.runs.simulated import SimulatedArm
 from projected_control.simulation import FRICTIONLESS, TABLEAUX, JointFriction
 
-NEAR = 1e-3
-"""How far off the constraint a start may be typed, to be put on it [m]."""
+NEAR = 1e-3  # how far off the constraint a start may be typed, to be put on it [m]
 
 
 @dataclass(frozen=True)

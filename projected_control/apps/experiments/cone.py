@@ -18,11 +18,8 @@ from projected_control.model.constraints import PointOnPlane, Stack
 from projected_control.model.friction_cone import cone_rows
 from projected_control.model.lexicographic import Level, solve
 
-MU = 0.15
-"""Unless another is asked for."""
-
-SHOWN = np.linspace(0.01, 0.3, 59)
-"""Coefficients of the curves."""
+MU = 0.15  # unless another is asked for
+SHOWN = np.linspace(0.01, 0.3, 59)  # coefficients of the curves
 
 
 class Held(NamedTuple):

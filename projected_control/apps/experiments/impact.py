@@ -22,14 +22,9 @@ from projected_control.simulation.surfaces import Surface
 ARM = ArmSpec("slider_crank.urdf.xacro", chain=("link_1", "link_2", "tip"))
 """Aghili's arm of (66): two rods of 1 m without mass, 1 kg at the end of each."""
 
-Q = (np.pi / 3, -2 * np.pi / 3)
-"""Its tip is on the floor here, 1 m from the base."""
-
-V = (-1.0, 0.5)
-"""And it meets the floor with 0.75 m/s."""
-
-ABOVE = 0.1
-"""The fall begins with the first joint this much further up [rad]."""
+Q = (np.pi / 3, -2 * np.pi / 3)  # its tip is on the floor here, 1 m from the base
+V = (-1.0, 0.5)  # and it meets the floor with 0.75 m/s
+ABOVE = 0.1  # the fall begins with the first joint this much further up [rad]
 
 SECONDS, STEP = 1.0, 1e-3
 

@@ -46,14 +46,9 @@ from projected_control.settings.declaration import Value
 from projected_control.settings.layers import Layers
 from projected_control.settings.nodes import FORCE, MOTION
 
-SECONDS = 4.0
-"""Simulated time unless another is asked for [s]."""
-
-KNOTS_EVERY = 2
-"""Recorded states per point of the joints' reference."""
-
-LONGER = 0.1
-"""By how much the run whose joints are followed is longer than the others [s]."""
+SECONDS = 4.0  # simulated time unless another is asked for [s]
+KNOTS_EVERY = 2  # recorded states per point of the joints' reference
+LONGER = 0.1  # by how much the run whose joints are followed is longer than the others [s]
 
 ROUGH: dict[str, Value] = {
     "compensation.coulomb": [0.4],

@@ -48,17 +48,10 @@ from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.dynamics import Problem, projected
 from projected_control.planning import start_of
 
-LIMIT = 1.6
-"""Unless another is asked for, of all joints [N·m]."""
-
-ASKED = (5.0, 0.0)
-"""ẍ of the tip [m/s²] and θ̈ of its heading [rad/s²]."""
-
-PLACE = (0.1, 0.0)
-"""x of the tip [m] and its heading [rad]."""
-
-LIMITS_SHOWN = np.linspace(0.1, 4.0, 118)
-"""Limits of the curves [N·m]."""
+LIMIT = 1.6  # unless another is asked for, of all joints [N·m]
+ASKED = (5.0, 0.0)  # ẍ of the tip [m/s²] and θ̈ of its heading [rad/s²]
+PLACE = (0.1, 0.0)  # x of the tip [m] and its heading [rad]
+LIMITS_SHOWN = np.linspace(0.1, 4.0, 118)  # limits of the curves [N·m]
 
 LOOKS = {
     "none": (BLACK, "no limit"),
@@ -234,11 +227,8 @@ def draw_instant(instant: Instant, answers: dict[str, Answer], limit: float) -> 
     return figure
 
 
-METRES_PER_ACCELERATION = 0.03
-"""How long an arrow is drawn [s²]."""
-
-TURN_PER_ACCELERATION = 0.15
-"""How far an arc is drawn [s²]."""
+METRES_PER_ACCELERATION = 0.03  # how long an arrow is drawn [s²]
+TURN_PER_ACCELERATION = 0.15  # how far an arc is drawn [s²]
 
 
 def _arrow(ax: Axes, tip: Array, row: int, acceleration: Array, name: str) -> None:

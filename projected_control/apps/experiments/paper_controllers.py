@@ -29,8 +29,7 @@ from projected_control.model.coordinates import Coordinates
 from projected_control.runs.runner import Runner
 from projected_control.runs.simulated import SimulatedArm
 
-BOUNDLESS = 1e9
-"""Wider than anything in these runs, for limits that must be finite."""
+BOUNDLESS = 1e9  # wider than anything in these runs, for limits that must be finite
 
 
 def wide_limits(arm: Arm) -> Limits:

@@ -11,8 +11,7 @@ from projected_control.apps.experiments.case import Case
 from projected_control.apps.experiments.case_run import CaseRun, attempt
 from projected_control.arrays import Array
 
-BRANCH_WIDTH = 1e-3
-"""How far q2 + 2 q1 may wander before the mechanism is on another branch [rad]."""
+BRANCH_WIDTH = 1e-3  # how far q2 + 2 q1 may wander before the mechanism is on another branch [rad]
 
 ENERGY_FRACTION = 0.01
 """Energy error that counts as failure, as a fraction of the largest energy or work."""

@@ -222,8 +222,7 @@ def _pictures(recording: CaseRun, times: list[float], study: Study) -> list[Pict
 
 
 LOWEST_ERROR = 1e-9
-HIGHEST_ERROR = 1e3
-"""Range of energy errors drawn [J]."""
+HIGHEST_ERROR = 1e3  # range of energy errors drawn [J]
 
 
 def draw_states(recording: CaseRun, crossings: list[float]) -> Figure:

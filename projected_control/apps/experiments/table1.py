@@ -30,11 +30,8 @@ from projected_control.control.references import Constant
 from projected_control.model.constraints import PointOnLine
 from projected_control.model.coordinates import Coordinates
 
-ARM = ArmSpec("slider_crank.urdf.xacro", gravity=0.0)
-"""Two links of 1 m with 1 kg at their ends."""
-
-START, GOAL = np.pi / 6.0, np.pi / 3.0
-"""Desired course of q1 [rad]."""
+ARM = ArmSpec("slider_crank.urdf.xacro", gravity=0.0)  # two links of 1 m with 1 kg at their ends
+START, GOAL = np.pi / 6.0, np.pi / 3.0  # desired course of q1 [rad]
 
 GAINS = MotionGains(25.0, 10.0)
 FORCE_GAINS = ForceGains(1.0, 20.0, cutoff=50.0)
@@ -47,8 +44,7 @@ LABELS = {
     "one_active": "Motion controller with 1 active joint",
     "hybrid": "Hybrid motion/force controller",
 }
-PRINTED = {"two_active": 1.18, "one_active": 2.44, "hybrid": 2.65}
-"""Table I [N·m]."""
+PRINTED = {"two_active": 1.18, "one_active": 2.44, "hybrid": 2.65}  # table I [N·m]
 
 
 def describe(options: Options) -> dict[str, Case]:
@@ -222,11 +218,8 @@ def _differences(gravity: float, seconds: float) -> list[str]:
     ]
 
 
-SHOWN = 2.5
-"""Time drawn [s]; at the end of it the motion is over."""
-
-POINTS = 500
-"""Samples of a curve."""
+SHOWN = 2.5  # time drawn [s]; at the end of it the motion is over
+POINTS = 500  # samples of a curve
 
 
 def _thinned(recording: CaseRun) -> slice:

@@ -29,8 +29,7 @@ from projected_control.apps.reports.contents import Outcome, Picture, Table
 from projected_control.apps.reports.style import BLACK, BLUE, GREEN, VERMILION, canvas
 from projected_control.arrays import Array
 
-Runs = Mapping[str, Mapping[str, Run]]
-"""By setting, then by controller."""
+Runs = Mapping[str, Mapping[str, Run]]  # by setting, then by controller
 
 
 def run(options: Options, progress: Progress) -> Outcome:
@@ -192,14 +191,9 @@ def _differences(ours: Mapping[str, Mapping[str, Mapping[str, float]]]) -> list[
     ]
 
 
-THINNING = 4
-"""Every how many samples a curve has a point."""
-
-SETTLING = 0.05
-"""In which the force filter finds the force; left out of the range of its axis [s]."""
-
-REACH = 0.06
-"""By how much the slider is drawn beyond the travel of the tip [m]."""
+THINNING = 4  # every how many samples a curve has a point
+SETTLING = 0.05  # in which the force filter finds the force; left out of the range of its axis [s]
+REACH = 0.06  # by how much the slider is drawn beyond the travel of the tip [m]
 
 
 class Followed(Protocol):

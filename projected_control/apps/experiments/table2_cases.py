@@ -29,14 +29,9 @@ ARM = ArmSpec(
 )
 """Uniform rods of 0.2, 0.4 and 0.1 m, 2.746 kg each, in a horizontal plane."""
 
-HEIGHT = -0.27
-"""y₀, where the slider is [m]."""
-
-OFFSET = -0.01
-"""By how much a controller may be wrong about it [m]."""
-
-GUESS = (-3.0, 2.0, 1.0)
-"""The start is the assembled configuration nearest this one [rad]."""
+HEIGHT = -0.27  # y₀, where the slider is [m]
+OFFSET = -0.01  # by how much a controller may be wrong about it [m]
+GUESS = (-3.0, 2.0, 1.0)  # the start is the assembled configuration nearest this one [rad]
 
 COORDINATES = Coordinates(
     [Coordinate.position("tip", "x"), Coordinate.heading("tip", [0.0, 0.0, 1.0])]

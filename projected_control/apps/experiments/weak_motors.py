@@ -28,14 +28,9 @@ from projected_control.runs.simulated import SimulatedArm
 from projected_control.settings.layers import Layers
 from projected_control.settings.nodes import FORCE
 
-SECONDS = 10.0
-"""Simulated time unless another is asked for [s]."""
-
-IDLE = 0.01
-"""A motor that needs less than this all the way keeps its own limit [N·m]."""
-
-SETTLED = 0.05
-"""From when on runs are judged: before, the arm takes up its weight [s]."""
+SECONDS = 10.0  # simulated time unless another is asked for [s]
+IDLE = 0.01  # a motor that needs less than this all the way keeps its own limit [N·m]
+SETTLED = 0.05  # from when on runs are judged: before, the arm takes up its weight [s]
 
 COLOURS = {"solved": BLUE, "clipped": VERMILION}
 

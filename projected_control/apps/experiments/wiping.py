@@ -27,11 +27,8 @@ from projected_control.settings.declaration import Value
 from projected_control.settings.layers import Layers
 from projected_control.settings.nodes import FORCE
 
-SECONDS = 10.0
-"""Simulated time unless another is asked for [s]."""
-
-PRESS = 10.0
-"""Force wanted on the table [N]."""
+SECONDS = 10.0  # simulated time unless another is asked for [s]
+PRESS = 10.0  # force wanted on the table [N]
 
 FIRST_SHOWN = 0.05
 """From when on the figure shows them [s]: before, the arm takes up its own weight."""

@@ -28,8 +28,7 @@ from projected_control.errors import ProjectedControlError
 from projected_control.ros.neighbours import DOMAINS, already_there, of_ours
 from projected_control.settings.nodes import ARM, WATCHDOG
 
-DEPTH = 1000
-"""Messages that may wait, ten seconds of them: in lockstep none may be lost."""
+DEPTH = 1000  # messages that may wait, ten seconds of them: in lockstep none may be lost
 
 KEPT = QoSProfile(depth=DEPTH, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 """The same, with those that were told before anybody listened."""
@@ -176,11 +175,8 @@ def _columns(names: list[str], rows: list[list[float]]) -> Series:
     return table[:, 0], {name: table[:, i + 1] for i, name in enumerate(names)}
 
 
-LISTEN_SECONDS = 0.6
-"""How long it is listened who is there before a domain is taken [s]."""
-
-TRIES = 10
-"""How many are tried."""
+LISTEN_SECONDS = 0.6  # how long it is listened who is there before a domain is taken [s]
+TRIES = 10  # how many are tried
 
 
 def join(controller: str, say: Callable[[str], None]) -> Monitor:

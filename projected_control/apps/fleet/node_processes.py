@@ -12,8 +12,7 @@ from pathlib import Path
 from projected_control.errors import ProjectedControlError
 from projected_control.with_parent import end, started
 
-GRACE_SECONDS = 5.0
-"""How long a node may take to end after SIGINT before it is killed [s]."""
+GRACE_SECONDS = 5.0  # how long a node may take to end after SIGINT before it is killed [s]
 
 
 class Fleet:

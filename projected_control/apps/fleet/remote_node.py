@@ -18,8 +18,7 @@ from std_srvs.srv import Trigger
 from projected_control.errors import ProjectedControlError
 from projected_control.ros.start_and_end import leave
 
-ANSWER_SECONDS = 10.0
-"""How long a node may take to be found, and to answer [s]."""
+ANSWER_SECONDS = 10.0  # how long a node may take to be found, and to answer [s]
 
 
 class Observer:

@@ -7,11 +7,8 @@ from projected_control.apps.launch import declared, loop_choice
 from projected_control.apps.launch.choices import BOOLEANS
 from projected_control.apps.launch.declared import Argument
 
-AUTO, COMPILED, PYTHON = "auto", "compiled", "python"
-"""What ``access:=`` takes."""
-
-LOCKSTEP, ROS2_CONTROL = "lockstep", "ros2_control"
-"""What ``bridge:=`` takes."""
+AUTO, COMPILED, PYTHON = "auto", "compiled", "python"  # what ``access:=`` takes
+LOCKSTEP, ROS2_CONTROL = "lockstep", "ros2_control"  # what ``bridge:=`` takes
 
 ARGUMENTS = (
     *declared.common("force", "paper"),

@@ -24,8 +24,7 @@ from projected_control.model.constraints.poses import DIRECTIONS, directions_of
 REDUNDANT = 1e-3
 """Smallest singular value of all motions together below which one of them counts as missing."""
 
-NO_CONSTRAINT = "none"
-"""Kind of the constraint of an arm that moves freely."""
+NO_CONSTRAINT = "none"  # kind of the constraint of an arm that moves freely
 
 
 class ChainJoint(NamedTuple):
@@ -100,8 +99,7 @@ class Held(NamedTuple):
         return tuple(self.turning(axis) for axis in (first, second, last))
 
 
-Chains = tuple[tuple[ChainJoint, ...], tuple[ChainJoint, ...]]
-"""Of the carriage and of the pin."""
+Chains = tuple[tuple[ChainJoint, ...], tuple[ChainJoint, ...]]  # of the carriage and of the pin
 
 
 def _line(held: Held) -> Chains:

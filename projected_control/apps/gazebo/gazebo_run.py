@@ -35,8 +35,7 @@ from projected_control.settings.nodes import ControllerSettings
 POINT_MASSES = ("slider_crank.urdf.xacro",)
 """Descriptions whose links have no inertia unless told otherwise; Gazebo wants some."""
 
-LOADING_SECONDS = 60.0
-"""Within which Gazebo has loaded our controller, also on a busy computer [s]."""
+LOADING_SECONDS = 60.0  # within which Gazebo has loaded our controller, also on a busy computer [s]
 
 OWN = {
     "contact": "friction.contact",
@@ -45,8 +44,7 @@ OWN = {
 }
 """Arguments about the arm in Gazebo, and the settings of the simulated arm that they stand for."""
 
-DRAWN = {"markers_rate": 20.0}
-"""Settings of a controller that RViz looks at."""
+DRAWN = {"markers_rate": 20.0}  # settings of a controller that RViz looks at
 
 
 class Process(NamedTuple):

@@ -21,8 +21,7 @@ GRACE_SECONDS = {signal.SIGINT: 10.0, signal.SIGTERM: 5.0}
 Gazebo ends after its present step, in which our controller may still be compiling.
 """
 
-LOOK_SECONDS = 0.05
-"""Between two looks at a process [s]."""
+LOOK_SECONDS = 0.05  # between two looks at a process [s]
 
 
 class Processes:

@@ -30,14 +30,9 @@ from projected_control.settings.nodes import ControllerSettings
 from projected_control.settings.real_arms import WEIGHT
 
 HARDWARE = "gz_ros2_control/GazeboSimSystem"
-SENSOR = "tip_sensor"
-"""Name of the force-torque sensor for ros2_control, as in the model."""
-
-LIBRARIES = ("libgz_hardware_plugins.so", "libgz_ros2_control-system.so")
-"""Of gz_ros2_control."""
-
-FORCE_COMPONENT = b"components.ForceTorque"
-"""In one of them where it hands force-torque sensors on."""
+SENSOR = "tip_sensor"  # name of the force-torque sensor for ros2_control, as in the model
+LIBRARIES = ("libgz_hardware_plugins.so", "libgz_ros2_control-system.so")  # of gz_ros2_control
+FORCE_COMPONENT = b"components.ForceTorque"  # in one of them where it hands force-torque sensors on
 
 
 def hands_force_on(prefixes: Iterable[Path]) -> bool:

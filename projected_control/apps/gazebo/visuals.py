@@ -14,8 +14,7 @@ import pinocchio
 from projected_control.model.arm import Arm
 from projected_control.resources import arms_folder
 
-COLOUR = "0.55 0.58 0.62 1"
-"""Of what the description gives none."""
+COLOUR = "0.55 0.58 0.62 1"  # of what the description gives none
 
 
 class Visual(NamedTuple):

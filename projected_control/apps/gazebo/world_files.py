@@ -36,8 +36,7 @@ from projected_control.settings.nodes import (
     own_values,
 )
 
-PGS, DANTZIG = SOLVERS = ("pgs", "dantzig")
-"""DART's solvers, as SDF names them."""
+PGS, DANTZIG = SOLVERS = ("pgs", "dantzig")  # DART's solvers, as SDF names them
 
 
 class GazeboFiles(NamedTuple):

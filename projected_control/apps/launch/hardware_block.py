@@ -12,8 +12,7 @@ from xml.etree import ElementTree
 
 from projected_control.errors import InvalidDescription, InvalidValue
 
-NAME = "arm"
-"""Of a block of ours, and so of its hardware."""
+NAME = "arm"  # of a block of ours, and so of its hardware
 
 WRENCH = tuple(f"{kind}.{axis}" for kind in ("force", "torque") for axis in "xyz")
 

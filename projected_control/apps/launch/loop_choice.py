@@ -14,11 +14,8 @@ from projected_control.settings import build
 from projected_control.settings.nodes import ControllerSettings, SimulatedArmSettings
 
 PLUGIN, TOPICS, AUTO = "plugin", "topics", "auto"
-LOOPS = (AUTO, PLUGIN, TOPICS)
-"""What ``loop:=`` takes."""
-
-CONTROLLER = "projected_controller"
-"""Our plugin's name in config/ros2_control.yaml."""
+LOOPS = (AUTO, PLUGIN, TOPICS)  # what ``loop:=`` takes
+CONTROLLER = "projected_controller"  # our plugin's name in config/ros2_control.yaml
 
 
 class LoopChoice(NamedTuple):

@@ -22,8 +22,7 @@ from projected_control.runs.recording import Recording, read_recording
 from projected_control.settings import build
 from projected_control.settings.recorded import controller_settings
 
-FACTOR = 10.0
-"""From here on a change is told as a factor and not in percent."""
+FACTOR = 10.0  # from here on a change is told as a factor and not in percent
 
 
 def opened(path: Path) -> Recording:

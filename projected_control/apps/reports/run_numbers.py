@@ -14,11 +14,8 @@ import numpy as np
 
 from projected_control.arrays import Array
 
-UNKNOWN = "m or rad"
-"""Unit of a coordinate of which it is not known."""
-
-KEY = "tracking_rms"
-"""How the names of these numbers begin; the unit follows: ``tracking_rms_m``."""
+UNKNOWN = "m or rad"  # unit of a coordinate of which it is not known
+KEY = "tracking_rms"  # how the names of these numbers begin; the unit follows: ``tracking_rms_m``
 
 
 def by_unit(numbers: Mapping[str, Any], units: Mapping[str, str]) -> dict[str, float]:

@@ -18,8 +18,7 @@ PURPLE, ORANGE, SKY, BLACK, GREY = "#cc79a7", "#e69f00", "#56b4e9", "#000000", "
 
 COLOURS = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY)
 
-WIDTH = 7.2
-"""Width of every figure [inch]."""
+WIDTH = 7.2  # width of every figure [inch]
 
 DPI = 150
 

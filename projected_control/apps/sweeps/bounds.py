@@ -25,8 +25,7 @@ NUMBERS = {
 
 WORDS = {**NUMBERS, LIMITS: "limits", STABILITY: "stability"}
 
-SURE = 1.96
-"""Standard deviations of an interval that holds 95 times of 100."""
+SURE = 1.96  # standard deviations of an interval that holds 95 times of 100
 
 
 class Bounds:

@@ -12,8 +12,7 @@ import numpy as np
 from projected_control import compiled, kernel_library
 from projected_control.native.library import reason_against
 
-SUFFIXES = (".py", ".cpp", ".h", ".hpp", ".c")
-"""Files of the package that are its code."""
+SUFFIXES = (".py", ".cpp", ".h", ".hpp", ".c")  # files of the package that are its code
 
 WHAT_TO_DO = "install the same version of the package there, and start the worker again"
 

@@ -19,14 +19,9 @@ from projected_control.apps.sweeps.local_pool import Done, WorkFailed
 from projected_control.errors import InvalidValue
 
 CONNECT_SECONDS = 10.0
-LOOK_SECONDS = 1.0
-"""How often it looks which workers there are [s]."""
-
-ALONE_SECONDS = 60.0
-"""How long there may be no worker before it gives up [s]."""
-
-AHEAD = 2
-"""Pieces of work per thread of a worker that are under way."""
+LOOK_SECONDS = 1.0  # how often it looks which workers there are [s]
+ALONE_SECONDS = 60.0  # how long there may be no worker before it gives up [s]
+AHEAD = 2  # pieces of work per thread of a worker that are under way
 
 
 def call(theirs: Mapping[str, str], function: Callable[..., Any], *arguments: Any) -> Any:

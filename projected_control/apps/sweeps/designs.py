@@ -20,8 +20,7 @@ from projected_control.apps.sweeps.sweep_case import SweepCase
 from projected_control.apps.sweeps.varied_axis import Axis
 from projected_control.errors import InvalidValue
 
-SAMPLE = "sample"
-"""Part of a study: its own design."""
+SAMPLE = "sample"  # part of a study: its own design
 
 MOST_RUNS = 10_000_000
 

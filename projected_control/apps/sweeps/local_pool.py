@@ -23,14 +23,9 @@ from typing import Any, NamedTuple, Protocol
 from projected_control.errors import InvalidValue, ProjectedControlError
 from projected_control.with_parent import tied
 
-DEPTH = 2
-"""Pieces of work that a worker has at a time: it need not wait for the next one."""
-
-MOST_DEATHS = 3
-"""Workers that may die of a piece of work before it is given up."""
-
-START_SECONDS = 120.0
-"""How long a worker may take to start [s]."""
+DEPTH = 2  # pieces of work that a worker has at a time: it need not wait for the next one
+MOST_DEATHS = 3  # workers that may die of a piece of work before it is given up
+START_SECONDS = 120.0  # how long a worker may take to start [s]
 
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 

@@ -9,11 +9,8 @@ from itertools import pairwise
 from projected_control.apps.sweeps.one_run import RunPoint, RunRow
 from projected_control.apps.sweeps.varied_axis import Axis
 
-MAP = "map"
-"""Part of a study: the runs of a map and of its edge."""
-
-Place = tuple[float, float]
-"""A place on a map: a value of each of its axes."""
+MAP = "map"  # part of a study: the runs of a map and of its edge
+Place = tuple[float, float]  # a place on a map: a value of each of its axes
 
 
 @dataclass(frozen=True)

@@ -30,11 +30,8 @@ from projected_control.apps.sweeps.study import SEARCHES, StudyFile
 from projected_control.apps.sweeps.sweep_case import SweepCase
 from projected_control.errors import InvalidValue, UnknownName
 
-NOMINAL = "nominal"
-"""Part of a study: the run in which nothing varies."""
-
-BEYOND = 3.0
-"""What a run that fails counts for in the sensitivity, in bounds; others count no more."""
+NOMINAL = "nominal"  # part of a study: the run in which nothing varies
+BEYOND = 3.0  # what a run that fails counts for in the sensitivity, in bounds; others count no more
 
 UNBOUNDED = ("force_error_rms", "tracking_rms")
 """Numbers whose sensitivity is looked at where the study has no bounds."""

@@ -13,13 +13,11 @@ from projected_control.apps.sweeps.one_run import RunRow
 from projected_control.apps.sweeps.varied_axis import Axis
 from projected_control.errors import InvalidValue
 
-SENSITIVITY = "sensitivity"
-"""Part of a study: its runs."""
+SENSITIVITY = "sensitivity"  # part of a study: its runs
 
 MORRIS, SOBOL = "morris", "sobol"
 
-LEVELS = 4
-"""Of Morris's grid."""
+LEVELS = 4  # of Morris's grid
 
 
 class Sensitivity:

@@ -35,8 +35,7 @@ from projected_control.settings.declaration import (
 from projected_control.settings.files import Entry, read_entries
 
 GRID, LATIN, RANDOM = "grid", "latin", "random"
-SEARCHES = ("tpe", "cmaes", "gp", "nsga2")
-"""Optuna's samplers that a design may name."""
+SEARCHES = ("tpe", "cmaes", "gp", "nsga2")  # Optuna's samplers that a design may name
 
 PRUNERS = ("none", "median", "halving", "hyperband")
 SENSITIVITIES = ("none", "morris", "sobol")

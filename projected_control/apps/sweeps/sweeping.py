@@ -20,8 +20,7 @@ from projected_control.apps.sweeps.one_run import (
 from projected_control.apps.sweeps.sweep_case import SweepCase
 from projected_control.errors import InvalidValue
 
-WAIT_SECONDS = 0.2
-"""How long it waits for a row before it looks whether it shall end [s]."""
+WAIT_SECONDS = 0.2  # how long it waits for a row before it looks whether it shall end [s]
 
 TITLE = "runs"
 

@@ -19,23 +19,18 @@ from projected_control.control.force import ForceGains
 from projected_control.control.gains import MotionGains
 from projected_control.control.stability import ForceLoop, MotionLoop
 
-BANDWIDTH_MARGIN = 2.0
-"""The highest stable bandwidth over the chosen one."""
-
-GAIN_MARGIN = 2.0
-"""Of the force loop."""
+BANDWIDTH_MARGIN = 2.0  # the highest stable bandwidth over the chosen one
+GAIN_MARGIN = 2.0  # of the force loop
 
 CUTOFFS = (None, 200.0, 100.0, 50.0, 20.0, 10.0, 5.0)
 """Filters that are tried, from none to the slowest [Hz]."""
 
-FORCE_NOISE = 0.25
-"""Largest RMS of the noise that the force loop may pass on to the arm [N or N·m]."""
+FORCE_NOISE = 0.25  # largest RMS of the noise that the force loop may pass on to the arm [N or N·m]
 
 LARGEST_OVERSHOOT = 1.0
 """Of λ beyond a step of λ_d, over the step: until the force is measured, G_F adds to it."""
 
-SOFTEST, STIFFEST = 4.0, 1e5
-"""Stiffness that is tried [1/s²]."""
+SOFTEST, STIFFEST = 4.0, 1e5  # stiffness that is tried [1/s²]
 
 ROUNDS = 7
 """Halvings of the range in which the highest stable stiffness lies, on a logarithmic scale."""

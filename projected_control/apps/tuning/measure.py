@@ -12,17 +12,10 @@ from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.identification import Identification, MotionRecord, identify
 from projected_control.runs.recording import Recording
 
-LONGEST_DELAY = 30
-"""Delays that are tried [samples]."""
-
-CLEAR = 1.15
-"""How much worse the delays beside the best one must fit for it to count as seen."""
-
-NORMAL_MEDIAN = 0.6745
-"""Median magnitude of a normal distribution, in standard deviations."""
-
-LEAST_SAMPLES = 500
-"""Samples that a delay and a noise are estimated from."""
+LONGEST_DELAY = 30  # delays that are tried [samples]
+CLEAR = 1.15  # how much worse the delays beside the best one must fit for it to count as seen
+NORMAL_MEDIAN = 0.6745  # median magnitude of a normal distribution, in standard deviations
+LEAST_SAMPLES = 500  # samples that a delay and a noise are estimated from
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,7 @@ from projected_control.apps.tuning.choice import ForceChoice, Stiffness, Tuned
 from projected_control.apps.tuning.measure import Measured
 from projected_control.apps.tuning.trials import Response
 
-LARGEST_RISE = 4.0
-"""Factor of the stiffness beyond which a caution is due."""
+LARGEST_RISE = 4.0  # factor of the stiffness beyond which a caution is due
 
 
 @dataclass(frozen=True)

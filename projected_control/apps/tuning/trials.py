@@ -30,24 +30,16 @@ from projected_control.settings.nodes import (
 )
 from projected_control.settings.recorded import files_of, with_contents
 
-WAIT_SECONDS = 0.2
-"""How long it waits for a trial before it looks whether it shall end [s]."""
+WAIT_SECONDS = 0.2  # how long it waits for a trial before it looks whether it shall end [s]
 
 STEP_SECONDS = 1.0
 STEP_LENGTH = 0.005
 """A step of a coordinate [m or rad]: small enough for friction to count, and for any arm."""
 
-STEP_FORCE = 5.0
-"""A step of λ_d [N or N·m]."""
-
-BEFORE = 100
-"""Ticks before a step."""
-
-SETTLED = 0.05
-"""Share of a step that may be left when a response counts as settled."""
-
-SMOOTH = 10
-"""Ticks over which a response is averaged to see when it has settled."""
+STEP_FORCE = 5.0  # a step of λ_d [N or N·m]
+BEFORE = 100  # ticks before a step
+SETTLED = 0.05  # share of a step that may be left when a response counts as settled
+SMOOTH = 10  # ticks over which a response is averaged to see when it has settled
 
 LEFT = 0.35
 """Share of a step that may be left, or oscillate, at the end of a trial that counts as stable."""

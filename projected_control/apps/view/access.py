@@ -32,8 +32,7 @@ LOCAL_NAMES = ("localhost", "127.0.0.1", "::1")
 LARGEST_MESSAGE = 64 * 1024
 """Longest message that a browser may send [bytes]; what the page sends is a hundred times less."""
 
-MOST_CLIENTS = 16
-"""Most browsers at a time."""
+MOST_CLIENTS = 16  # most browsers at a time
 
 
 class Gate:
@@ -105,8 +104,7 @@ def _shown(text: str, most: int = 80) -> str:
     return repr(text[:most])
 
 
-LOGGED_PER_MINUTE = 60
-"""Refusals that are logged; a flood of them is counted instead."""
+LOGGED_PER_MINUTE = 60  # refusals that are logged; a flood of them is counted instead
 
 logger = logging.getLogger(__name__)
 

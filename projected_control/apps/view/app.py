@@ -24,11 +24,8 @@ from projected_control.apps.view.watch import MirrorWatch
 from projected_control.errors import InvalidValue, ProjectedControlError
 
 PORT = 8765
-PORTS_TRIED = 20
-"""How many ports are tried, from the first on, where none was asked for."""
-
-NICENESS = 5
-"""How far the page steps back behind loops that share its computer."""
+PORTS_TRIED = 20  # how many ports are tried, from the first on, where none was asked for
+NICENESS = 5  # how far the page steps back behind loops that share its computer
 
 
 @dataclass(frozen=True)

@@ -42,15 +42,13 @@ TRANSITION_SECONDS = 120.0
 STOP_SECONDS = 3.0
 """How long a controller may take to stop before the user is told that it did not [s]."""
 
-REASON_SECONDS = 3.0
-"""How long the reason of a refusal is waited for [s]."""
+REASON_SECONDS = 3.0  # how long the reason of a refusal is waited for [s]
 
 REFUSALS = ("refused: ", "waiting: ")
 """What a node's diagnosis says before the reason, told to start or starting by itself."""
 
 ARM_ACTIONS = ("reset", "pause", "go", "step")
-MOST_CHANGES = 50
-"""Changes that can be undone."""
+MOST_CHANGES = 50  # changes that can be undone
 
 READ_ONLY = "the page only shows: start it with projected-control view --control to send"
 

@@ -21,17 +21,13 @@ from projected_control.apps.view.browser_commands import Commands
 from projected_control.apps.view.mirror import Mirror
 from projected_control.apps.view.watch import MirrorWatch
 
-FRAME_SECONDS = 1.0 / 30.0
-"""Period of the pictures [s]."""
-
-OVERVIEW_SECONDS = 0.25
-"""Period in which controllers and lights are looked at [s]."""
+FRAME_SECONDS = 1.0 / 30.0  # period of the pictures [s]
+OVERVIEW_SECONDS = 0.25  # period in which controllers and lights are looked at [s]
 
 STALLED_SECONDS = 20.0
 """How long a browser may take to accept a message before it is left alone [s]."""
 
-MOST_SAMPLES = 1500
-"""States in one message at most: what the charts show."""
+MOST_SAMPLES = 1500  # states in one message at most: what the charts show
 
 UNSEEN = 2
 """Pictures that a browser may have without having drawn them; it gets no more before it says so."""

@@ -20,11 +20,8 @@ from projected_control.resources import arms_folder
 
 Indices = NDArray[np.uint32]
 
-ROUND = 40
-"""Sides of what is round."""
-
-MOST_TRIANGLES = 400_000
-"""Of an arm; beyond, a phone is not up to it and capsules are drawn."""
+ROUND = 40  # sides of what is round
+MOST_TRIANGLES = 400_000  # of an arm; beyond, a phone is not up to it and capsules are drawn
 
 GREY = (0.62, 0.66, 0.71, 1.0)
 

@@ -14,8 +14,7 @@ SILENCE_SECONDS = 3.0
 FORGET_SECONDS = 60.0
 """Time after which one that is silent is forgotten, unless a controller misses it [s]."""
 
-RISING_SECONDS = 5.0
-"""How long a counter that rose stays lit [s]."""
+RISING_SECONDS = 5.0  # how long a counter that rose stays lit [s]
 
 COUNTERS = ("deadlines missed", "states skipped", "messages malformed", "commands refused")
 """Values that are counters of something that should not be; and all that are named after events."""

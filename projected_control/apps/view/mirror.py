@@ -10,11 +10,8 @@ from projected_control.apps.view.found_controllers import FoundArm
 from projected_control.apps.view.scene import Scene
 from projected_control.apps.view.shown_parameters import ParameterControl
 
-HISTORY = 3000
-"""States that are kept: half a minute at 100 Hz, whatever happens."""
-
-FRESH_SECONDS = 0.5
-"""How old the newest state may be while its controller counts as running [s]."""
+HISTORY = 3000  # states that are kept: half a minute at 100 Hz, whatever happens
+FRESH_SECONDS = 0.5  # how old the newest state may be while its controller counts as running [s]
 
 
 class History:

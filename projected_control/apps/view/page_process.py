@@ -16,11 +16,8 @@ from projected_control.apps.fleet.node_processes import processor_time
 from projected_control.errors import ProjectedControlError
 from projected_control.with_parent import end, started
 
-START_SECONDS = 60.0
-"""How long the page may take to be served [s]."""
-
-END_SECONDS = 5.0
-"""How long it may take to end [s]."""
+START_SECONDS = 60.0  # how long the page may take to be served [s]
+END_SECONDS = 5.0  # how long it may take to end [s]
 
 
 def has_display() -> bool:

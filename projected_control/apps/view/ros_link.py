@@ -36,8 +36,7 @@ from projected_control.ros.wait_set import drain, unused
 ANSWER_SECONDS = 5.0
 """How long an answer is awaited [s]; nodes that compile take longer, and are asked again."""
 
-MATCH_SECONDS = 3.0
-"""How long a new publisher waits for its listener [s]."""
+MATCH_SECONDS = 3.0  # how long a new publisher waits for its listener [s]
 
 
 class NoAnswer(ProjectedControlError):

@@ -25,11 +25,8 @@ from projected_control.errors import ProjectedControlError
 from projected_control.settings.files import is_ros_own
 from projected_control.settings.nodes import ARM, checked_controller, settings_class
 
-LISTEN_SECONDS = 0.03
-"""How often messages are read [s]."""
-
-DISCOVER_SECONDS = 0.5
-"""How often the graph is looked at [s]."""
+LISTEN_SECONDS = 0.03  # how often messages are read [s]
+DISCOVER_SECONDS = 0.5  # how often the graph is looked at [s]
 
 STATES = 200
 """States that may wait to be read: two seconds, as the page steps back behind busy loops."""
@@ -37,17 +34,10 @@ STATES = 200
 FORGET_SECONDS = 600.0
 """How long a controller that vanished while it was active is still offered [s]."""
 
-FAREWELL_SECONDS = 20.0
-"""The same for one that was not active: it was ended on purpose [s]."""
-
-RETRY_SECONDS = 1.0
-"""How long to wait before a node that did not answer is asked again [s]."""
-
-MESSAGES = 100
-"""Warnings and errors of nodes that are kept."""
-
-WARNING = 30
-"""Severity in rcl_interfaces/Log from which on a message is shown."""
+FAREWELL_SECONDS = 20.0  # the same for one that was not active: it was ended on purpose [s]
+RETRY_SECONDS = 1.0  # how long to wait before a node that did not answer is asked again [s]
+MESSAGES = 100  # warnings and errors of nodes that are kept
+WARNING = 30  # severity in rcl_interfaces/Log from which on a message is shown
 
 logger = logging.getLogger(__name__)
 

@@ -44,11 +44,8 @@ from projected_control.settings.real_arms import is_real
 from projected_control.settings.reference_kinds import REFERENCES
 from projected_control.validate import spread
 
-INSTANTS = 200
-"""At how many places a reference is looked at that is no path."""
-
-Wanted = Mapping[str, float]
-"""Values of coordinates by their names, all of one priority."""
+INSTANTS = 200  # at how many places a reference is looked at that is no path
+Wanted = Mapping[str, float]  # values of coordinates by their names, all of one priority
 
 
 @dataclass(frozen=True)
