@@ -16,7 +16,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from time import monotonic
+from time import monotonic, sleep, time
 from typing import Any
 
 import numpy as np
@@ -122,6 +122,22 @@ class Trio:
         self.fleet.until(lambda: len(self.commands.all()) > last + 1, "zeros")
         return commands[last + 1][0] - commands[last][0]
 
+    def until_watchdog_heard(self) -> None:
+        """Stop the controller for moments until the watchdog's zeros of such a moment reach us.
+
+        It may know of a listener of ours only with the next announcement, seconds after the arm.
+        """
+        heard = False
+        while not heard:
+            with stopped(self.controller):
+                began = time()
+                sleep(4 * TIMEOUT)
+                ended = time()
+            self.run(50)
+            heard = any(
+                began < when < ended and not any(numbers) for when, numbers in self.commands.all()
+            )
+
     def close(self) -> None:
         for sent in (self.commands, self.efforts):
             sent.close()
@@ -180,6 +196,7 @@ def test_zeros_follow_in_time(trio: Trio, fault: Callable[[Process], None]) -> N
 
     A hung controller is as good as a killed one.
     """
+    trio.until_watchdog_heard()
     fault(trio.controller)
     trio.fleet.until_said(WATCHDOG, "no heartbeat for", "sending zeros", level=2)
     silence = trio.until_zero()
@@ -194,8 +211,7 @@ def test_zeros_follow_in_time(trio: Trio, fault: Callable[[Process], None]) -> N
 
 def test_a_moment_costs_a_moment(trio: Trio) -> None:
     """A controller that hangs for a moment gets zeros for that moment, and goes on."""
-    with stopped(trio.controller):
-        trio.until_zero()
+    trio.until_watchdog_heard()
     trio.fleet.until_said(FORCE, "following", level=0)
     trio.run(200)
     assert trio.fleet.state(FORCE) == "active"
