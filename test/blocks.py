@@ -56,27 +56,18 @@ MARK = re.compile(
 FILE = re.compile(r"# (\w+\.(?:py|yaml))")
 COMMANDS = ("sh", "bash", "console")
 LANGUAGES = (*COMMANDS, "python", "yaml", "toml", "csv", "xml", "text")
-PATIENCE = 900.0
-"""How long one command may take, the first compilation of the kernels included [s]."""
+PATIENCE = 900.0  # how long one command may take, the first compilation of the kernels included [s]
 
 
 @dataclass(frozen=True)
 class Block:
-    """A fenced block.
+    """A fenced block."""
 
-    Attributes:
-        page: Where it stands, from the top of the package.
-        line: Of its first line, counted from one.
-        language: As it says itself.
-        text: Without fences and indentation.
-        marks: What the comments above it say, by word.
-    """
-
-    page: str
-    line: int
-    language: str
-    text: str
-    marks: dict[str, str]
+    page: str  # where it stands, from the top of the package
+    line: int  # of its first line, counted from one
+    language: str  # as it says itself
+    text: str  # without fences and indentation
+    marks: dict[str, str]  # what the comments above it say, by word
 
     @property
     def place(self) -> str:

@@ -19,8 +19,7 @@ from projected_control.native.updates import Status
 Course = dict[str, np.ndarray]
 Change = Callable[[ControlLoop, float], None]
 
-BETWEEN = 100
-"""Cycles from one change to the next."""
+BETWEEN = 100  # cycles from one change to the next
 
 
 def gains(loop: ControlLoop, _: float) -> None:

@@ -19,8 +19,7 @@ from projected_control.runs.recording import read_recording
 from projected_control.settings import build
 
 FOLDER = Path(__file__).parent / "golden"
-BETWEEN = 40
-"""Ticks from one change to the next."""
+BETWEEN = 40  # ticks from one change to the next
 
 
 class Run(NamedTuple):

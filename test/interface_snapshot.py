@@ -29,15 +29,13 @@ from projected_control.settings.nodes import MOTION, nodes, parameters_of, setti
 
 TEST = Path(__file__).parent
 FOLDER = TEST / "snapshots"
-Lines = dict[str, Any]
-"""What is written about each thing, by its name."""
+Lines = dict[str, Any]  # what is written about each thing, by its name
 
 OWN = "<name>"
 OF_EVERY_NODE = ("rcl_interfaces/", "lifecycle_msgs/", "type_description_interfaces/")
 """What ROS gives every node, or every lifecycle node."""
 
-SETTLED_SECONDS = 15.0
-"""After which nodes have found each other [s]."""
+SETTLED_SECONDS = 15.0  # after which nodes have found each other [s]
 
 
 def parameters() -> Lines:

@@ -31,8 +31,7 @@ from projected_control.simulation import Plant
 
 T = 1e-3
 
-PRESS = 2.0
-"""λ_d of the hybrid loop [N]."""
+PRESS = 2.0  # λ_d of the hybrid loop [N]
 
 CUTOFF = 0.05
 """Of the force loop's low-pass, per sample: the paper's 50 Hz at 1 kHz. At 500 Hz its gains with

@@ -20,8 +20,7 @@ from typing import Any
 
 import pytest
 
-LATE = 0.005
-"""How late the reference may be, unless a test says otherwise [s]."""
+LATE = 0.005  # how late the reference may be, unless a test says otherwise [s]
 
 SCRIPT = """
 import sys, threading

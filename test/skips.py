@@ -20,14 +20,9 @@ OF_THIS_COMPUTER = re.compile(
 )
 """It was busy, or has no compiler, browser or checkout of placo's examples."""
 
-UNEXPANDED = "[NOTSET]"
-"""How pytest calls a test that had nothing to be tried with."""
-
-WHOLE_FILE = "collection skipped"
-"""What pytest says of a file that skips itself."""
-
-Outcomes = dict[str, str]
-"""Of each test: why it was skipped, empty where it was run."""
+UNEXPANDED = "[NOTSET]"  # how pytest calls a test that had nothing to be tried with
+WHOLE_FILE = "collection skipped"  # what pytest says of a file that skips itself
+Outcomes = dict[str, str]  # of each test: why it was skipped, empty where it was run
 
 
 def outcomes(report: Path) -> Outcomes:

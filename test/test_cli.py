@@ -372,8 +372,7 @@ def test_doctor_sees_what_the_environment_says(capsys, monkeypatch, tmp_path):
 
 
 SLIDER = "config/three_link_slider.yaml"
-FILE = ["numpy", "projected_control.settings"]
-"""What is not loaded to say that a file is not there."""
+FILE = ["numpy", "projected_control.settings"]  # what is not loaded to say that a file is not there
 
 
 @pytest.mark.parametrize(

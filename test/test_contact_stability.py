@@ -26,8 +26,7 @@ from projected_control.errors import InvalidValue, UnstableForceLoop
 from projected_control.planning import assemble
 
 T = 1e-3
-REAL = ForceLoop(1.0, 20.0, T, 20.0, 3)
-"""The force loop of config/real.yaml."""
+REAL = ForceLoop(1.0, 20.0, T, 20.0, 3)  # the force loop of config/real.yaml
 
 RADII = {
     (5e3, 2.0): (1.0129, 0.9994, 0.9878, 0.9863),

@@ -181,8 +181,7 @@ def read(values, file="seven_joints"):
     return Layers.read([CONFIG / f"{file}.yaml"], "", from_command_line(given, "--set"))
 
 
-TABLE = [-1.0, -1.0, -1.0, 1.0, -0.05, 1.0]
-"""It ends at y = −0.05."""
+TABLE = [-1.0, -1.0, -1.0, 1.0, -0.05, 1.0]  # it ends at y = −0.05
 
 HALF = {"constraint.one_sided": True, "constraint.extent": TABLE}
 

@@ -18,8 +18,7 @@ from projected_control.simulation import JointFriction, Plant
 
 T = 1e-3
 NEAR = np.array([-3.8, 2.4, 1.4])
-STEEPEST = 1.5
-"""Largest slope of the blend s²(3 − 2s)."""
+STEEPEST = 1.5  # largest slope of the blend s²(3 − 2s)
 
 
 class Blend:

@@ -30,8 +30,7 @@ UP = [0.0, 0.0, 1.0]
 K = np.diag([400.0, 300.0, 500.0, 20.0, 25.0, 30.0])
 FULL = K + 0.2 * np.sqrt(np.outer(np.diag(K), np.diag(K))) * (1.0 - np.eye(6))
 INERTIA = np.diag([2.0, 3.0, 4.0, 0.2, 0.3, 0.4])
-ALONG = [0, 1, 3, 4, 5]
-"""Coordinates that the plane leaves: all but tip.z."""
+ALONG = [0, 1, 3, 4, 5]  # coordinates that the plane leaves: all but tip.z
 
 
 def model(held=False):

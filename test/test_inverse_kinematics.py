@@ -43,8 +43,7 @@ FEW = settings(max_examples=settings.default.max_examples // 5)
 """For what takes a whole search per example."""
 
 LEVEL = [0.0, 0.0, 1.0]
-REACH = float(np.sqrt(0.7**2 - 0.27**2))
-"""How far along its slider the 3R arm reaches [m]."""
+REACH = float(np.sqrt(0.7**2 - 0.27**2))  # how far along its slider the 3R arm reaches [m]
 
 ARM6, ARM7 = (Arm.from_urdf(random_urdf(5, n)) for n in (6, 7))
 

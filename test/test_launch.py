@@ -45,8 +45,7 @@ CONTROLLERS = {
     "idc": "motion_controller",
 }
 HELPERS = {"simulated_arm", "effort_watchdog"}
-PATIENCE = 240.0
-"""How long a run may take, the first compilation of the kernels included [s]."""
+PATIENCE = 240.0  # how long a run may take, the first compilation of the kernels included [s]
 
 
 @pytest.fixture(scope="module")

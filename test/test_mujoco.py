@@ -57,8 +57,7 @@ REFUSED = {
 HELD = [name for name in KINDS if name not in REFUSED]
 
 
-WAVE = np.array([[0.3], [0.05], [2.0], [0.0]])
-"""Rate, amplitude, frequency and phase of what moves."""
+WAVE = np.array([[0.3], [0.05], [2.0], [0.0]])  # rate, amplitude, frequency and phase of what moves
 
 
 def arm_of():

@@ -42,8 +42,7 @@ from projected_control.runs.recorder import Recorder
 from projected_control.runs.recording import read_recording
 from projected_control.runs.replay import replay
 
-MOST = 2.0
-"""The reference's largest acceleration here [m/s²]."""
+MOST = 2.0  # the reference's largest acceleration here [m/s²]
 
 
 def terms(k: int = 1) -> ControlTerms:
@@ -181,8 +180,7 @@ def test_a_turning_path_is_seen_as_its_angular_velocity():
 
 # In a loop
 
-WEAK = 0.01
-"""Motors that can do next to nothing of the motion [N·m]."""
+WEAK = 0.01  # motors that can do next to nothing of the motion [N·m]
 
 
 class Bare(Reference):

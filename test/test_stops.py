@@ -19,8 +19,7 @@ from projected_control.control.stability import MotionLoop
 from projected_control.errors import InvalidValue
 from projected_control.settings.nodes import FORCE, MOTION
 
-JUMP = 1.0
-"""Of a reference, by which the guard stops the arm [m or rad]."""
+JUMP = 1.0  # of a reference, by which the guard stops the arm [m or rad]
 
 
 class Stopped:
@@ -149,8 +148,7 @@ def test_efforts_that_are_not_finite_latch():
 
 # What comes after a stop that was shorter than the latch time.
 
-SPEED = 0.1
-"""Of a reference that goes on while the arm is stopped [m/s]."""
+SPEED = 0.1  # of a reference that goes on while the arm is stopped [m/s]
 
 
 class Interrupted:
@@ -254,11 +252,8 @@ def test_an_arm_that_was_let_go_is_not_drawn_to_where_it_was_held_before():
     assert terms.stop_for[0] == pytest.approx(1e-3)
 
 
-PRESSED = 10.0
-"""λ_d of an arm that is interrupted while it presses [N]."""
-
-RATE = 50.0
-"""Of `force.max_rate` there [N/s]."""
+PRESSED = 10.0  # λ_d of an arm that is interrupted while it presses [N]
+RATE = 50.0  # of `force.max_rate` there [N/s]
 
 
 def pressing(how, seconds=0.5, after=600, **changes):

@@ -29,8 +29,7 @@ from projected_control.simulation import ForceSensor, JointFriction, Plant
 
 T = 1e-3
 START = np.array([-0.3, 0.5, -0.1, 0.8, 0.0, 1.3, 0.9])
-PRESS = -10.0
-"""λ_d: 10 N down on a table whose normal points up [N]."""
+PRESS = -10.0  # λ_d: 10 N down on a table whose normal points up [N]
 
 
 def scene(tilt, wanted=PRESS, source="sensor", load=0.0, friction=None, mu=0.0):

@@ -24,8 +24,7 @@ NOT_AS_DESCRIBED = {
 }
 """What the simulated arm has that its controller knows nothing of."""
 
-BEYOND = 0.1
-"""How far a joint may go beyond what the text says [rad]."""
+BEYOND = 0.1  # how far a joint may go beyond what the text says [rad]
 
 SIX = {
     "joint_2, joint_3, joint_4": "joint_2, joint_4",
@@ -35,8 +34,7 @@ LOCKED = {'"joint_3" type="revolute"': '"joint_3" type="fixed"'}
 """What of the files of the page is another with the joint locked that makes an elbow free."""
 
 
-Extent = dict[str, tuple[float, float]]
-"""From where to where each joint goes [rad]."""
+Extent = dict[str, tuple[float, float]]  # from where to where each joint goes [rad]
 
 
 def write_your_arm(folder: Path, joints: int = 7, whole: bool = False) -> Path:

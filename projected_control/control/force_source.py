@@ -44,14 +44,12 @@ from projected_control.model.constrained_arm import ConstrainedArm
 
 Array = NDArray[np.float64]
 
-WORLD = ""
-"""Stands for the world's axes where the name of a frame is expected."""
+WORLD = ""  # stands for the world's axes where the name of a frame is expected
 
 
 _NO_WRENCH = np.full(6, np.nan)
 _AXES, _OFFSET, _TOOL, _JOINT = slice(0, 9), slice(9, 15), slice(15, 19), 19
-_EFFORT_TARE = slice(SENSOR_NUMBERS, None)
-"""Where things lie in `SourceTerms.sensor`."""
+_EFFORT_TARE = slice(SENSOR_NUMBERS, None)  # where things lie in `SourceTerms.sensor`
 
 _SENSOR, _MOMENTUM = int(SourceKind.SENSOR), int(SourceKind.MOMENTUM)
 

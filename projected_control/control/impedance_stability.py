@@ -26,8 +26,7 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-IMMOBILE = 1e-9
-"""Share of the largest below which a mode's ω² counts as held by the constraint."""
+IMMOBILE = 1e-9  # share of the largest below which a mode's ω² counts as held by the constraint
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,8 +25,7 @@ INDEPENDENT = 1e-3
 """Smallest singular value of J_θ P, in the metric's coordinates, from which coordinates count as
 independent of the constraint and of each other."""
 
-CLEARLY = 0.05
-"""The same from which another coordinate is proposed: not one that hardly does."""
+CLEARLY = 0.05  # the same from which another coordinate is proposed: not one that hardly does
 
 TAKES_PART = 0.3
 """Share of a coordinate in what is not independent, of the largest one, from which it is named."""

@@ -31,8 +31,7 @@ from projected_control.model.motion_tables import MotionTable, move_table, new_t
 
 Array = NDArray[np.float64]
 
-PIECES, SINES_PER_NUMBER = 64, 4
-"""How long a table of a reference may be at first."""
+PIECES, SINES_PER_NUMBER = 64, 4  # how long a table of a reference may be at first
 
 
 class Blocks:

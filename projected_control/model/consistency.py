@@ -22,11 +22,8 @@ Array = NDArray[np.float64]
 DEPENDENT = 1e-9
 """Singular values of rows of unit length up to this: rows that depend on each other."""
 
-CONTRADICTION = 1e-6
-"""Share of what rows ask for by which such rows may differ: rounding."""
-
-APART = 1e-5
-"""By how much places of rows may differ that are the same function of q [m or rad]."""
+CONTRADICTION = 1e-6  # share of what rows ask for by which such rows may differ: rounding
+APART = 1e-5  # by how much places of rows may differ that are the same function of q [m or rad]
 
 PLACES, SPREAD = 3, 0.3
 """Number of configurations beside the present one at which rows are compared, and how far these

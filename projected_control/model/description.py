@@ -10,8 +10,7 @@ from typing import NamedTuple
 from projected_control.errors import InvalidDescription
 from projected_control.model.inertias import Link, finite_number, read_links
 
-UNLIMITED = 1e9
-"""Position limit written for a continuous joint [rad]; read back as no limit."""
+UNLIMITED = 1e9  # position limit written for a continuous joint [rad]; read back as no limit
 
 
 class Mimic(NamedTuple):

@@ -20,11 +20,8 @@ from projected_control.model.constraints.axes import perpendiculars
 
 Array = NDArray[np.float64]
 
-CONFIDENCE = 1.96
-"""Standard deviations that hold 95 % of what may be."""
-
-SPREAD = 5.0
-"""How much farther the points must spread along a shape than they lie off it."""
+CONFIDENCE = 1.96  # standard deviations that hold 95 % of what may be
+SPREAD = 5.0  # how much farther the points must spread along a shape than they lie off it
 
 
 @dataclass(frozen=True)
@@ -147,8 +144,7 @@ def fit_circle(points: ArrayLike, towards: ArrayLike | None = None) -> Fit:
     )
 
 
-SHAPES = {"line": fit_line, "plane": fit_plane, "circle": fit_circle}
-"""What can be fitted, by name."""
+SHAPES = {"line": fit_line, "plane": fit_plane, "circle": fit_circle}  # what can be fitted, by name
 
 
 def _points(points: ArrayLike, least: int) -> Array:

@@ -18,8 +18,7 @@ from projected_control.errors import InvalidValue
 
 Array = NDArray[np.float64]
 
-FACETS = 8
-"""Unless said otherwise."""
+FACETS = 8  # unless said otherwise
 
 
 def cone_rows(friction: float, tangents: int, facets: int = FACETS) -> Array:

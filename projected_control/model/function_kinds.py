@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-WORLD = -1
-"""Stands for the world in the place of a frame's number."""
+WORLD = -1  # stands for the world in the place of a frame's number
 
 
 class FunctionKind(IntEnum):

@@ -44,15 +44,13 @@ Array = NDArray[np.float64]
 
 __all__ = ["Estimate", "Identification", "MotionRecord", "identify", "low_pass"]
 
-ALL_MOVES = 0.98
-"""Share of the filter's reach in which a joint must move for its equation to count."""
+ALL_MOVES = 0.98  # share of the filter's reach in which a joint must move for its equation to count
 
 ROUNDS = 60
 """Fits at most, until mass and first moments of the payload change by less than `SETTLED`."""
 
 SETTLED = 1e-5
-EDGE_SECONDS = 0.3
-"""What is left out at both ends, where filters begin and end [s]."""
+EDGE_SECONDS = 0.3  # what is left out at both ends, where filters begin and end [s]
 
 
 def identify(

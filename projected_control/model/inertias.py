@@ -27,8 +27,7 @@ TRIANGLE = 1e-3
 """By which share the largest principal moment may exceed the sum of the others, as it does in
 descriptions whose numbers have three digits."""
 
-NEIGHBOURS = 1e3
-"""How many times heavier than its neighbour a body may be."""
+NEIGHBOURS = 1e3  # how many times heavier than its neighbour a body may be
 
 
 class Link(NamedTuple):

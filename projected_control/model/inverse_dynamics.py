@@ -21,11 +21,8 @@ from projected_control.model.constrained_arm import ConstrainedArm
 
 Array = NDArray[np.float64]
 
-CONSISTENT = 1e-6
-"""Share of the asked acceleration up to which A q̈ − b counts as rounding."""
-
-NEGLIGIBLE = 1e-9
-"""Singular values below this share of the largest are none."""
+CONSISTENT = 1e-6  # share of the asked acceleration up to which A q̈ − b counts as rounding
+NEGLIGIBLE = 1e-9  # singular values below this share of the largest are none
 
 
 @dataclass(frozen=True)

@@ -38,8 +38,7 @@ from projected_control.model.level_step import LEVELS
 
 Array = NDArray[np.float64]
 
-ITERATIONS = 60
-"""Cap on the steps of all levels together, for up to 14 unknowns."""
+ITERATIONS = 60  # cap on the steps of all levels together, for up to 14 unknowns
 
 
 @dataclass(frozen=True)

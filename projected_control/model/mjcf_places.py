@@ -15,8 +15,7 @@ from projected_control.errors import InvalidDescription, UnknownName
 
 Array = NDArray[np.float64]
 
-WORLD = "world"
-"""The body that never moves."""
+WORLD = "world"  # the body that never moves
 
 ORIENTATIONS = ("axisangle", "xyaxes", "zaxis", "euler")
 """Ways to write an orientation that are not read; ``quat`` is."""

@@ -94,8 +94,7 @@ def low_pass(values: Array, cutoff: float, period: float) -> Array:
     return np.asarray(sosfiltfilt(sos, values, axis=0))
 
 
-CONFIDENCE = 1.96
-"""Standard deviations of a bound of 95 %."""
+CONFIDENCE = 1.96  # standard deviations of a bound of 95 %
 
 LARGEST_INFLATION = 30.0
 """Inflation beyond which the motion does not tell a parameter from the others."""

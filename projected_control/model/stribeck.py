@@ -22,17 +22,13 @@ Array = NDArray[np.float64]
 SLOWEST, FASTEST, CANDIDATES = 0.005, 0.5, 13
 """Velocities v_s among which it is sought [rad/s or m/s], and how many are tried at first."""
 
-SLOWER = 0.2
-"""Slowest motion that counts here, as a share of that of the linear fit."""
-
-FEWEST = 40
-"""Samples slower than `FASTEST` that it takes at least."""
+SLOWER = 0.2  # slowest motion that counts here, as a share of that of the linear fit
+FEWEST = 40  # samples slower than `FASTEST` that it takes at least
 
 LEAST_EXCESS = 0.1
 """Share of Coulomb friction that F_s − F_c must be of to be told: less is the filters' doing."""
 
-LARGEST_DOUBT = 0.5
-"""Bound of v_s, as a share of it, beyond which it could as well be another."""
+LARGEST_DOUBT = 0.5  # bound of v_s, as a share of it, beyond which it could as well be another
 
 ADVICE = "move this joint slowly, below 0.1 rad/s, to and fro"
 

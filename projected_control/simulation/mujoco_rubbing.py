@@ -14,11 +14,8 @@ from projected_control.simulation.mujoco_model import import_mujoco
 
 Array = NDArray[np.float64]
 
-STANDS = 1e-4
-"""Speed below which a contact counts as standing [m/s]."""
-
-LEAST = 1e-12
-"""Smallest friction that still has a row in MuJoCo [N·m or N]."""
+STANDS = 1e-4  # speed below which a contact counts as standing [m/s]
+LEAST = 1e-12  # smallest friction that still has a row in MuJoCo [N·m or N]
 
 
 class Rubbing:

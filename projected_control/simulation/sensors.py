@@ -125,8 +125,7 @@ class Motors(Group):
 
 
 EXACT, DIFFERENCED, FILTERED = "exact", "differenced", "filtered"
-VELOCITIES = (EXACT, DIFFERENCED, FILTERED)
-"""Where the velocity of a simulated arm comes from."""
+VELOCITIES = (EXACT, DIFFERENCED, FILTERED)  # where the velocity of a simulated arm comes from
 
 
 @dataclass(frozen=True)

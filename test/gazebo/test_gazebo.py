@@ -16,8 +16,7 @@ from gazebo_runs import SECONDS, Server, run, settings_of, write
 from projected_control.apps.demo.demo_settings import DemoSettings, run_in_process
 from projected_control.settings.nodes import ARM, checked, own_values
 
-FORCE_ERROR = 0.03
-"""Of a sensor beside a λ that is held near zero [N]."""
+FORCE_ERROR = 0.03  # of a sensor beside a λ that is held near zero [N]
 
 
 def own(choice, seconds=SECONDS, friction=False):

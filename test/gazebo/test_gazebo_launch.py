@@ -17,11 +17,8 @@ from projected_control.apps.gazebo.ros2_control import hands_force_on
 from projected_control.native.plugin_build import plugin_there, ros_prefixes
 
 SECONDS = 8.0
-COURSE = 0.0175
-"""Tracking RMS of our own simulation with friction over these seconds [m, rad]."""
-
-LOCKSTEP = 6.93e-5
-"""That of PIDC without friction in lockstep, which is Gazebo's step [m, rad]."""
+COURSE = 0.0175  # tracking RMS of our own simulation with friction over these seconds [m, rad]
+LOCKSTEP = 6.93e-5  # that of PIDC without friction in lockstep, which is Gazebo's step [m, rad]
 
 
 def require(*packages):

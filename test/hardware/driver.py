@@ -21,8 +21,7 @@ from projected_control.resources import share_file
 from projected_control.settings import build
 from projected_control.settings.layers import Layers
 
-SENSOR = "my_sensor"
-"""As the pages call it."""
+SENSOR = "my_sensor"  # as the pages call it
 
 
 @contextmanager

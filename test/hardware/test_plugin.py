@@ -49,14 +49,12 @@ PLUGIN, SAYS = "projected_controller", "projected_controller: plugin"
 FORCE, PASSIVE = "force_controller", "passive_joint_controller"
 NEWEST = QoSProfile(depth=100, reliability=ReliabilityPolicy.BEST_EFFORT)
 
-LARGEST = 12.0
-"""No joint of the arm may be asked for more: its limits in the description [N·m]."""
+LARGEST = 12.0  # no joint of the arm may be asked for more: its limits in the description [N·m]
 
 BROKEN, BATCH = 10_000, 16
 """Broken updates, and how many are sent before the plugin is seen to have refused them."""
 
-PERIOD = 1e-3
-"""Of the controller manager [s]."""
+PERIOD = 1e-3  # of the controller manager [s]
 
 STEP, PAPER_STEP = 0.1, 2.0
 """Largest change of a torque in a period, by limits.effort_rate of gentle and paper [N·m]."""

@@ -48,14 +48,12 @@ LAWS = {
 }
 """Which arguments bring up which node."""
 
-PATIENCE = 240.0
-"""For everything to come up, the first compilation of the kernels included [s]."""
+PATIENCE = 240.0  # for everything to come up, the first compilation of the kernels included [s]
 
 PATIENT = [SetLaunchConfiguration(f"{sig}_timeout", "60") for sig in ("sigterm", "sigkill")]
 """A busy computer takes its time to end a node, which is not killed for that."""
 
-CYCLES = 2000
-"""That are seen to be answered."""
+CYCLES = 2000  # that are seen to be answered
 
 
 @pytest.mark.launch_test

@@ -27,8 +27,7 @@ NODES = {
     "passive": "passive_joint_controller",
     "idc": "motion_controller",
 }
-PATIENCE = 240.0
-"""For the nodes to come up, the first compilation of the kernels included [s]."""
+PATIENCE = 240.0  # for the nodes to come up, the first compilation of the kernels included [s]
 
 PATIENT = [SetLaunchConfiguration(f"{sig}_timeout", "60") for sig in ("sigterm", "sigkill")]
 """A busy computer takes its time to end a node, which is not killed for that."""

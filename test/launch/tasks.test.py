@@ -27,8 +27,7 @@ FILE = Path(__file__).parents[2] / "launch" / "simulation.launch.py"
 NODES = {name: case.node for name, case in TASKS.items() if arms_folder() or not case.needs_arms}
 """Real arms are launched where the extra ``arms`` is installed."""
 
-PATIENCE = 240.0
-"""For the nodes to come up, the first compilation of the kernels included [s]."""
+PATIENCE = 240.0  # for the nodes to come up, the first compilation of the kernels included [s]
 
 PATIENT = [SetLaunchConfiguration(f"{sig}_timeout", "60") for sig in ("sigterm", "sigkill")]
 """A busy computer takes its time to end a node, which is not killed for that."""

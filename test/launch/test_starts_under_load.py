@@ -32,14 +32,9 @@ from rclpy.executors import SingleThreadedExecutor
 from ros_domain import free_domain
 
 STARTS = int(os.environ.get("STARTS", "20"))
-PATIENCE = 120.0
-"""For a start on a busy computer [s]."""
-
-HELD_BACK = 3.0
-"""Longest time that a process is held back when it appears [s]."""
-
-TICKS = 500
-"""After so many answered states an arm is moving."""
+PATIENCE = 120.0  # for a start on a busy computer [s]
+HELD_BACK = 3.0  # longest time that a process is held back when it appears [s]
+TICKS = 500  # after so many answered states an arm is moving
 
 LAUNCHES = {
     "simulation": (("simulation.launch.py",), ()),

@@ -36,11 +36,8 @@ from projected_control.settings.files import read_parameter_file
 from projected_control.settings.nodes import own_values, parameters_of
 
 SOURCE = Path(__file__).resolve().parents[2]
-LOST_SECONDS = 15.0
-"""After so long without an answer a transition is looked after [s]."""
-
-DEEP = QoSProfile(depth=100_000)
-"""For listeners that read late but must not miss anything."""
+LOST_SECONDS = 15.0  # after so long without an answer a transition is looked after [s]
+DEEP = QoSProfile(depth=100_000)  # for listeners that read late but must not miss anything
 
 
 def config(name: str) -> dict[str, Any]:
@@ -76,17 +73,11 @@ def stamp_ns(message: Any) -> int:
 
 
 class Diagnosis(NamedTuple):
-    """What a node last said of itself.
+    """What a node last said of itself."""
 
-    Attributes:
-        level: 0 for good, 1 for a warning, 2 for an error.
-        message: Why.
-        values: By key.
-    """
-
-    level: int = -1
-    message: str = ""
-    values: Mapping[str, str] = {}
+    level: int = -1  # 0 for good, 1 for a warning, 2 for an error
+    message: str = ""  # why
+    values: Mapping[str, str] = {}  # by key
 
     def number(self, key: str) -> float:
         """A value as a number, zero where there is none."""

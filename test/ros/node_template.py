@@ -25,8 +25,7 @@ from typing import Any, NoReturn, TextIO
 FREE = frozenset({"ROS_DOMAIN_ID", "ROS_LOG_DIR", "PYTEST_CURRENT_TEST"})
 """What may differ from one node to the next: nothing that is imported looks at it."""
 
-LOST = 255
-"""The exit status of a node whose own was told to somebody who did not wait for it."""
+LOST = 255  # the exit status of a node whose own was told to somebody who did not wait for it
 
 
 def _fixed(environment: Mapping[str, str]) -> dict[str, str]:

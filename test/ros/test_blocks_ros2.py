@@ -27,11 +27,8 @@ RUN = 600
 In lockstep, so that a busy computer loses nothing; that may be faster than the clock.
 """
 
-ENOUGH = 20.0
-"""How long a command is listened to that does not end by itself: ros2 topic echo [s]."""
-
-LONGEST = 120.0
-"""How long any other may take [s]; ros2 alone takes seconds to begin."""
+ENOUGH = 20.0  # how long a command is listened to that does not end by itself: ros2 topic echo [s]
+LONGEST = 120.0  # how long any other may take [s]; ros2 alone takes seconds to begin
 
 pytestmark = [
     pytest.mark.long,

@@ -42,8 +42,7 @@ def foreign_commander(fleet: Fleet, name: str) -> Iterator[Any]:
         node.destroy_node()
 
 
-LONG = pytest.mark.long
-"""The same once more with other words or numbers: for `make test-long`."""
+LONG = pytest.mark.long  # the same once more with other words or numbers: for `make test-long`
 
 
 def follow(fleet: Fleet, **more: Any) -> Any:

@@ -39,8 +39,7 @@ SETTINGS = {
     "limits.above_description": True,
     "diagnostics_rate": 5.0,
 }
-QUIET_STATES = 100
-"""States without a command after which the topic counts as quiet."""
+QUIET_STATES = 100  # states without a command after which the topic counts as quiet
 
 
 class Rig:

@@ -34,11 +34,8 @@ DISPLAYS = {
 }
 """What each display of RViz draws."""
 
-OTHERS = {"/robot_description"}
-"""Published by robot_state_publisher, which the launch files start."""
-
-REMAPPED = {"/markers": f"/{FORCE}/markers"}
-"""As gazebo.launch.py starts RViz."""
+OTHERS = {"/robot_description"}  # published by robot_state_publisher, which the launch files start
+REMAPPED = {"/markers": f"/{FORCE}/markers"}  # as gazebo.launch.py starts RViz
 
 
 def test_every_topic_of_the_layouts_is_published_with_the_type_that_its_panel_draws(

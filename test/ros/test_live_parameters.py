@@ -19,8 +19,7 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 from projected_control.ros.messages import tag_of
 from projected_control.settings.nodes import ARM, FORCE, parameters_of
 
-RATE = 200.0
-"""Largest change of effort [N·m/s]: a fifth of a N·m a tick."""
+RATE = 200.0  # largest change of effort [N·m/s]: a fifth of a N·m a tick
 
 SETTINGS = {
     **THREE_LINK,

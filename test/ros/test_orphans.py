@@ -26,17 +26,11 @@ ARM_FILE = str(Path(__file__).parents[2] / "config" / "three_link_slider.yaml")
 
 
 class OrphanCase(NamedTuple):
-    """A command, and what it has started when it is ended, by words of their command lines.
+    """A command, and what it has started when it is ended, by words of their command lines."""
 
-    Attributes:
-        command: In full.
-        starts: That it is waited for.
-        beside: Whether a controller has to run.
-    """
-
-    command: Sequence[str]
-    starts: Sequence[str]
-    beside: bool = False
+    command: Sequence[str]  # in full
+    starts: Sequence[str]  # that it is waited for
+    beside: bool = False  # whether a controller has to run
 
 
 CASES = {

@@ -29,8 +29,7 @@ pytestmark = pytest.mark.whole_starts
 
 SETTINGS = {**THREE_LINK, "lockstep": True, "watchdog": WATCHDOG, "limits.watchdog_time": 10.0}
 DOG = {"joints": SETTINGS["joints"], "controller": FORCE, "timeout": 10.0, "diagnostics_rate": 20.0}
-LOOPBACK = "0100007F"
-"""127.0.0.1 as Linux lists it."""
+LOOPBACK = "0100007F"  # 127.0.0.1 as Linux lists it
 
 NODE = """
 import os, sys

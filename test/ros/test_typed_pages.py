@@ -39,8 +39,7 @@ from projected_control.settings.layers import Layers
 from projected_control.settings.nodes import ARM, ControllerSettings, demo_cases
 
 JOINTS = [6, pytest.param(7, marks=pytest.mark.long)]
-WHILE = 1500
-"""States for which the arm is looked at after each command, at 1 kHz."""
+WHILE = 1500  # states for which the arm is looked at after each command, at 1 kHz
 
 
 def launched(

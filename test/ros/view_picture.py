@@ -16,8 +16,7 @@ from browser import Browser, missing
 from terminal import PATIENCE, Terminal
 
 IMAGE = Path(__file__).parents[2] / "docs" / "images" / "view.png"
-SHOWN_SECONDS = 15.0
-"""How much of the wiping is on the charts [simulated s]."""
+SHOWN_SECONDS = 15.0  # how much of the wiping is on the charts [simulated s]
 
 CHARTED = "(page.charts.rows?.at(-1)?.[0] ?? 0) - (page.charts.rows?.[0]?.[0] ?? 0)"
 

@@ -16,8 +16,7 @@ from projected_control.model.motion_tables import MotionTable
 
 Array = NDArray[np.float64]
 
-DIFFERENCE_STEP = 1e-5
-"""Time over which `Constraint.bias` differentiates A along the motion [s]."""
+DIFFERENCE_STEP = 1e-5  # time over which `Constraint.bias` differentiates A along the motion [s]
 
 RANK_TOLERANCE = 1e-9
 """Singular values of wrenches below this share of the largest count as zero: rows that repeat."""

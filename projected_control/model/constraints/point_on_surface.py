@@ -25,8 +25,7 @@ from projected_control.model.height_map import HeightMap
 
 Array = NDArray[np.float64]
 
-SURFACES = ("sphere", "cylinder", "height_map")
-"""Surfaces that ``surface`` can name."""
+SURFACES = ("sphere", "cylinder", "height_map")  # surfaces that ``surface`` can name
 
 
 class PointOnSphere(FunctionConstraint):
