@@ -10,7 +10,6 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from time import perf_counter
 from timeit import Timer
 from typing import Any
 
@@ -18,7 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projected_control import kernel_library
+from projected_control.apps import bench
 from projected_control.apps.bench.tick_cases import CASES
+from projected_control.apps.bench.tick_timing import quieter_half
 from projected_control.apps.console.progress import Progress, silent
 from projected_control.control.state import RawState
 from projected_control.errors import SimulationFailed
@@ -165,19 +166,13 @@ def time_call(
     Raises:
         SimulationFailed: Where the two do not compute the same.
     """
-    title = f"calls, {what}"
-    progress(title, 0.0)
     from_python, from_c = _in_python(calls), _in_c(calls)
     _compare(what, calls, from_python, from_c)
     times: list[tuple[float, float]] = []
-    begin = perf_counter()
-    while len(times) < LEAST_ROUNDS or perf_counter() - begin < seconds:
+    for _ in bench.rounds(seconds, LEAST_ROUNDS, progress, f"calls, {what}"):
         times.append((from_python(CALLS), from_c(CALLS)))
-        progress(title, min((perf_counter() - begin) / seconds, 1.0))
-    progress(title, 1.0)
     us = np.array(times) * 1e6 / CALLS / len(calls)
-    quiet = us[np.argsort(us.sum(axis=1))[: (len(us) + 1) // 2]]
-    python_us, kernel_us = np.median(quiet, axis=0)
+    python_us, kernel_us = np.median(us[quieter_half(us.sum(axis=1))], axis=0)
     arrays = max(len(call.arrays) for call in calls)
     bound += per_array * arrays
     return CallTiming(what, arrays, float(python_us), float(kernel_us), bound)
@@ -188,14 +183,9 @@ def _in_python(calls: Sequence[KernelCall]) -> Callable[[int], float]:
     names: dict[str, Any] = {}
     lines = []
     for i, call in enumerate(calls):
-        words = []
-        for j, value in enumerate(call.given):
-            names[f"a{i}_{j}"] = value
-            words.append(f"a{i}_{j}")
-        if call.rest:
-            names[f"rest{i}"] = call.rest
-            words.append(f"*rest{i}")
-        names[f"kernel{i}"] = call.function
+        given = {f"a{i}_{j}": value for j, value in enumerate(call.given)}
+        names |= {**given, f"rest{i}": call.rest, f"kernel{i}": call.function}
+        words = [*given, *([f"*rest{i}"] if call.rest else [])]
         lines.append(f"kernel{i}({', '.join(words)})")
     return Timer("; ".join(lines), globals=names).timeit
 

@@ -28,8 +28,7 @@ Array = NDArray[np.float64]
 SLICE = 0.5
 """The loops take turns of this length, so that all see the same moods of the computer [s]."""
 
-WARM_UP = 50
-"""Ticks of a turn before the first that counts."""
+WARM_UP = 50  # ticks of a turn before the first that counts
 
 EDGES = np.concatenate([[0.0], np.geomspace(1.0, 1e5, 51)])
 """Bins of the histograms [µs]: the first from 0 to 1, then ten per decade."""

@@ -14,14 +14,9 @@ from projected_control.apps.console.command import Command, option
 if TYPE_CHECKING:
     from projected_control.apps.bench.scenes import FaultScene
 
-DRIVE_TIMEOUT = 0.04
-"""Command timeout of the simulated arm: its drive then gives no torque [s]."""
-
-LOST_TIME, WATCHDOG_TIME = 0.5, 0.5
-"""The defaults of limits.lost_time and limits.watchdog_time [s]."""
-
-PROMPT = 0.3
-"""What may pass after these times until the controller is inactive [s]."""
+DRIVE_TIMEOUT = 0.04  # command timeout of the simulated arm: its drive then gives no torque [s]
+LOST_TIME, WATCHDOG_TIME = 0.5, 0.5  # the defaults of limits.lost_time and limits.watchdog_time [s]
+PROMPT = 0.3  # what may pass after these times until the controller is inactive [s]
 
 ZERO_WITHIN = 0.020
 """From the last word of a controller to zeros on the wire, as promised on a quiet computer
@@ -193,11 +188,12 @@ def missed(numbers: dict[str, Any]) -> list[str]:
 
 def table(numbers: dict[str, Any]) -> str:
     """For people."""
-    lines = [f"{'fault':32}{'what follows':30}{'times':>6}{'median':>9}{'longest':>9}{'bound':>8}"]
-    lines += [
-        f"{row['fault']:32}{row['follows']:30}{row['repeats']:6d}{row['p50_ms']:6.0f} ms"
-        f"{row['max_ms']:6.0f} ms{row['bound_ms']:5.0f} ms"
+    times = ("p50_ms", "max_ms", "bound_ms")
+    rows = [
+        [row["fault"], row["follows"], str(row["repeats"]), *(f"{row[t]:.0f}" for t in times)]
         for row in numbers.values()
     ]
+    header = ("fault", "what follows", "times", "median (ms)", "longest (ms)", "bound (ms)")
     reasons = [f"{row['fault']}: {row['reason']}" for row in numbers.values() if row["reason"]]
-    return "\n".join([*lines, "", "What they said:", *reasons] if reasons else lines)
+    said = ["", "What they said:", *reasons] if reasons else []
+    return "\n".join([bench.table(header, rows, left=2), *said])

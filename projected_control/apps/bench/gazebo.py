@@ -26,14 +26,14 @@ REPEATS, DEFAULT_SECONDS = 5, 8.0
 PLAIN = "plain"
 CASES = {"motion": BOUND, "force": FORCE_BOUND}
 GZ = "gz sim -s -r"
-RUN_SECONDS = 600.0
-"""Within which a run ends, or has failed [s]."""
+RUN_SECONDS = 600.0  # within which a run ends, or has failed [s]
 
 DESCRIPTION = f"""\
 Runs the three-link arm on its slider in Gazebo, headless and as fast as it goes: with motion
-control in the physics step, with force control, and the same world with nobody in it, in turn, and
-takes the median of each. On a computer that has nothing else to do, simulated time goes at least
-{BOUND:g} times as fast as the clock with motion control, {FORCE_BOUND:g} times with force control.
+control in the physics step, with force control, and the same world without a controller, in turn,
+and takes the median of each. On a computer that has nothing else to do, simulated time goes at
+least {BOUND:g} times as fast as the clock with motion control, {FORCE_BOUND:g} times with force
+control.
 
 The processor time of Gazebo's process per step, and its share of the time by the clock, tell a busy
 computer from a slow program: where the share is far below 1, others had the processors, and the
@@ -141,7 +141,7 @@ def run(args: Arguments) -> int:
     return bench.exit_status(
         [
             f"with {name} control Gazebo goes {cases[name].median:.2f} times real time, promised "
-            f"are {bound:g} (with nobody in it {cases[PLAIN].median:.2f}); it had "
+            f"are {bound:g} (without a controller {cases[PLAIN].median:.2f}); it had "
             f"{100 * cases[name].middle('processor_share'):.0f} % of a processor"
             for name, bound in bounds.items()
             if cases[name].median < bound
@@ -226,13 +226,18 @@ def _report(
         return
     if reason and args.access == "auto":
         print(f"Python reads the arm: {reason}")
-    head = ("times real time", "µs per step", "processor µs", "share", "preempted/s", "of plain")
-    widths = [max(len(words), 9) for words in head]
-    print(
-        " " * 8, *(f"{words:>{width}}" for words, width in zip(head, widths, strict=True)), " runs"
+    header = (
+        "",
+        "times real time",
+        "µs per step",
+        "processor µs",
+        "share",
+        "preempted/s",
+        "of plain",
     )
-    for name, case in cases.items():
-        cells = (
+    rows = [
+        (
+            name,
             f"{case.median:.2f}",
             f"{1e3 / case.median:.0f}",
             f"{case.middle('processor_us_per_step'):.0f}",
@@ -240,6 +245,8 @@ def _report(
             f"{case.middle('preempted_per_second'):.0f}",
             f"{case.median / plain:.2f}",
         )
-        runs = ", ".join(f"{factor:.2f}" for factor in case.factors)
-        columns = (f"{cell:>{width}}" for cell, width in zip(cells, widths, strict=True))
-        print(f"{name:<8}", *columns, f" {runs}")
+        for name, case in cases.items()
+    ]
+    print(bench.table(header, rows))
+    for name, case in cases.items():
+        print(f"runs, {name}: {', '.join(f'{factor:.2f}' for factor in case.factors)}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import tempfile
 from pathlib import Path
@@ -48,13 +47,8 @@ def run(args: Arguments) -> int:
                 print(f"round {number + 1} of {args.rounds}: {who} …", file=sys.stderr, flush=True)
                 with NodeScene(Path(folder), who) as scene:
                     found.append(scene.measure(args.seconds))
-    numbers = summary(turns)
-    late = missed(numbers, bound)
-    if args.json:
-        print(json.dumps({**numbers, "bound": bound, "within_bound": not late}, indent=2))
-    else:
-        print(table(numbers))
-    return bench.exit_status(late)
+    numbers = {**summary(turns), "bound": bound}
+    return bench.report(args.json, numbers, table(numbers), missed(numbers, bound))
 
 
 def summary(turns: dict[str, list[dict[str, float]]]) -> dict[str, Any]:
@@ -83,8 +77,9 @@ def missed(numbers: dict[str, Any], bound: float) -> list[str]:
 
 def table(numbers: dict[str, Any]) -> str:
     """For people."""
-    lines = [f"{'µs of processor time per state':32}{'itself':>9}{'arm':>9}{'watchdog':>10}"]
-    for who, least in numbers["us_per_state"].items():
-        row = f"{least['self']:9.0f}{least['arm']:9.0f}{least['watchdog']:10.0f}"
-        lines.append(f"{who:32}{row}")
-    return "\n".join([*lines, f"controller over echo: {numbers['ratio']:.2f}"])
+    rows = [
+        [who, *(f"{least[part]:.0f}" for part in ("self", "arm", "watchdog"))]
+        for who, least in numbers["us_per_state"].items()
+    ]
+    header = ("µs of processor time per state", "itself", "arm", "watchdog")
+    return f"{bench.table(header, rows)}\ncontroller over echo: {numbers['ratio']:.2f}"

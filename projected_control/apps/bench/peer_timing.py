@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from time import perf_counter, perf_counter_ns
+from time import perf_counter_ns
 from typing import Any
 
 import numpy as np
 import pinocchio
-from numpy.typing import NDArray
 
+from projected_control.apps import bench
 from projected_control.apps.bench.five_bar import ENDS, assembled, five_bar_loop, five_bar_urdf
 from projected_control.apps.bench.peer_environment import PLACO, TSID, Unavailable, ask
+from projected_control.apps.bench.tick_cases import PASSIVE, MechanismCase
 from projected_control.apps.bench.tick_timing import TickTiming, time_native, time_ticks
 from projected_control.apps.console.progress import Progress, silent
 from projected_control.control.loop import ControlLoop
@@ -19,19 +20,18 @@ from projected_control.native.library import reason_against
 from projected_control.native.toolchain import ExportFailed
 from projected_control.runs.simulated import SimulatedArm
 
-Array = NDArray[np.float64]
-
 ROBOT = "five-bar, 4 joints, 2 rows"
 
 
-class FiveBarCase:
+class FiveBarCase(MechanismCase):
     """The five-bar as a case of `tick_timing`."""
-
-    robot, joints, rows, law = "five-bar", 4, 2, "passive"
 
     def build(self) -> tuple[ControlLoop, SimulatedArm]:
         """See `TickCase.build`."""
         return five_bar_loop()
+
+
+FIVE_BAR = FiveBarCase("five-bar", 4, 2, PASSIVE)
 
 
 def measure(
@@ -40,7 +40,7 @@ def measure(
     """All peers, the reasons why some are missing, and the engine of our own ticks."""
     reason = reason_against()
     timer: Callable[..., TickTiming] = time_ticks if reason else time_native
-    ours = timer(FiveBarCase(), seconds)
+    ours = timer(FIVE_BAR, seconds)
     where = "Python" if reason else "C++"
     pass_us = {f"Pinocchio {pinocchio.__version__} computeAllTerms, {where}": ours.pinocchio_us}
     peers, missing = [_peer(name, us, ours) for name, us in pass_us.items()], {}
@@ -54,7 +54,7 @@ def measure(
         progress(name, i / len(functions))
         try:
             detail, microseconds = function(seconds)
-            again = timer(FiveBarCase(), seconds)  # beside this peer, in the same mood
+            again = timer(FIVE_BAR, seconds)  # beside this peer, in the same mood
             peers.append(_peer(f"{name}{detail}", microseconds, again))
         except (Unavailable, ImportError, ExportFailed) as error:
             missing[name] = str(error)
@@ -147,8 +147,7 @@ def mujoco_us(seconds: float) -> tuple[str, float]:
 
 def _median_us(function: Callable[[], Any], seconds: float) -> float:
     times: list[int] = []
-    end = perf_counter() + seconds
-    while len(times) < 10 or perf_counter() < end:
+    for _ in bench.rounds(seconds, 10):
         begin = perf_counter_ns()
         function()
         times.append(perf_counter_ns() - begin)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from typing import Any
 
@@ -40,13 +39,9 @@ def run(args: Arguments) -> int:
 
     with terminal_progress(sys.stderr) as progress:
         peers, missing, engine = measure(seconds, progress)
-    late = missed(peers, engine, bound)
-    if args.json:
-        numbers = {"peers": peers, "missing": missing, "engine": engine, "within_bound": not late}
-        print(json.dumps(numbers, indent=2))
-    else:
-        print(table(peers, missing, engine))
-    return bench.exit_status(late)
+    numbers = {"peers": peers, "missing": missing, "engine": engine}
+    late, text = missed(peers, engine, bound), table(peers, missing, engine)
+    return bench.report(args.json, numbers, text, late)
 
 
 def missed(peers: list[dict[str, Any]], engine: str, bound: float) -> list[str]:
@@ -61,11 +56,9 @@ def missed(peers: list[dict[str, Any]], engine: str, bound: float) -> list[str]:
 
 def table(peers: list[dict[str, Any]], missing: dict[str, str], engine: str) -> str:
     """For people."""
-    lines = [f"{'what':48}{'robot':28}{'median':>10}{'ours':>10}{'ours / it':>11}"]
-    lines += [
-        f"{peer['name']:48}{peer['robot']:28}{peer['p50_us']:7.2f} µs{peer['ours_p50_us']:7.2f} µs"
-        f"{peer['ratio']:11.2f}"
-        for peer in peers
-    ]
+    times = ("p50_us", "ours_p50_us", "ratio")
+    rows = [[p["name"], p["robot"], *(f"{p[time]:.2f}" for time in times)] for p in peers]
+    header = ("what", "robot", "median (µs)", "ours (µs)", "ours / it")
+    lines = [bench.table(header, rows, left=2)]
     lines += [f"{name}: not measured: {reason}" for name, reason in missing.items()]
     return "\n".join([*lines, f"Our tick: {engine}, constraint, law and guard included."])

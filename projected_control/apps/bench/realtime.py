@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -16,8 +15,7 @@ from projected_control.with_parent import tied
 BOUND = 1.2
 """Lateness of the native loop against a bare thread's with a busy interpreter thread, p99."""
 
-CHILD = "PROJECTED_CONTROL_COUNTED"
-"""Set in the process that counts allocations."""
+CHILD = "PROJECTED_CONTROL_COUNTED"  # set in the process that counts allocations
 
 DESCRIPTION = f"""\
 Runs a control loop at 1 kHz on a simulated arm, in C++ and in Python, and a bare thread that does
@@ -65,12 +63,7 @@ def run(args: Arguments) -> int:
     os.environ.pop("LD_PRELOAD", None)
     with terminal_progress(sys.stderr) as progress:
         rows = measure(args.seconds, args.priority, progress)
-    late = missed(rows, bound)
-    if args.json:
-        print(json.dumps({"rows": rows, "bound": bound, "within_bound": not late}, indent=2))
-    else:
-        print(table(rows))
-    return bench.exit_status(late)
+    return bench.report(args.json, {"rows": rows, "bound": bound}, table(rows), missed(rows, bound))
 
 
 def missed(rows: list[dict[str, Any]], bound: float) -> list[str]:
@@ -89,16 +82,22 @@ def missed(rows: list[dict[str, Any]], bound: float) -> list[str]:
 
 def table(rows: list[dict[str, Any]]) -> str:
     """For people."""
-    lines = [
-        f"{'condition':26}{'loop':8}{'FIFO':6}{'late p50':>9}{'p99':>9}{'p99.9':>9}{'max':>10}"
-        f"{'cycle p50':>11}{'p99':>8}{'max':>9}  faults  allocations"
-    ]
-    for row in rows:
-        late, cycle = row["late_us"], row["cycle_us"]
-        lines.append(
-            f"{row['condition']:26}{row['loop']:8}{'yes' if row['fifo'] else 'no':6}"
-            f"{late['p50']:9.1f}{late['p99']:9.1f}{late['p99.9']:9.1f}{late['max']:10.1f}"
-            f"{cycle['p50']:11.1f}{cycle['p99']:8.1f}{cycle['max']:9.1f}"
-            f"{row['page_faults']:8d}{row['allocations']:13d}"
-        )
-    return "\n".join([*lines, "", "Times in µs; a bare thread has no cycle."])
+    parts = {"late_us": ("p50", "p99", "p99.9", "max"), "cycle_us": ("p50", "p99", "max")}
+    columns = [(part, name) for part, names in parts.items() for name in names]
+    shown = bench.table(
+        (
+            *("condition", "loop", "FIFO"),
+            *(f"{part.removesuffix('_us')} {name}" for part, name in columns),
+            *("faults", "allocations"),
+        ),
+        [
+            (
+                *(row["condition"], row["loop"], "yes" if row["fifo"] else "no"),
+                *(f"{row[part][name]:.1f}" for part, name in columns),
+                *(str(row["page_faults"]), str(row["allocations"])),
+            )
+            for row in rows
+        ],
+        left=3,
+    )
+    return f"{shown}\n\nTimes in µs; a bare thread has no cycle."

@@ -27,20 +27,14 @@ from projected_control.with_parent import end, tied
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-START_SECONDS = 600.0
-"""How long the nodes may take until the arm moves [s]."""
+START_SECONDS = 600.0  # how long the nodes may take until the arm moves [s]
 
 SETTLE_SECONDS = 4.0
 """From the start of page and clients, or their end, to the beginning of a turn [s]."""
 
-LOOK_BACK = 2.5
-"""How far the latencies on /diagnostics look back, and a little more [s]."""
-
-SETTLED = 1000
-"""States after which a turn begins."""
-
-EFFORT = "0.1"
-"""What the echo sends to each joint [N·m]."""
+LOOK_BACK = 2.5  # how far the latencies on /diagnostics look back, and a little more [s]
+SETTLED = 1000  # states after which a turn begins
+EFFORT = "0.1"  # what the echo sends to each joint [N·m]
 
 
 class Scene:

@@ -2,34 +2,32 @@
 
 from __future__ import annotations
 
-import json
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from projected_control.apps import bench
 from projected_control.apps.console.command import Command, option
 from projected_control.errors import InvalidValue
 
+if TYPE_CHECKING:
+    from projected_control.control.loop import ControlLoop
+
 BOUND = 25.0
 """The planar arm with three joints, loop and plant at 1 kHz, runs this many times real time."""
 
-NATIVE_BOUND = 60.0
-"""The same with plant and loop in C++."""
-
-BOUND_JOINTS = 3
-"""Which arm the bound is for."""
+NATIVE_BOUND = 60.0  # the same with plant and loop in C++
+BOUND_JOINTS = 3  # which arm the bound is for
 
 MUJOCO_BOUND = 20.0
 """The arm with seven joints in MuJoCo, one step a tick, runs this many times real time."""
 
-MUJOCO_JOINTS = 7
-"""Which arm that is."""
+MUJOCO_JOINTS = 7  # which arm that is
 DEFAULT_SECONDS = 2.0
 MAX_SECONDS = 600.0
-CHUNK = 250
-"""Ticks that are timed together."""
+CHUNK = 250  # ticks that are timed together
 
 DESCRIPTION = f"""\
 Times a closed loop in process: controller, guard and simulated arm, one control tick and one
@@ -113,85 +111,74 @@ def run(args: Arguments) -> int:
                 if find_spec("mujoco") is not None:
                     speeds.append(time_mujoco(case, seconds))
                 progress(title, 1.0)
-    if args.json:
-        numbers = {
-            "cases": [speed.numbers for speed in speeds],
-            "bound": bound,
-            "native_bound": native_bound,
-            "mujoco_bound": mujoco_bound,
-            "native": reason or "measured",
-            "within_bound": not missed(speeds, bound, native_bound, mujoco_bound),
-        }
-        print(json.dumps(numbers, indent=2))
-    else:
-        for speed in speeds:
-            print(
-                f"{speed.arm:<20}{speed.joints:>2} joints  {speed.engine:<7}"
-                f"{speed.times_real_time:>6.1f} times real time"
-                + (f", {speed.share:.2f} × (mj_step + tick)" if speed.parts_us else "")
-            )
-        if reason:
-            print(f"No run in C++: {reason}")
-        if find_spec("mujoco") is None:
-            print(
-                "No run in MuJoCo, which is not installed: pip install 'projected_control[mujoco]'"
-            )
-    return bench.exit_status(missed(speeds, bound, native_bound, mujoco_bound))
+    numbers = {
+        "cases": [speed.numbers for speed in speeds],
+        "bound": bound,
+        "native_bound": native_bound,
+        "mujoco_bound": mujoco_bound,
+        "native": reason or "measured",
+    }
+    lines = [
+        f"{speed.arm:<20}{speed.joints:>2} joints  {speed.engine:<7}"
+        f"{speed.times_real_time:>6.1f} times real time"
+        + (f", {speed.share:.2f} × (mj_step + tick)" if speed.parts_us else "")
+        for speed in speeds
+    ]
+    lines += [f"No run in C++: {reason}"] if reason else []
+    if find_spec("mujoco") is None:
+        lines.append(
+            "No run in MuJoCo, which is not installed: pip install 'projected_control[mujoco]'"
+        )
+    late = missed(speeds, bound, native_bound, mujoco_bound)
+    return bench.report(args.json, numbers, "\n".join(lines), late)
 
 
 def time_simulation(case: Any, seconds: float) -> Speed:
     """Run a `TickCase` in process for so many seconds, at least one piece after the warm-up."""
-    from time import perf_counter
-
-    import numpy as np
-
     from projected_control.compiled import COMPILED
     from projected_control.runs.runner import Runner
 
     loop, hardware = case.build()
     runner = Runner(loop, hardware)
     runner.open()
-    for _ in range(CHUNK):
-        runner.step()
-    spent: list[float] = []
-    begin = perf_counter()
-    while not spent or perf_counter() - begin < seconds:
-        start = perf_counter()
+
+    def piece() -> str:
         for _ in range(CHUNK):
             runner.step()
-        spent.append(perf_counter() - start)
-    if runner.lost:
-        raise InvalidValue(f"the run that is measured ended by itself: {runner.lost}")
-    speed = CHUNK * loop.controller.period / float(np.median(spent))
-    engine = "python" if COMPILED else "numpy"
-    name = loop.controller.model.arm.name
-    return Speed(name, case.joints, engine, speed, CHUNK * len(spent))
+        return runner.lost
+
+    return _speed(case, "python" if COMPILED else "numpy", loop, piece, seconds)
 
 
 def time_native_simulation(case: Any, seconds: float) -> Speed:
     """The same with plant and loop in C++, many ticks per call."""
-    from time import perf_counter
-
-    import numpy as np
-
     from projected_control.native.simulation import NativeSimulation
     from projected_control.runs.runner import Runner
 
     loop, hardware = case.build()
     Runner(loop, hardware).open()
     simulation = NativeSimulation(loop, hardware)
-    simulation.run(CHUNK)
+    return _speed(case, "native", loop, lambda: simulation.run(CHUNK).failure, seconds)
+
+
+def _speed(
+    case: Any, engine: str, loop: ControlLoop, piece: Callable[[], str], seconds: float
+) -> Speed:
+    """From pieces of a run, each of which says why it ended by itself, if it did."""
+    from statistics import median
+    from time import perf_counter
+
+    piece()
     spent: list[float] = []
-    begin = perf_counter()
-    while not spent or perf_counter() - begin < seconds:
+    for _ in bench.rounds(seconds):
         start = perf_counter()
-        record = simulation.run(CHUNK)
+        lost = piece()
         spent.append(perf_counter() - start)
-        if record.failure:
-            raise InvalidValue(f"the run that is measured ended by itself: {record.failure}")
-    speed = CHUNK * loop.controller.period / float(np.median(spent))
+        if lost:
+            raise InvalidValue(f"the run that is measured ended by itself: {lost}")
+    speed = CHUNK * loop.controller.period / median(spent)
     name = loop.controller.model.arm.name
-    return Speed(name, case.joints, "native", speed, CHUNK * len(spent))
+    return Speed(name, case.joints, engine, speed, CHUNK * len(spent))
 
 
 def time_mujoco(case: Any, seconds: float) -> Speed:
@@ -225,8 +212,7 @@ def time_mujoco(case: Any, seconds: float) -> Speed:
 
     pieces = (periods, CHUNK), (steps, CHUNK), (ticks, len(states))
     spent: list[list[float]] = [[] for _ in pieces]
-    begin = perf_counter()
-    while len(spent[0]) < 2 or perf_counter() - begin < seconds:
+    for _ in bench.rounds(seconds, 2):
         bare.plant.reset(start)
         bare_loop.begin(states[0])
         for kept, (piece, count) in zip(spent, pieces, strict=True):

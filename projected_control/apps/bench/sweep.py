@@ -9,30 +9,24 @@ from typing import TYPE_CHECKING, Any
 
 from projected_control.apps import bench
 from projected_control.apps.console.command import Command, option
+from projected_control.apps.console.progress import Progress, silent
 
 if TYPE_CHECKING:
-    from projected_control.apps.console.progress import Progress
+    from projected_control.apps.sweeps.one_run import RunRow
     from projected_control.apps.sweeps.sweep_case import SweepCase
 
-SHARE_BOUND = 0.8
-"""Least rate of all cores, over the number of cores times the rate of one."""
-
-OVERHEAD_BOUND = 20.0
-"""Most time per run beyond what is spent in C++ [ms]."""
+SHARE_BOUND = 0.8  # least rate of all cores, over the number of cores times the rate of one
+OVERHEAD_BOUND = 20.0  # most time per run beyond what is spent in C++ [ms]
 
 MEMORY_BOUND = 8.0
 """Most growth of any process between a tenth of the short runs and their end [MB]."""
 
-SECONDS = 1.0
-"""Simulated time of a run whose rate counts [s]."""
-
-SHORT = 0.1
-"""Simulated time of the runs over which memory is watched [s]."""
+SECONDS = 1.0  # simulated time of a run whose rate counts [s]
+SHORT = 0.1  # simulated time of the runs over which memory is watched [s]
 
 ROUNDS = 3
 
-TASKS = {3: "slider", 7: "seven_joints"}
-"""Tasks that are run, by the number of joints."""
+TASKS = {3: "slider", 7: "seven_joints"}  # tasks that are run, by the number of joints
 
 DESCRIPTION = f"""\
 Times sweeps of the slider (3 joints) and of the wipe (7 joints), runs of {SECONDS:g} s, by one
@@ -155,24 +149,35 @@ def rates_of(joints: int, runs: int, rounds: int, count: int, progress: Progress
     ]
 
 
-def one_turn(joints: int, workers: int, runs: int) -> Rate:
-    """A sweep by so many processes, which have made a run each before."""
+def swept(study: Any, case: SweepCase, pool: Any, look: Progress = silent) -> list[RunRow]:
+    """All rows of a study, in a folder that is gone afterwards."""
     from contextlib import closing
     from tempfile import TemporaryDirectory
-    from time import perf_counter, process_time
 
     from projected_control.apps.sweeps.designs import design_of
     from projected_control.apps.sweeps.journal import Journal
-    from projected_control.apps.sweeps.local_pool import LocalPool
     from projected_control.apps.sweeps.sweeping import sweep
 
+    with (
+        TemporaryDirectory() as folder,
+        closing(Journal(Path(folder), {"case": case.digest})) as journal,
+    ):
+        return sweep(case, design_of(study, case), pool, journal, look)
+
+
+def one_turn(joints: int, workers: int, runs: int) -> Rate:
+    """A sweep by so many processes, which have made a run each before."""
+    from contextlib import closing
+    from time import perf_counter, process_time
+
+    from projected_control.apps.sweeps.local_pool import LocalPool
+
     study, case = case_of(joints, SECONDS, runs)
-    with closing(LocalPool(workers)) as pool, TemporaryDirectory() as folder:
+    with closing(LocalPool(workers)) as pool:
         warm_up(pool, case)
-        with closing(Journal(Path(folder), {"case": case.digest})) as journal:
-            began, used = perf_counter(), process_time()
-            rows = sweep(case, design_of(study, case), pool, journal)
-            took, used = perf_counter() - began, process_time() - used
+        began, used = perf_counter(), process_time()
+        rows = swept(study, case, pool)
+        took, used = perf_counter() - began, process_time() - used
     count, native = len(rows), sum(row.took[1] for row in rows)
     used += sum(row.took[0] for row in rows)
     return Rate(
@@ -200,27 +205,19 @@ def growth(runs: int, count: int, progress: Progress) -> dict[str, Any]:
     """How much memory processes have after a tenth of short runs, and at their end."""
     import os
     from contextlib import closing
-    from tempfile import TemporaryDirectory
 
-    from projected_control.apps.sweeps.designs import design_of
-    from projected_control.apps.sweeps.journal import Journal
     from projected_control.apps.sweeps.local_pool import LocalPool
-    from projected_control.apps.sweeps.sweeping import sweep
 
     study, case = case_of(3, SHORT, runs)
     seen: dict[int, float] = {}
-    with (
-        closing(LocalPool(count)) as pool,
-        TemporaryDirectory() as folder,
-        closing(Journal(Path(folder), {"case": case.digest})) as journal,
-    ):
+    with closing(LocalPool(count)) as pool:
 
         def look(what: str, fraction: float, remark: str = "") -> None:
             progress(f"{runs:,} short runs", fraction, remark)
             if fraction >= 0.1 and not seen:
                 seen.update({pid: resident(pid) for pid in pool.pids})
 
-        sweep(case, design_of(study, case), pool, journal, look)
+        swept(study, case, pool, look)
         after = {pid: resident(pid) for pid in pool.pids}
         here = resident(os.getpid())
     each = [after[pid] - seen[pid] for pid in after if pid in seen]

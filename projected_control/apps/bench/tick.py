@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -120,45 +119,31 @@ def run(args: Arguments) -> int:
     late = missed(timings, bounds) + [call.missed for call in calls if call.missed]
     if cold is not None and args.native_bound is None:
         late += cold.missed(COLD_BOUND)
-    if args.json:
-        numbers = {
-            "cases": [{**timing.numbers, "bound": bounds[timing]} for timing in timings],
-            "calls": [call.numbers for call in calls],
-            "growth": growth(timings),
-            "cold": None if cold is None else cold.numbers,
-            "compiled": COMPILED,
-            "bound": bound,
-            "native": reason or "measured",
-            "within_bound": not late,
-        }
-        print(json.dumps(numbers, indent=2))
-    else:
-        print(_table(timings))
-        print(_verdict(timings, bounds, COMPILED))
-        for engine, (own, pass_) in growth(timings).items():
-            print(
-                f"{engine}: with random trees a tick grows like n^{own:.2f}, Pinocchio's pass like "
-                f"n^{pass_:.2f}"
-            )
-        if cold is not None:
-            print(cold)
-        if calls:
-            print(_call_table(calls))
-        if reason:
-            print(f"No ticks in C++: {reason}")
-    return bench.exit_status(late)
+    grown = growth(timings)
+    numbers = {
+        "cases": [{**timing.numbers, "bound": bounds[timing]} for timing in timings],
+        "calls": [call.numbers for call in calls],
+        "growth": grown,
+        "cold": None if cold is None else cold.numbers,
+        "compiled": COMPILED,
+        "bound": bound,
+        "native": reason or "measured",
+    }
+    lines = [_table(timings), _verdict(timings, bounds, COMPILED)]
+    lines += [
+        f"{engine}: with random trees a tick grows like n^{own:.2f}, Pinocchio's pass like "
+        f"n^{pass_:.2f}"
+        for engine, (own, pass_) in grown.items()
+    ]
+    lines += [str(cold)] if cold is not None else []
+    lines += [_call_table(calls)] if calls else []
+    lines += [f"No ticks in C++: {reason}"] if reason else []
+    return bench.report(args.json, numbers, "\n".join(lines), late)
 
 
 def measure(engine: str, seconds: float, progress: Progress) -> tuple[list[TickTiming], str]:
     """Times of all cases, and why there are none in C++ (empty where there are)."""
-    from projected_control.apps.bench.tick_cases import (
-        CASES,
-        GROWTH,
-        LARGE,
-        MECHANISMS,
-        TASK_LAWS,
-        TimedCase,
-    )
+    from projected_control.apps.bench.tick_cases import ALL_CASES
     from projected_control.apps.bench.tick_timing import time_native, time_ticks
     from projected_control.native.library import native_loop, reason_against
 
@@ -166,8 +151,7 @@ def measure(engine: str, seconds: float, progress: Progress) -> tuple[list[TickT
         native_loop()  # asked for by name: say why not, and end
     reason = "not asked for" if engine in ("python", "numba") else reason_against()
     timings = []
-    cases: tuple[TimedCase, ...] = (*CASES, *TASK_LAWS, *MECHANISMS, LARGE, *GROWTH)
-    for case in cases:
+    for case in ALL_CASES:
         if engine != "native" and (case.joints < PYTHON_JOINTS or reason):
             timings.append(time_ticks(case, seconds, progress))
         if not reason:
@@ -223,29 +207,31 @@ def _is_missed(timing: TickTiming, bounds: Mapping[TickTiming, float | None]) ->
 
 
 def _table(timings: list[TickTiming]) -> str:
-    header = (
-        f"{'robot':<13}{'joints':>6}  {'rows':>4}  "
-        f"{'law':<19}{'engine':<8}{'median':>9}  {'99 %':>9}  "
-        f"{'Pinocchio':>9}  {'ratio':>5}"
+    times = ("median (µs)", "99 % (µs)", "Pinocchio (µs)", "ratio")
+    return bench.table(
+        ("robot", "law", "engine", "joints", "rows", *times),
+        [
+            (
+                *(t.case.robot, t.case.law, t.engine, str(t.case.joints), str(t.case.rows)),
+                *(f"{us:.1f}" for us in (t.p50_us, t.p99_us, t.pinocchio_us)),
+                f"{t.ratio:.2f}",
+            )
+            for t in timings
+        ],
+        left=3,
     )
-    lines = [
-        f"{t.case.robot:<13}{t.case.joints:>6}  {t.case.rows:>4}  "
-        f"{t.case.law:<19}{t.engine:<8}{t.p50_us:>6.1f} µs  "
-        f"{t.p99_us:>6.1f} µs  {t.pinocchio_us:>6.1f} µs  {t.ratio:>5.2f}"
-        for t in timings
-    ]
-    return "\n".join([header, *lines])
 
 
 def _call_table(calls: list[CallTiming]) -> str:
-    columns = f"{'in all':>8}  {'kernel':>8}  {'on top':>8}  bound"
-    title = f"{'a call from Python':<19}{'arrays':>6}  {columns}"
-    lines = [
-        f"{c.what:<19}{c.arrays:>6}  {c.python_us:>5.2f} µs  {c.kernel_us:>5.2f} µs  "
-        f"{c.cost_us:>5.2f} µs  {c.bound_us:.1f} µs"
+    times = ("in all (µs)", "kernel (µs)", "on top (µs)", "bound (µs)")
+    rows = [
+        (
+            *(c.what, str(c.arrays)),
+            *(f"{us:.2f}" for us in (c.python_us, c.kernel_us, c.cost_us, c.bound_us)),
+        )
         for c in calls
     ]
-    return "\n".join(["", title, *lines])
+    return "\n" + bench.table(("a call from Python", "arrays", *times), rows)
 
 
 def _verdict(

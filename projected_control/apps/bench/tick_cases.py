@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import qr
 
 from projected_control.apps.bench.random_trees import random_urdf
@@ -41,8 +39,6 @@ from projected_control.resources import share_file
 from projected_control.runs.simulated import SimulatedArm
 from projected_control.settings import build
 from projected_control.simulation import BUILT_IN, make_plant
-
-Array = NDArray[np.float64]
 
 PERIOD = 1e-3
 
@@ -173,29 +169,6 @@ def tree_setup(joints: int, rows: int) -> Setup:
     return Setup(lambda passive: Arm.from_urdf(text, passive=passive), held, tuple(start))
 
 
-class TimedCase(Protocol):
-    """What is timed: an arm and a law on it."""
-
-    @property
-    def robot(self) -> str:
-        """What it is called."""
-
-    @property
-    def joints(self) -> int:
-        """How many."""
-
-    @property
-    def rows(self) -> int:
-        """Of the constraint."""
-
-    @property
-    def law(self) -> str:
-        """For the table."""
-
-    def build(self) -> tuple[ControlLoop, SimulatedArm]:
-        """The loop and an arm for it."""
-
-
 @dataclass(frozen=True)
 class TickCase:
     """An arm and a law."""
@@ -312,3 +285,8 @@ MECHANISMS = (
     MechanismCase("hitch", 6, 4, PASSIVE),
     MechanismCase("two_arms", 14, 6, HYBRID),
 )
+
+TimedCase = TickCase | MechanismCase
+
+ALL_CASES: tuple[TimedCase, ...] = (*CASES, *TASK_LAWS, *MECHANISMS, LARGE, *GROWTH)
+"""In the order in which they are measured."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ctypes
 from dataclasses import dataclass
-from time import perf_counter, perf_counter_ns
+from time import perf_counter_ns
 from typing import Any
 
 import numpy as np
 import pinocchio
 from numpy.typing import NDArray
 
+from projected_control.apps import bench
 from projected_control.apps.bench.deadlines import page_faults
 from projected_control.apps.bench.tick_cases import TimedCase
 from projected_control.apps.console.progress import Progress, silent
@@ -52,8 +53,7 @@ class TickTiming:
         Others on the same computer slow whole rounds down, and a tick with its larger memory more
         than Pinocchio alone: medians are those of the faster half of the rounds.
         """
-        order = np.argsort(np.median(tick_us + alone_us, axis=1))
-        quiet = order[: (len(order) + 1) // 2]
+        quiet = quieter_half(np.median(tick_us + alone_us, axis=1))
         return cls(
             case,
             engine,
@@ -71,17 +71,12 @@ class TickTiming:
     @property
     def numbers(self) -> dict[str, Any]:
         """For JSON."""
+        times = ("p50_us", "p99_us", "pinocchio_us", "ratio")
         return {
-            "robot": self.case.robot,
-            "joints": self.case.joints,
-            "rows": self.case.rows,
-            "law": self.case.law,
+            **{name: getattr(self.case, name) for name in ("robot", "joints", "rows", "law")},
             "engine": self.engine,
             "pinocchio": f"{pinocchio.__version__} {'C++' if self.engine == NATIVE else 'Python'}",
-            "p50_us": round(self.p50_us, 3),
-            "p99_us": round(self.p99_us, 3),
-            "pinocchio_us": round(self.pinocchio_us, 3),
-            "ratio": round(self.ratio, 3),
+            **{name: round(getattr(self, name), 3) for name in times},
             "samples": self.samples,
         }
 
@@ -93,7 +88,6 @@ def time_ticks(case: TimedCase, seconds: float, progress: Progress = silent) -> 
     the guard has nothing to do.
     """
     title = f"{case.robot}, {case.rows} rows, {case.law}"
-    progress(title, 0.0)
     loop, hardware = case.build()
     states = record(loop, hardware)
     model = loop.controller.model.arm.pinocchio_model
@@ -101,8 +95,7 @@ def time_ticks(case: TimedCase, seconds: float, progress: Progress = silent) -> 
     timer = timer_cost_ns()
     ticks: list[int] = []
     alone: list[int] = []
-    begin = perf_counter()
-    while not ticks or perf_counter() - begin < seconds:
+    for _ in bench.rounds(seconds, progress=progress, title=title):
         loop.begin(states[0])
         for state in states:
             start = perf_counter_ns()
@@ -112,10 +105,8 @@ def time_ticks(case: TimedCase, seconds: float, progress: Progress = silent) -> 
             end = perf_counter_ns()
             ticks.append(middle - start)
             alone.append(end - middle)
-        progress(title, min((perf_counter() - begin) / seconds, 1.0))
-    progress(title, 1.0)
-    rounds = (-1, len(states))
-    tick_us, alone_us = ((np.reshape(each, rounds) - timer) / 1e3 for each in (ticks, alone))
+    shape = (-1, len(states))
+    tick_us, alone_us = ((np.reshape(each, shape) - timer) / 1e3 for each in (ticks, alone))
     return TickTiming.of(case, "python" if COMPILED else "numpy", tick_us, alone_us)
 
 
@@ -126,31 +117,49 @@ def time_native(case: TimedCase, seconds: float, progress: Progress = silent) ->
         NoCompiler, ExportFailed, LibraryMismatch: Where there is no native loop.
     """
     title = f"{case.robot}, {case.rows} rows, {case.law}, native"
-    progress(title, 0.0)
-    loop, hardware = case.build()
-    states = record(loop, hardware)
-    native, alone = NativeLoop(loop), NativeArm(loop.controller.model.arm)
-    rows = np.array([_row(state) for state in states])
-    ticks = np.zeros((0, len(rows)), dtype=np.int64)
-    alones, times = ticks.copy(), np.zeros((2, len(rows)), dtype=np.int64)
-    library, begin = native.library, perf_counter()
-    while not len(ticks) or perf_counter() - begin < seconds:
-        loop.begin(states[0])
-        native.connect()
-        status = library.projected_control_time_ticks(
-            *(ctypes.c_void_p(address) for address in (native.address, alone.address)),
-            ctypes.c_void_p(rows.ctypes.data),
-            ctypes.c_int64(len(rows)),
-            *(ctypes.c_void_p(line.ctypes.data) for line in times),
+    native = NativeTicks(case)
+    taken: list[NDArray[np.int64]] = []
+    for _ in bench.rounds(seconds, progress=progress, title=title):
+        native.begin()
+        native.make(0, native.count)
+        taken.append(native.times.copy())
+    native.library.projected_control_clock_cost.restype = ctypes.c_int64
+    times_us = (np.array(taken) - native.library.projected_control_clock_cost()) / 1e3
+    return TickTiming.of(case, NATIVE, times_us[:, 0], times_us[:, 1])
+
+
+class NativeTicks:
+    """The states of a simulated run, for ticks in C++ in turns with Pinocchio's pass alone.
+
+    Attributes:
+        count: How many there are.
+        times: What ticks and passes have taken, 2 × count [ns].
+    """
+
+    def __init__(self, case: TimedCase) -> None:
+        self._loop, hardware = case.build()
+        self._states = record(self._loop, hardware)
+        self._native = NativeLoop(self._loop)
+        self._alone = NativeArm(self._loop.controller.model.arm)
+        self._rows = np.array([_row(state) for state in self._states])
+        self.library, self.count = self._native.library, len(self._rows)
+        self.times = np.zeros((2, self.count), dtype=np.int64)
+
+    def begin(self) -> None:
+        """At the first state."""
+        self._loop.begin(self._states[0])
+        self._native.connect()
+
+    def make(self, first: int, count: int) -> None:
+        """So many ticks from one on."""
+        status = self.library.projected_control_time_ticks(
+            *(ctypes.c_void_p(address) for address in (self._native.address, self._alone.address)),
+            ctypes.c_void_p(self._rows[first:].ctypes.data),
+            ctypes.c_int64(count),
+            *(ctypes.c_void_p(line[first:].ctypes.data) for line in self.times),
         )
         if status:
             raise SimulationFailed(f"an exported kernel failed with status {status}")
-        ticks, alones = np.vstack([ticks, times[:1]]), np.vstack([alones, times[1:]])
-        progress(title, min((perf_counter() - begin) / seconds, 1.0))
-    progress(title, 1.0)
-    library.projected_control_clock_cost.restype = ctypes.c_int64
-    clock = library.projected_control_clock_cost()
-    return TickTiming.of(case, NATIVE, (ticks - clock) / 1e3, (alones - clock) / 1e3)
 
 
 @dataclass(frozen=True)
@@ -198,48 +207,30 @@ OTHER_MEMORY = 1 << 20
 
 def time_cold(case: TimedCase, seconds: float, progress: Progress = silent) -> ColdTiming:
     """Ticks at 1 kHz for so many seconds, at least once through the states; see `ColdTiming`."""
-    title = f"{case.robot}, cold"
-    progress(title, 0.0)
-    loop, hardware = case.build()
-    states = record(loop, hardware)
-    native, alone = NativeLoop(loop), NativeArm(loop.controller.model.arm)
-    rows = np.array([_row(state) for state in states])
-    times, other = np.zeros((2, len(rows)), dtype=np.int64), np.zeros(OTHER_MEMORY)
-
-    def ticks(first: int, count: int) -> None:
-        status = native.library.projected_control_time_ticks(
-            *(ctypes.c_void_p(address) for address in (native.address, alone.address)),
-            ctypes.c_void_p(rows[first:].ctypes.data),
-            ctypes.c_int64(count),
-            *(ctypes.c_void_p(line[first:].ctypes.data) for line in times),
-        )
-        if status:
-            raise SimulationFailed(f"an exported kernel failed with status {status}")
-
-    def begin() -> None:
-        loop.begin(states[0])
-        native.connect()
-
-    begin()
-    ticks(0, len(rows))  # everything was touched once
-    begin()
+    native, other = NativeTicks(case), np.zeros(OTHER_MEMORY)
+    native.begin()
+    native.make(0, native.count)  # everything was touched once
+    native.begin()
     before = page_faults()
-    ticks(0, len(rows))
-    faults, start = page_faults() - before, perf_counter()
+    native.make(0, native.count)
+    faults = page_faults() - before
     taken: list[NDArray[np.int64]] = []
-    while not taken or perf_counter() - start < seconds:
-        begin()
-        for i in range(len(rows)):
+    for _ in bench.rounds(seconds, progress=progress, title=f"{case.robot}, cold"):
+        native.begin()
+        for i in range(native.count):
             due = perf_counter_ns() + PERIOD_NS
             other += 1.0
             while perf_counter_ns() < due:
                 pass
-            ticks(i, 1)
-        taken.append(times[0].copy())
-        progress(title, min((perf_counter() - start) / seconds, 1.0))
-    progress(title, 1.0)
+            native.make(i, 1)
+        taken.append(native.times[0].copy())
     us = np.concatenate(taken) / 1e3
     return ColdTiming(case, float(np.median(us)), float(np.quantile(us, 0.999)), faults, us.size)
+
+
+def quieter_half(taken: Array) -> NDArray[np.intp]:
+    """The rounds in which others on the same computer disturbed least, by how long each took."""
+    return np.argsort(taken)[: (len(taken) + 1) // 2]
 
 
 def _row(state: RawState) -> Array:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -13,11 +12,8 @@ from projected_control import extras
 from projected_control.apps import bench
 from projected_control.apps.console.command import Command, option
 
-BOUND = 1.1
-"""Latency (p50) of a loop that is looked at against that of the same loop alone."""
-
-GROWTH = 20.0
-"""How much the page's memory may grow while a browser is connected [MB]."""
+BOUND = 1.1  # latency (p50) of a loop that is looked at against that of the same loop alone
+GROWTH = 20.0  # how much the page's memory may grow while a browser is connected [MB]
 
 MINUTE = 60.0
 """Over how long missed deadlines are counted, so that long turns show how they spread [s]."""
@@ -62,13 +58,8 @@ def run(args: Arguments) -> int:
             turns.append(scene.alone(args.seconds))
             say(f"round {number + 1} of {args.rounds}: with the page and two clients")
             turns.append(scene.with_clients(args.seconds))
-    numbers = summary(turns)
-    late = missed(numbers, bound)
-    if args.json:
-        print(json.dumps({**numbers, "bound": bound, "within_bound": not late}, indent=2))
-    else:
-        print(table(numbers))
-    return bench.exit_status(late)
+    numbers = {**summary(turns), "bound": bound}
+    return bench.report(args.json, numbers, table(numbers), missed(numbers, bound))
 
 
 def by_minute(missed: Sequence[tuple[float, int]], seconds: float) -> list[int]:
@@ -134,14 +125,14 @@ def missed(numbers: dict[str, Any], bound: float) -> list[str]:
 
 def table(numbers: dict[str, Any]) -> str:
     """For people."""
-    lines = [f"{'':24}{'alone':>12}{'with the page':>16}"]
-    for key, name in (("latency_p50_us", "latency p50 (µs)"), ("latency_p99_us", "p99 (µs)")):
-        both = numbers[key]
-        lines.append(f"{name:24}{both['alone']:12.1f}{both['watched']:16.1f}")
-    both = numbers["deadlines_missed"]
-    lines.append(f"{'deadlines missed':24}{sum(both['alone']):12}{sum(both['watched']):16}")
-    for key, name in (("alone", "alone"), ("watched", "with the page")):
-        lines.append(f"  in each turn or minute, {name}: {', '.join(map(str, both[key]))}")
+    turns = {"alone": "alone", "watched": "with the page"}
+    latencies = {"latency_p50_us": "latency p50 (µs)", "latency_p99_us": "p99 (µs)"}
+    rows = [[name, *(f"{numbers[key][t]:.1f}" for t in turns)] for key, name in latencies.items()]
+    missed_in = numbers["deadlines_missed"]
+    rows.append(["deadlines missed", *(str(sum(missed_in[turn])) for turn in turns)])
+    lines = [bench.table(("", *turns.values()), rows)]
+    for turn, name in turns.items():
+        lines.append(f"  in each turn or minute, {name}: {', '.join(map(str, missed_in[turn]))}")
     grown = ", ".join(f"{a:.0f} → {b:.0f}" for a, b in numbers["page_memory_mb"])
     lines.append(f"the page's memory (MB): {grown}; pictures drawn for: {numbers['pictures']}")
     busy = ", ".join(f"{share:.0f}" for share in numbers["page_cpu_percent"])

@@ -30,8 +30,7 @@ PRIORITY = 45
 
 COMMANDS = "effort_controller/commands"
 
-REST_SECONDS = 0.3
-"""Without torque for so long, an arm has none [s]."""
+REST_SECONDS = 0.3  # without torque for so long, an arm has none [s]
 
 
 class Wire:
