@@ -36,7 +36,6 @@ def make_report(
     verdict: Verdict,
 ) -> Outcome:
     """Numbers, tables and figures of a run, and whether it did what it should have."""
-    latency = summary["latency_us"]
     mode = "in real time"
     if settings.controller.lockstep:
         mode = "in lockstep, at a pace" if settings.paced else "in lockstep"
@@ -47,18 +46,10 @@ def make_report(
     ]
     off = () if verdict.changed else [i for i, each in enumerate(compared) if each.off]
     held = motion_and_force(state)
-    steadiness = [
-        ["states answered", f"{verdict.answered:,} of {verdict.of:,}"],
-        ["real-time factor: simulated time over the clock's", f"{factor:.3f}"],
-        ["rate of the states (Hz)", f"{summary['rate_hz']:.2f}"],
-        ["their jitter (µs)", f"{summary['jitter_us']:.1f}"],
-        ["state received to effort sent, median (µs)", f"{latency['p50']:.0f}"],
-        ["the same, 99th percentile (µs)", f"{latency['p99']:.0f}"],
-        ["the same, longest (µs)", f"{latency['max']:.0f}"],
-        ["deadlines missed", f"{summary['deadline_misses']}"],
-        ["states skipped", f"{summary['states_skipped']}"],
-    ]
-    steadiness += [[f"guard: {name}", str(count)] for name, count in summary["events"].items()]
+    first = {
+        "states answered": f"{verdict.answered:,} of {verdict.of:,}",
+        "real-time factor: simulated time over the clock's": f"{factor:.3f}",
+    }
     return Outcome(
         "demo",
         settings.case.title,
@@ -77,27 +68,53 @@ def make_report(
                 _note(verdict),
                 off,
             ),
-            Table("Steadiness", ["", "value"], steadiness),
+            steadiness(summary, first, {"states skipped": summary["states_skipped"]}),
         ],
-        [
-            Picture(
-                "demo_motion",
-                "Motion",
-                "Each coordinate and its desired value; below, the error between them.",
-                lambda: motion_figure(times, state, settings.units),
-            ),
-            Picture(
-                "demo_effort",
-                "Force and effort",
-                "The constraint force λ, held and wanted; the norm of f∥, the torque that the "
-                "motion takes, beside what inverse dynamics sends for it; and the torque of each "
-                "joint, which holds the force, too.",
-                lambda: effort_figure(times, state),
-            ),
-        ],
+        pictures("demo", times, state, settings.units),
         [],
         verdict.warning,
     )
+
+
+def steadiness(
+    summary: Mapping[str, Any], first: Mapping[str, object], last: Mapping[str, object]
+) -> Table:
+    """How steadily a loop ran, and what its guard noticed, with more rows before and behind."""
+    latency = summary["latency_us"]
+    rows = {
+        **first,
+        "rate of the states (Hz)": f"{summary['rate_hz']:.2f}",
+        "their jitter (µs)": f"{summary['jitter_us']:.1f}",
+        "state received to effort sent, median (µs)": f"{latency['p50']:.0f}",
+        "the same, 99th percentile (µs)": f"{latency['p99']:.0f}",
+        "the same, longest (µs)": f"{latency['max']:.0f}",
+        "deadlines missed": summary["deadline_misses"],
+        **last,
+        **{f"guard: {name}": count for name, count in summary["events"].items()},
+    }
+    return Table("Steadiness", ["", "value"], [[name, str(cell)] for name, cell in rows.items()])
+
+
+def pictures(
+    name: str, times: Array, state: Mapping[str, Array], units: Mapping[str, str]
+) -> list[Picture]:
+    """The figures of a run; their files' names begin with the one given."""
+    return [
+        Picture(
+            f"{name}_motion",
+            "Motion",
+            "Each coordinate and its desired value; below, the error between them.",
+            lambda: motion_figure(times, state, units),
+        ),
+        Picture(
+            f"{name}_effort",
+            "Force and effort",
+            "The constraint force λ, held and wanted; the norm of f∥, the torque that the motion "
+            "takes, beside what inverse dynamics sends for it; and the torque of each joint, which "
+            "holds the force, too.",
+            lambda: effort_figure(times, state),
+        ),
+    ]
 
 
 def _ratio(each: Comparison) -> str:

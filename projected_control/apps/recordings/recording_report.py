@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from projected_control.apps.demo.report import effort_figure, motion_figure
+from projected_control.apps.demo.report import pictures, steadiness
 from projected_control.apps.demo.verdict import COMPARED
 from projected_control.apps.recordings.playback import differing_parameters
 from projected_control.apps.reports import run_numbers
@@ -88,27 +88,18 @@ def _rms(values: Array) -> float:
 
 def report(recording: Recording) -> Outcome:
     """The demo's report, of a recording."""
-    numbers, times = numbers_of(recording), recording.times
-    state = recording.quantities()
-    about, latency = recording.about, numbers["latency_us"]
-    errors = run_numbers.by_unit(numbers, _units(recording))
+    numbers, units = numbers_of(recording), _units(recording)
+    about = recording.about
+    errors = run_numbers.by_unit(numbers, units)
     told = run_numbers.with_units(numbers, errors)
     rows = [
         [label, f"{told[key]:.6g}"]
         for key, label in {**run_numbers.labels(errors), **COMPARED}.items()
     ]
-    steadiness = [
-        ["states answered", f"{numbers['ticks']}"],
-        ["rate of the states (Hz)", f"{numbers['rate_hz']:.2f}"],
-        ["their jitter (µs)", f"{numbers['jitter_us']:.1f}"],
-        ["state received to effort sent, median (µs)", f"{latency['p50']:.0f}"],
-        ["the same, 99th percentile (µs)", f"{latency['p99']:.0f}"],
-        ["the same, longest (µs)", f"{latency['max']:.0f}"],
-        ["deadlines missed", f"{numbers['deadline_misses']}"],
-        ["answers to silence", f"{numbers['silences']}"],
-        ["ticks that were not recorded", f"{numbers['lost']}"],
-    ]
-    steadiness += [[f"guard: {name}", str(count)] for name, count in numbers["events"].items()]
+    last = {
+        "answers to silence": numbers["silences"],
+        "ticks that were not recorded": numbers["lost"],
+    }
     made = [[key, about[key]] for key in ("node", "law", "engine", "version", "pinocchio", "host")]
     changes = [
         [f"{recording.period * index:.3f}", name, str(value)]
@@ -117,7 +108,7 @@ def report(recording: Recording) -> Outcome:
     ]
     tables = [
         Table("The run", ["", "value"], rows),
-        Table("Steadiness", ["", "value"], steadiness),
+        steadiness(numbers, {"states answered": numbers["ticks"]}, last),
         Table("Made by", ["", ""], made),
     ]
     if changes:
@@ -134,21 +125,7 @@ def report(recording: Recording) -> Outcome:
         f"{numbers['torque_rms_idc']:.3f}.",
         {"recording": numbers},
         tables,
-        [
-            Picture(
-                "recording_motion",
-                "Motion",
-                "Each coordinate and its desired value; below, the error between them.",
-                lambda: motion_figure(times, state, _units(recording)),
-            ),
-            Picture(
-                "recording_effort",
-                "Force and effort",
-                "The constraint force λ; the norm of the torque that was sent beside what inverse "
-                "dynamics would have sent for the same motion; and the torque of each joint.",
-                lambda: effort_figure(times, state),
-            ),
-        ],
+        pictures("recording", recording.times, recording.quantities(), units),
         [],
     )
 
