@@ -1,4 +1,4 @@
-"""launch/simulation.launch.py, each choice of controller: it runs, and it ends well when told to.
+"""launch/simulation.launch.py, each controller and each task: it runs, and ends well when told to.
 
 launch_test test/launch/simulation.test.py
 """
@@ -20,13 +20,22 @@ from launch_testing_ros import WaitForTopics
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
+from projected_control.resources import arms_folder
+from projected_control.settings.nodes import TASKS
+
 FILE = Path(__file__).parents[2] / "launch" / "simulation.launch.py"
 NODES = {
-    "motion": "motion_controller",
-    "force": "force_controller",
-    "passive": "passive_joint_controller",
-    "idc": "motion_controller",
+    "controller:=motion": "motion_controller",
+    "controller:=force": "force_controller",
+    "controller:=passive": "passive_joint_controller",
+    "controller:=idc": "motion_controller",
+    **{
+        f"task:={name}": case.node
+        for name, case in TASKS.items()
+        if arms_folder() or not case.needs_arms
+    },
 }
+"""Real arms are launched where the extra ``arms`` is installed."""
 PATIENCE = 240.0  # for the nodes to come up, the first compilation of the kernels included [s]
 
 PATIENT = [SetLaunchConfiguration(f"{sig}_timeout", "60") for sig in ("sigterm", "sigkill")]
@@ -34,12 +43,13 @@ PATIENT = [SetLaunchConfiguration(f"{sig}_timeout", "60") for sig in ("sigterm",
 
 
 @pytest.mark.launch_test
-@launch_testing.parametrize("controller", list(NODES))
+@launch_testing.parametrize("choice", list(NODES))
 @launch_testing.ready_to_test_action_timeout(PATIENCE)
-def generate_test_description(controller: str) -> tuple[LaunchDescription, dict[str, Any]]:
+def generate_test_description(choice: str) -> tuple[LaunchDescription, dict[str, Any]]:
     """In lockstep, so that nothing depends on how fast the computer is."""
     source = PythonLaunchDescriptionSource(str(FILE))
-    arguments = {"controller": controller, "lockstep": "true"}
+    argument, _, value = choice.partition(":=")
+    arguments = {argument: value, "lockstep": "true"}
     included = IncludeLaunchDescription(source, launch_arguments=arguments.items())
     return LaunchDescription([*PATIENT, included, launch_testing.actions.ReadyToTest()]), {}
 
@@ -47,12 +57,12 @@ def generate_test_description(controller: str) -> tuple[LaunchDescription, dict[
 class TestRunning(unittest.TestCase):
     """While the launch is up."""
 
-    def test_states_are_answered(self, controller: str) -> None:
+    def test_states_are_answered(self, choice: str) -> None:
         """The arm says where it is, and the controller commands it and says what it does."""
         topics = [
             ("joint_states", JointState),
             ("effort_controller/commands", Float64MultiArray),
-            (f"{NODES[controller]}/state", JointState),
+            (f"{NODES[choice]}/state", JointState),
         ]
         waiting = WaitForTopics(topics, timeout=PATIENCE)
         try:
@@ -60,9 +70,9 @@ class TestRunning(unittest.TestCase):
         finally:
             waiting.shutdown()
 
-    def test_all_three_are_there(self, controller: str, proc_info: Any) -> None:
+    def test_all_three_are_there(self, choice: str, proc_info: Any) -> None:
         """The arm, its watchdog and the controller; each goes on running."""
-        for name in ("simulated_arm", "effort_watchdog", NODES[controller]):
+        for name in ("simulated_arm", "effort_watchdog", NODES[choice]):
             proc_info.assertWaitForStartup(name, timeout=PATIENCE)
 
 
@@ -70,14 +80,14 @@ class TestRunning(unittest.TestCase):
 class TestEnded(unittest.TestCase):
     """After the launch was told to end."""
 
-    def test_exit_codes(self, controller: str, proc_info: Any) -> None:
+    def test_exit_codes(self, choice: str, proc_info: Any) -> None:
         """Three processes, all 0."""
         names = {name.rpartition("-")[0] for name in proc_info.process_names()}
-        assert names == {"simulated_arm", "effort_watchdog", NODES[controller]}
+        assert names == {"simulated_arm", "effort_watchdog", NODES[choice]}
         launch_testing.asserts.assertExitCodes(proc_info)
 
-    def test_output(self, controller: str, proc_output: Any) -> None:
+    def test_output(self, choice: str, proc_output: Any) -> None:
         """No traceback; the controller said when it began to control the arm."""
         text = "".join(io.text.decode(errors="replace") for io in proc_output)
         assert "Traceback" not in text, text
-        assert f"[{NODES[controller]}]: active: " in text, text
+        assert f"[{NODES[choice]}]: active: " in text, text

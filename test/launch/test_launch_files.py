@@ -31,7 +31,6 @@ ROS2_CONTROL = (
 )
 NEEDS = {
     "simulation.test.py": (),
-    "tasks.test.py": (),
     "ends_by_itself.test.py": (),
     "hardware.test.py": ROS2_CONTROL,
     "plugin.test.py": ROS2_CONTROL,
@@ -39,8 +38,8 @@ NEEDS = {
 """Packages beside our own, by launch test."""
 
 TESTS = {
-    "simulation.test.py": 4 * 4,
-    "tasks.test.py": 4 * sum(bool(arms_folder()) or not case.needs_arms for case in TASKS.values()),
+    "simulation.test.py": 4
+    * (4 + sum(bool(arms_folder()) or not case.needs_arms for case in TASKS.values())),
     "ends_by_itself.test.py": 5 * 3,
     "hardware.test.py": 3,
     "plugin.test.py": 3 * 5,
