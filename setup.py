@@ -323,6 +323,8 @@ setup(
         "sweep": ["pyarrow>=15", "optuna>=4", "SALib>=1.5", "distributed>=2024.8"],
         # Another engine for simulated arms: simulation.engine mujoco.
         "mujoco": ["mujoco>=3.3"],
+        # And engines to compare with: simulation.engine dart and pinocchio.
+        "engines": ["mujoco>=3.3", "dartpy>=6.15"],
         # Headers that Pinocchio's wheels lack, to build the native loop where there is a compiler.
         "native": ["cmeel-eigen>=3.4,<3.5"],
         "ros": ROS_JAZZY,

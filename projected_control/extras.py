@@ -1,9 +1,9 @@
 """What applications and engines need beyond the library, and the message where it is missing.
 
 The library and the nodes work without any of it: matplotlib and rich come with the extra ``apps``,
-aiohttp with the extra ``view``, what many runs need with the extra ``sweep``, another engine for
-simulated arms with the extra ``mujoco``, ROS 2 with the extra ``ros`` or from an installation of
-its own.
+aiohttp with the extra ``view``, what many runs need with the extra ``sweep``, MuJoCo for simulated
+arms with the extra ``mujoco``, and DART besides with ``engines``, ROS 2 with the extra ``ros`` or
+from an installation of its own.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ INSTALL = {
         ("pyarrow", "optuna", "SALib", "distributed"), "pip install 'projected_control[sweep]'"
     ),
     "mujoco": "pip install 'projected_control[mujoco]'",
+    "dartpy": "pip install 'projected_control[engines]'",
     "rclpy": "pip install 'projected_control[ros]', or source your ROS 2 installation",
 }
 """By the module that is needed: what to do where there is none."""

@@ -160,16 +160,6 @@ def test_constraints_that_move_take_the_arm_along(constraint):
     assert np.linalg.norm(its.q - ours.q) < 5e-3 * np.linalg.norm(ours.q - q)
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [{"constraint.one_sided": True}, {"contact.stiffness": 5e4, "contact.damping": 100.0}],
-)
-def test_contacts_that_come_and_go_or_give_are_refused(changes):
-    with pytest.raises(InvalidValue, match=next(iter(changes)).replace(".", r"\.")) as refused:
-        seven("mujoco", **changes)
-    assert "built_in" in str(refused.value)
-
-
 def test_a_moving_circle_is_refused():
     still = KINDS["circle"](TIP, OTHER)
     moving = Moving(still, Travel(*np.zeros((4, 2))))

@@ -326,7 +326,7 @@ def simulate(
             a range without zero.
         friction: Of the simulated joints, of which the controller does not know.
         sensor: What measures the force; an ideal one unless given.
-        engine: What moves the arm, one of `simulation.ENGINES`: built_in or mujoco.
+        engine: What moves the arm, one of `simulation.ENGINES`, as built_in or mujoco.
         observe: Called after each tick with its number and what happened.
 
     Raises:

@@ -105,8 +105,24 @@ def _mujoco() -> MakePlant:
     return MujocoPlant
 
 
+def _dart() -> MakePlant:
+    from projected_control.simulation.dart_plant import DartPlant
+
+    return DartPlant
+
+
+def _pinocchio() -> MakePlant:
+    from projected_control.simulation.pinocchio_plant import PinocchioPlant
+
+    return PinocchioPlant
+
+
 ENGINES.add(EngineKind(BUILT_IN, "our own plant: rigid constraints, fourth order", _built_in))
 ENGINES.add(EngineKind("mujoco", "MuJoCo: stiff constraints, first order", _mujoco))
+ENGINES.add(EngineKind("dart", "DART, as in Gazebo: impulses, first order; a bare arm", _dart))
+ENGINES.add(
+    EngineKind("pinocchio", "Pinocchio's constraintDynamics, fourth order; a bare arm", _pinocchio)
+)
 
 
 def make_plant(engine: str, model: ConstrainedArm, step: float, **parts: Any) -> Plant:

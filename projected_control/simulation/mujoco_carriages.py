@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from projected_control.model.arm import Arm
 from projected_control.model.constraints.axes import perpendiculars
 from projected_control.model.function_kinds import AxisCosine
+from projected_control.simulation.mujoco_plates import Plate
 
 Array = NDArray[np.float64]
 
@@ -59,11 +60,13 @@ class Holds:
         carriages: Bodies that were added.
         lengths: Lengths of tendons by the names of their equalities [m].
         movers: What follows a constraint that moves.
+        plates: Surfaces that give, or that can be left.
     """
 
     carriages: list[Carriage] = field(default_factory=list)
     lengths: dict[str, float] = field(default_factory=dict)
     movers: list[Mover] = field(default_factory=list)
+    plates: list[Plate] = field(default_factory=list)
 
 
 Turns = tuple[Array, list[Array], Callable[[Array], list[float]]]

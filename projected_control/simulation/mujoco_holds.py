@@ -48,6 +48,15 @@ from projected_control.simulation.mujoco_carriages import (
     turns_of,
 )
 from projected_control.simulation.mujoco_model import ArmSpec, import_mujoco, quaternion
+from projected_control.simulation.mujoco_plates import (
+    BALL,
+    HALF,
+    PLATE_MASS,
+    plate_of,
+    refuse,
+    require_plate,
+)
+from projected_control.simulation.surfaces import RIGID, Row, Surface
 
 Array = NDArray[np.float64]
 
@@ -63,10 +72,19 @@ class Holder:
 
     Args:
         spec: The arm.
+        laws, sides: What each row of the constraint is, where one gives or can be left.
+        surface: What such rows touch.
     """
 
-    def __init__(self, spec: ArmSpec) -> None:
+    def __init__(
+        self,
+        spec: ArmSpec,
+        laws: Sequence[Row] = (),
+        sides: Sequence[int] = (),
+        surface: Surface = RIGID,
+    ) -> None:
         self.spec, self.holds, self._mujoco = spec, Holds(), import_mujoco()
+        self._laws, self._sides, self._surface = laws, sides, surface
         masses = [inertia.mass for inertia in spec.arm.pinocchio_model.inertias]
         self._mass = CARRIAGE_SHARE * float(sum(masses[1:]))
 
@@ -93,6 +111,9 @@ class Holder:
             )
 
     def _add_functions(self, functions: Sequence[ScalarFunction], rows: slice, moves: bool) -> None:
+        if any(law is not Row.HELD for law in self._laws[rows]):
+            self._lay_plate(functions, rows.start, moves)
+            return
         joints = [f for f in functions if isinstance(f, JointPosition)]
         positions = [f for f in functions if isinstance(f, PositionAlong)]
         angles = [f for f in functions if isinstance(f, AxisCosine)]
@@ -186,7 +207,9 @@ class Holder:
         self.holds.carriages.append(Carriage(frame, name, tuple(names), settle, stands))
         return made
 
-    def _hold_point(self, rows: Sequence[PositionAlong], places: slice, moves: bool) -> None:
+    def _hold_point(
+        self, rows: Sequence[PositionAlong], places: slice, moves: bool, base: Any = None
+    ) -> None:
         """A frame's origin on a plane, on a line or at a point, of the world or of a link."""
         frame, other = rows[0].frame, rows[0].other
         directions, offsets, free = self._directions(rows)
@@ -194,7 +217,6 @@ class Holder:
         held = self.spec.site(frame, np.zeros(3), np.eye(3))
         if other is not None and rows[0].axes is None and len(free):
             place, free = self._across(rows, free, place), np.zeros((0, 3))
-        base = None
         if moves:
             if other is not None:
                 _refuse_motion("a point that is held at another link")
@@ -213,6 +235,56 @@ class Holder:
         joints = [("slide", axis) for axis in free]
         carriage = self._carriage(frame, other, place, joints, settle, base)
         self._join(False, held, self.spec.site_on(carriage, np.zeros(3), np.eye(3)))
+
+    def _lay_plate(self, functions: Sequence[ScalarFunction], row: int, moves: bool) -> None:
+        """A plane that gives, or that can be left (see `mujoco_plates`)."""
+        held = functions[0]
+        law, surface = self._laws[row], self._surface
+        if len(functions) != 1 or not isinstance(held, PositionAlong) or held.other or moves:
+            key = "contact.stiffness" if law >= Row.GIVES else "constraint.one_sided"
+            refuse(key, "a surface that gives, or that can be left, is a plate: a point_on_plane")
+        require_plate(surface)
+        size = float(np.linalg.norm(held.direction))
+        axis, side = held.direction / size, float(self._sides[row] or 1)
+        place = held.offset / size * axis
+        name = self.spec.new_name("plate")
+        plate = self.spec.spec.worldbody.add_body(name=name, pos=place)
+        plate.mass, plate.inertia = PLATE_MASS, [PLATE_MASS] * 3
+        plate.explicitinertial, plate.gravcomp = True, 1.0
+        joint = ""
+        if law >= Row.GIVES:
+            joint = self.spec.new_name("spring")
+            plate.add_joint(name=joint, type=self._mujoco.mjtJoint.mjJNT_SLIDE, axis=axis)
+
+            def settle(arm: Arm) -> list[float]:
+                depth = float(axis @ (arm.frame(held.frame).position - place))
+                return [side * max(side * depth, 0.0) if law is not Row.GIVES else depth]
+
+            self.holds.carriages.append(Carriage(held.frame, name, (joint,), settle, False))
+        self.holds.plates.append(plate_of(row, joint, law, surface))
+        if law is Row.GIVES:
+            self._hold_point([held], slice(row, row + 1), False, plate)
+        else:
+            self._touch(plate, -side * axis, held.frame)
+
+    def _touch(self, plate: Any, outward: Array, frame: str) -> None:
+        """A box on the plate, and a ball at the frame, which touch."""
+        kinds = self._mujoco.mjtGeom
+        first, second = perpendiculars(outward)
+        turn = np.column_stack([first, second, np.cross(first, second)])
+        if float(turn[:, 2] @ outward) < 0.0:
+            turn = turn[:, [1, 0, 2]] * [1.0, 1.0, -1.0]
+        plate.add_geom(
+            type=kinds.mjGEOM_BOX,
+            size=HALF,
+            pos=-(BALL + HALF[2]) * outward,
+            quat=quaternion(turn),
+            contype=1,
+            conaffinity=2,
+        )
+        body, position, _ = self.spec.body_of(frame)
+        ball = {"type": kinds.mjGEOM_SPHERE, "size": [BALL, 0.0, 0.0], "pos": position}
+        body.add_geom(**ball, contype=2, conaffinity=1)
 
     def _mocap(self, place: Array, into: Array, rows: slice) -> Any:
         """A body that is put where x says."""

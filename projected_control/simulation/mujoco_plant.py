@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from projected_control.errors import InvalidValue, SimulationFailed
+from projected_control.errors import SimulationFailed
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.friction import FRICTIONLESS, JointFriction
 from projected_control.simulation.dry_friction import RATE
@@ -21,14 +21,16 @@ from projected_control.simulation.engine_kernels import observe_engine, take_eng
 from projected_control.simulation.mujoco_carriages import set_length
 from projected_control.simulation.mujoco_holds import Holder
 from projected_control.simulation.mujoco_model import (
+    SOFTNESS,
     ArmSpec,
     import_mujoco,
     require_inertia,
     take_inertias,
 )
+from projected_control.simulation.mujoco_plates import refuse, require_short
 from projected_control.simulation.mujoco_rubbing import Rubbing
-from projected_control.simulation.plant import Plant, PlantState
-from projected_control.simulation.surfaces import RIGID, Surface
+from projected_control.simulation.plant import Plant, PlantState, row_laws
+from projected_control.simulation.surfaces import RIGID, Row, Surface
 
 Array = NDArray[np.float64]
 
@@ -37,6 +39,9 @@ IMPEDANCE = 0.9999
 
 FRICTION_IMPEDANCE = 0.999
 """The same of dry friction, which creeps by it: at some 1e-5 rad/s."""
+
+TOUCH_IMPEDANCE = 0.9
+"""The same of contacts, which there are only where they are pressed in: by some 1e-7 m at 10 N."""
 
 SHAPE = (0.001, 0.5, 2.0)
 """The rest of ``solimp``, which means nothing where the impedance is one number."""
@@ -59,8 +64,8 @@ class MujocoPlant(Plant):
         step: Step of the integration [s].
         friction: Friction of the joints.
         contact_friction: µ at the constraint's frame, which rubs along what holds it.
-        surface, one_sided, extents: As for `Plant`; a surface that gives, or a row that can be
-            left, is refused, and so nothing ends.
+        surface, one_sided, extents: As for `Plant`; a plane that gives, or that can be left, is a
+            plate (see `mujoco_plates`), and anything else is refused; and so is a plane that ends.
         stops: Where the joints meet their stops, lower above upper [rad or m]; None for none.
 
     Attributes:
@@ -79,14 +84,21 @@ class MujocoPlant(Plant):
         extents: Sequence[object] | None = None,
         stops: ArrayLike | None = None,
     ) -> None:
-        _require_both_sides(surface, one_sided)
+        units = () if model.constraint is None else model.constraint.row_units
+        laws, sides = row_laws(units, surface, one_sided)
+        if any(extent is not None for extent in extents or ()):
+            refuse("constraint.extent", "a plate goes on beyond what an arm reaches")
         mujoco = self._mujoco = import_mujoco()
         require_inertia(model.arm.update(model.arm.q, model.arm.v))
         spec = ArmSpec(model.arm)
-        self._holds = Holder(spec).add(model.constraint)
-        off = mujoco.mjtDisableBit
-        spec.spec.option.tolerance = TOLERANCE
-        spec.spec.option.disableflags |= int(off.mjDSBL_CONTACT) | int(off.mjDSBL_AUTORESET)
+        self._holds = holds = Holder(spec, laws, sides, surface).add(model.constraint)
+        self._touches = any(plate.touched for plate in holds.plates)
+        require_short(holds.plates, surface, step)
+        off, option = mujoco.mjtDisableBit, spec.spec.option
+        option.tolerance, option.cone = TOLERANCE, mujoco.mjtCone.mjCONE_ELLIPTIC
+        option.disableflags |= int(off.mjDSBL_AUTORESET)
+        if not self._touches:
+            option.disableflags |= int(off.mjDSBL_CONTACT)
         self.mj_model = m = spec.spec.compile()
         self.mj_data = d = mujoco.MjData(m)
         dofs = [m.joint(name).dofadr[0] for name in model.arm.joint_names]
@@ -103,6 +115,8 @@ class MujocoPlant(Plant):
             step,
             friction=friction,
             contact_friction=contact_friction,
+            surface=surface,
+            one_sided=one_sided,
             stops=stops,
             correct_position=False,
             correct_velocity=False,
@@ -114,10 +128,16 @@ class MujocoPlant(Plant):
         """Constraints, friction and stops as hard as the step allows."""
         m, T = self.mj_model, self.step_size
         m.opt.timestep = T
-        m.eq_solref[:] = m.dof_solref[:] = [STEPS * T, 1.0]
+        m.eq_solref[:] = m.geom_solref[:] = m.dof_solref[:] = [STEPS * T, 1.0]
         m.eq_solimp[:] = [IMPEDANCE, IMPEDANCE, *SHAPE]
+        m.geom_solimp[:] = [TOUCH_IMPEDANCE, TOUCH_IMPEDANCE, *SHAPE]
         m.dof_solimp[:] = [FRICTION_IMPEDANCE, FRICTION_IMPEDANCE, *SHAPE]
         m.jnt_solref[:] = [T / RATE, 1.0]
+        for plate in self._holds.plates:
+            if plate.joint:
+                spring = m.joint(plate.joint)
+                m.jnt_stiffness[spring.id] = self.surface.K
+                m.dof_damping[spring.dofadr[0]] = plate.damping
         if stops is None:
             return
         lower, upper = np.asarray(stops, dtype=np.float64)
@@ -131,6 +151,8 @@ class MujocoPlant(Plant):
         """Compute with the masses that the arm has now (see `Arm.set_payload`)."""
         bodies = [self.mj_model.body(c.body).id for c in self._holds.carriages]
         take_inertias(self.mj_model, self.mj_data, self.model.arm, bodies)
+        if self._touches:  # MuJoCo's own softness, without which a contact comes and goes
+            self.mj_model.body_invweight0[:] /= SOFTNESS
         for equality, length in self._holds.lengths.items():
             set_length(self.mj_model, equality, length)
         self._made = self._acted = False
@@ -162,8 +184,15 @@ class MujocoPlant(Plant):
         self._rubbing: Rubbing | None = None
         for dofs in self._riding:
             self.mj_model.dof_frictionloss[dofs] = 0.0
+        self.mj_model.geom_friction[:, 0] = mu
+        self.mj_model.geom_condim[:] = 3 if mu > 0.0 else 1
         constraint = self.model.constraint
-        if mu > 0.0 and constraint is not None and constraint.frame is not None:
+        if (
+            mu > 0.0
+            and not self._touches
+            and constraint is not None
+            and constraint.frame is not None
+        ):
             riding = [
                 dofs
                 for carriage, dofs in zip(self._holds.carriages, self._riding, strict=True)
@@ -188,21 +217,21 @@ class MujocoPlant(Plant):
             d.qpos[dofs] = carriage.settle(model.arm)
         self._move(self.time)
         riding = np.concatenate([np.zeros(0, np.int64), *self._riding])
-        if riding.size:
+        if riding.size and m.neq:
             mujoco.mj_fwdPosition(m, d)
-            J = self._jacobian(d.ne)
+            J = self._jacobian()[: d.ne]
             pulled = J[:, self._dofs] @ self._v
             d.qvel[riding] = np.linalg.lstsq(J[:, riding], -pulled, rcond=None)[0]
         self._made = self._acted = False
 
-    def _jacobian(self, rows: int) -> Array:
-        """Of MuJoCo's first rows."""
+    def _jacobian(self) -> Array:
+        """Of MuJoCo's rows."""
         m, d, mujoco = self.mj_model, self.mj_data, self._mujoco
         if not mujoco.mj_isSparse(m):
-            return np.asarray(d.efc_J).reshape(-1, m.nv)[:rows]
+            return np.asarray(d.efc_J).reshape(-1, m.nv)
         J = np.zeros((d.nefc, m.nv))
         mujoco.mju_sparse2dense(J, d.efc_J, d.efc_J_rownnz, d.efc_J_rowadr, d.efc_J_colind)
-        return J[:rows]
+        return J
 
     def _move(self, time: float) -> None:
         """Put constraints that move where they have to be.
@@ -277,16 +306,66 @@ class MujocoPlant(Plant):
 
     def _observe(self) -> None:
         """Fill the workspace with what `state` says."""
-        n, model, terms, d = self.model.n, self.model, self.terms, self.mj_data
+        n, model, terms = self.model.n, self.model, self.terms
         self._act()
-        if d.ne == d.nefc:
-            terms.force[:] = -d.qfrc_constraint[self._dofs]
-        else:
-            terms.force[:] = -(d.efc_force[: d.ne] @ self._jacobian(d.ne))[self._dofs]
-        terms.slope[:n], terms.slope[n : 2 * n] = self._v, d.qacc[self._dofs]
+        acceleration, held = self._answer()
+        terms.slope[:n], terms.slope[n : 2 * n] = self._v, acceleration[self._dofs]
+        terms.force[:] = held[self._dofs]
         terms.contact_force[:] = 0.0 if self._rubbing is None else self._rubbing.force()
+        if self._touches and self.contact_friction > 0.0:
+            terms.contact_force[:] = self._friction_at_contacts()
         model.prepare(self._q, self._v, self.time)
         observe_engine(self.sizes, self.work, *model.arguments)
+        if self._holds.plates:
+            self._observe_plates()
+
+    def _observe_plates(self) -> None:
+        """‖Φ‖ is of rows that hold on both sides, and what presses on plates rubs there."""
+        terms = self.terms
+        held = [law is Row.HELD for law in self.laws]
+        terms.residual[0] = np.linalg.norm(self.model.residual[held])
+        terms.pressing[0] = np.linalg.norm(terms.contact_rows * terms.multipliers)
+
+    def _answer(self) -> tuple[Array, Array]:
+        """Accelerations, and what equalities take from the joints, of all that moves in MuJoCo."""
+        d = self.mj_data
+        if d.ne == d.nefc:
+            return d.qacc, -d.qfrc_constraint
+        touching = int(self._mujoco.mjtConstraint.mjCNSTR_CONTACT_FRICTIONLESS)
+        hold = (np.arange(d.nefc) < d.ne) | (d.efc_type >= touching)
+        return d.qacc, -(d.efc_force[hold] @ self._jacobian()[hold])
+
+    def _friction_at_contacts(self) -> Array:
+        """Of what touches, on the arm, in world axes [N]."""
+        total, force = np.zeros(3), np.zeros(6)
+        for i in range(self.mj_data.ncon):
+            touch = self.mj_data.contact[i]
+            self._mujoco.mj_contactForce(self.mj_model, self.mj_data, i, force)
+            arm_is_second = (
+                self.mj_model.geom_type[touch.geom2] == self._mujoco.mjtGeom.mjGEOM_SPHERE
+            )
+            side = 1.0 if arm_is_second else -1.0
+            total += side * (force[1:3] @ np.reshape(touch.frame, (3, 3))[1:])
+        return total
+
+    @property
+    def force_below(self) -> Array:
+        """On the springs of plates; elsewhere what holds the arm [N or N·m]."""
+        found = super().force_below
+        for plate in self._holds.plates:
+            if plate.joint:
+                joint = self.mj_model.joint(plate.joint)
+                depth, rate = self._qpos[joint.qposadr[0]], self._qvel[joint.dofadr[0]]
+                found[plate.row] = self.surface.K * depth + plate.damping * rate
+        return found
+
+    def _advance(self) -> None:
+        """One step."""
+        self._look()
+        self._load()
+        if self._rubbing is not None:
+            self._rubbing.bound(self.terms.contact[0] * self.terms.pressing[0])
+        self._mujoco.mj_step2(self.mj_model, self.mj_data)
 
     def step(self, effort: ArrayLike | None = None) -> None:
         """Apply joint efforts [N·m or N] for one step; those applied last unless given."""
@@ -294,11 +373,7 @@ class MujocoPlant(Plant):
             self.apply(effort)
         if self._holds.movers and not self._acted:
             self._observe()  # for the work that they do
-        self._look()
-        self._load()
-        if self._rubbing is not None:
-            self._rubbing.bound(self.terms.contact[0] * self.terms.pressing[0])
-        self._mujoco.mj_step2(self.mj_model, self.mj_data)
+        self._advance()
         self._made = self._acted = False
         q, v = self._qpos[self._dofs], self._qvel[self._dofs]
         if not take_engine_step(self.sizes, self.work, q, v, self.model.arguments.sizes):
@@ -306,14 +381,3 @@ class MujocoPlant(Plant):
                 f"MuJoCo left the finite numbers at t = {self.time:.6g} s; use a smaller "
                 "simulation.step"
             )
-
-
-def _require_both_sides(surface: Surface, one_sided: Sequence[int] | None) -> None:
-    """Refuse what is no equality of MuJoCo's."""
-    if any(one_sided or ()) or surface.gives:
-        what = "constraint.one_sided" if any(one_sided or ()) else "contact.stiffness"
-        raise InvalidValue(
-            f"{what}: in MuJoCo an arm is held by equalities, on both sides and without giving; "
-            "contacts that come and go, and surfaces that give, need simulation.engine built_in",
-            key=what,
-        )

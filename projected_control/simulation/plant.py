@@ -77,11 +77,30 @@ class PlantState(NamedTuple):
         np.concatenate([*vectors, (residual, energy, work, rank)], out=truth)
 
 
-def _law(surface: Surface, unit: str, side: int, sides: Sequence[int]) -> Row:
-    """What a row is: a surface that gives is what can be left, where anything can."""
-    if surface.gives and unit == "m" and (side or not any(sides)):
-        return Row.GIVES_ONE_SIDED if side else Row.GIVES
-    return Row.ONE_SIDED if side else Row.HELD
+def row_laws(
+    units: Sequence[str], surface: Surface, one_sided: Sequence[int] | None
+) -> tuple[list[Row], list[int]]:
+    """What each row of a constraint is, and its side (see `Plant`).
+
+    A surface that gives is what can be left, where anything can.
+    """
+    sides = [0] * len(units) if one_sided is None else [int(side) for side in one_sided]
+    if len(sides) != len(units) or not set(sides) <= {-1, 0, 1}:
+        raise InvalidValue(
+            f"one_sided must have {len(units)} entries, 1, 0 or -1 per row, got {sides}"
+        )
+    laws = []
+    for unit, side in zip(units, sides, strict=True):
+        if surface.gives and unit == "m" and (side or not any(sides)):
+            laws.append(Row.GIVES_ONE_SIDED if side else Row.GIVES)
+        else:
+            laws.append(Row.ONE_SIDED if side else Row.HELD)
+    if surface.gives and not any(law >= Row.GIVES for law in laws):
+        raise InvalidValue(
+            "nothing gives: contact.stiffness is for rows of the constraint that are lengths",
+            key="contact.stiffness",
+        )
+    return laws, sides
 
 
 class Plant:
@@ -154,17 +173,7 @@ class Plant:
         """Say of every row whether it can be left, and whether it gives."""
         constraint = self.model.constraint
         units = () if constraint is None else constraint.row_units
-        sides = [0] * len(units) if one_sided is None else [int(side) for side in one_sided]
-        if len(sides) != len(units) or not set(sides) <= {-1, 0, 1}:
-            raise InvalidValue(
-                f"one_sided must have {len(units)} entries, 1, 0 or -1 per row, got {sides}"
-            )
-        laws = [_law(surface, unit, side, sides) for unit, side in zip(units, sides, strict=True)]
-        if surface.gives and not any(law >= Row.GIVES for law in laws):
-            raise InvalidValue(
-                "nothing gives: contact.stiffness is for rows of the constraint that are lengths",
-                key="contact.stiffness",
-            )
+        laws, sides = row_laws(units, surface, one_sided)
         self.surface, self.laws = surface, tuple(laws)
         contacts = self.contacts
         contacts.law[:], contacts.surface[:] = laws, surface.numbers
@@ -320,6 +329,11 @@ class Plant:
             float(y[-1]),
             model.rank,
         )
+
+    @property
+    def force_below(self) -> Array:
+        """What a sensor below the surface feels, per row, at the state looked at [N or N·m]."""
+        return self.terms.multipliers.copy()
 
     def apply(self, effort: ArrayLike) -> None:
         """Apply joint efforts [N·m or N] without letting time pass: only forces answer."""

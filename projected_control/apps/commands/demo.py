@@ -70,8 +70,9 @@ class Arguments(
     )
     arm: Path | None = option("your own arm's parameter file, with --controller", metavar="FILE")
     engine: str = option(
-        "what moves the simulated arm: built_in or mujoco (default: what simulation.engine says). "
-        "numba and native, once engines too, said what makes the ticks: they are no longer needed",
+        "what moves the simulated arm: built_in or mujoco, or, bare, dart or pinocchio (default: "
+        "what simulation.engine says). numba and native, once engines too, said what "
+        "makes the ticks: they are no longer needed",
         "",
         "NAME",
     )

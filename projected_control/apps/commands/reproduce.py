@@ -49,6 +49,8 @@ examples:
       impulse, velocity and energy of an arm that meets its floor
   projected-control reproduce cone --mu 0.10 --limit 0.5 --json
       torques, force and slack of a tip that is to stick
+  projected-control reproduce engines --task two_arms
+      the same task on our plant, MuJoCo, DART and Pinocchio's solver
   projected-control reproduce all --out reproduction
       everything, and one page index.html
   projected-control reproduce free-fall --json | python3 -m json.tool
@@ -102,6 +104,10 @@ class Arguments(
         "coefficient of friction, for cone (default: 0.15)",
         metavar="MU",
     )
+    task: str | None = option(
+        "for engines: a task of demo --task, or a mechanism of config/ (default: slider)",
+        metavar="NAME",
+    )
     json: bool = flag("print one JSON object of the numbers, nothing else")
 
 
@@ -115,6 +121,7 @@ def run(args: Arguments) -> int:
         limit=args.limit,
         restitution=args.restitution,
         mu=args.mu,
+        task=args.task,
     )
     names = names_of(args.case, options)
     extras.require("matplotlib", "projected-control reproduce")

@@ -30,6 +30,7 @@ class Options:
     limit: float | None = None  # of the motors' torques [N·m]
     restitution: float | None = None  # e of an impact
     mu: float | None = None  # coefficient of friction
+    task: str | None = None  # a task of the demonstration, or a mechanism of config/
 
     def __post_init__(self) -> None:
         from projected_control import validate  # NumPy, which no help needs
@@ -114,6 +115,11 @@ EXPERIMENTS = {
         "weak_motors",
         "a wiped table with motors that are too weak: limits kept beside clipping (docs/limits.md)",
         ("seconds",),
+    ),
+    "engines": Experiment(
+        "engines",
+        "a task on our plant, MuJoCo, DART and Pinocchio's solver (docs/engines.md)",
+        ("task", "seconds"),
     ),
 }
 

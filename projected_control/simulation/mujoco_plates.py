@@ -1,0 +1,80 @@
+"""Surfaces that give, and surfaces that can be left, in MuJoCo: a plate, on a spring or fixed.
+
+A row that gives is a plate that slides along the surface's normal on a spring of stiffness K with a
+damper D, and has a stated mass (`PLATE_MASS`). Where it holds on both sides, the carriage on which
+the arm slides rides on that plate. Where it can be left, the plate is a box, the frame carries a
+small ball, and the two touch by MuJoCo's own contacts, with friction; the ball's centre is the
+frame, and the plate lies a radius deeper. The spring's force is the force under the workpiece.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, NoReturn
+
+import numpy as np
+
+from projected_control.errors import InvalidValue
+from projected_control.simulation.surfaces import Row, Surface
+
+PLATE_MASS = 0.1
+"""Of a plate on its spring [kg]."""
+
+FREE_DAMPING = 0.01
+"""Damping ratio that a plate which can be left has at least, so that it comes to rest by itself."""
+
+FASTEST = 1.0
+"""ω T of a plate that can be left, up to which a step is short enough for it."""
+
+BALL = 1e-3
+"""Radius of the ball at the frame [m]."""
+
+HALF = (3.0, 3.0, 0.5)
+"""Of a plate that can be left: half of its length, width and thickness [m]."""
+
+
+class Plate(NamedTuple):
+    """A plate of the model.
+
+    Attributes:
+        row: Of the constraint.
+        joint: On whose spring it is; empty where it is fixed.
+        damping: Of the spring [N·s/m].
+        touched: Whether it can be left.
+    """
+
+    row: int
+    joint: str
+    damping: float
+    touched: bool
+
+
+def plate_of(row: int, joint: str, law: Row, surface: Surface) -> Plate:
+    """The plate of a row, on the spring of a surface."""
+    touched = law is not Row.GIVES
+    least = 2.0 * FREE_DAMPING * np.sqrt(surface.K * PLATE_MASS) if touched else 0.0
+    return Plate(row, joint, max(surface.damping, least), touched)
+
+
+def require_plate(surface: Surface) -> None:
+    """Refuse what a plate cannot be."""
+    if surface.dissipation:
+        refuse("contact.dissipation", "springs have dampers, but none in proportion to the depth")
+    if surface.restitution:
+        refuse("contact.restitution", "contacts do not bounce by a stated share")
+
+
+def require_short(plates: Sequence[Plate], surface: Surface, step: float) -> None:
+    """Raise where a step is too long for a plate that can swing by itself."""
+    longest = FASTEST * np.sqrt(PLATE_MASS / surface.K) if surface.gives else np.inf
+    if any(plate.touched and plate.joint for plate in plates) and step > longest:
+        raise InvalidValue(
+            f"a step of {step:g} s is too long for MuJoCo's plate of {PLATE_MASS:g} kg on a spring "
+            f"of {surface.K:g} N/m: it takes at most {longest:.2g} s (simulation.step)",
+            key="contact.stiffness",
+        )
+
+
+def refuse(key: str, why: str) -> NoReturn:
+    """What is no plate."""
+    raise InvalidValue(f"{key}: in MuJoCo {why}; take simulation.engine built_in", key=key)

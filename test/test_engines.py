@@ -1,0 +1,156 @@
+"""Engines that nobody here wrote move the same arm as ours: DART, and Pinocchio's own solver.
+
+Both are held as in MuJoCo. Pinocchio's is of fourth order, so that it has to agree with our plant
+to nearly rounding, in forces too; DART's step is Euler's.
+"""
+
+import json
+
+import numpy as np
+import pytest
+from test_mujoco import HELD as IN_MUJOCO
+from test_mujoco import arm_of, assembled, end_of, held_by, off, seven
+
+from projected_control.apps.cli import main
+from projected_control.apps.experiments import Options, engines, run_experiment
+from projected_control.errors import InvalidValue, UnknownName
+from projected_control.extras import MissingExtra
+from projected_control.model.constrained_arm import ConstrainedArm
+from projected_control.model.dynamics import Problem, projected
+from projected_control.resources import share_file
+from projected_control.simulation import make_plant
+
+pytest.importorskip("mujoco", reason="MuJoCo is not installed: pip install mujoco")
+pytest.importorskip("dartpy", reason="DART is not installed: pip install dartpy")
+HELD = [name for name in IN_MUJOCO if name != "moving"]
+REFUSED = ("sphere", "distance from a point", "distance of two frames", "gear", "lock")
+"""Held in MuJoCo by a distance, or a joint at a joint."""
+
+
+def held_or_refused(name, engine, step=1e-3):
+    """A plant; None where the engine has no such equality."""
+    model = ConstrainedArm(arm_of(), held_by(name))
+    if name in REFUSED:
+        with pytest.raises(InvalidValue, match=r"has no equality that holds"):
+            make_plant(engine, model, step)
+        return model, None
+    return model, make_plant(engine, model, step)
+
+
+@pytest.mark.parametrize(("engine", "within"), [("pinocchio", 1e-6), ("dart", 1e-3)])
+@pytest.mark.parametrize("name", HELD)
+def test_accelerations_and_forces_at_rest(name, engine, within):
+    model, plant = held_or_refused(name, engine, 2e-5)
+    if plant is None:
+        return
+    q, _, effort = assembled(model.arm, model.constraint)
+    plant.reset(q)
+    plant.apply(effort)
+    state = plant.state
+    ours = projected(Problem.of(model.evaluate(q, state.v), effort))
+    assert off(state.acceleration, ours.acceleration) < within
+    assert off(state.constraint_force, ours.constraint_force) < within
+
+
+@pytest.mark.parametrize("name", ["plane", "hinge"])
+def test_motion_is_that_of_our_plant(name):
+    """Pinocchio's to 1e-8; DART's halves with the step."""
+    model = ConstrainedArm(arm_of(), held_by(name))
+    q, v, effort = assembled(model.arm, model.constraint)
+    ours = end_of("built_in", model, q, v, effort, 2.5e-4)
+    its = end_of("pinocchio", model, q, v, effort, 2.5e-4)
+    assert np.linalg.norm(its.q - ours.q) < 1e-8 < 0.1 < np.linalg.norm(ours.q - q)
+    coarse, fine = (end_of("dart", model, q, v, effort, step) for step in (4e-4, 2e-4))
+    errors = [np.linalg.norm(end.q - ours.q) for end in (coarse, fine)]
+    assert errors[0] / errors[1] == pytest.approx(2.0, abs=0.2)
+
+
+LONG = [
+    pytest.param(name, marks=pytest.mark.long)
+    for name, (_, file) in engines.tasks().items()
+    if name != "slider"
+    and not (name in engines.TASKS and engines.TASKS[name].needs_arms)
+    and name != "six_joints"
+]
+"""Those that need no arm of another package."""
+
+
+@pytest.mark.parametrize("task", ["slider", *LONG])
+def test_tasks_agree_on_all_engines(task, monkeypatch):
+    """Over half a second at 0.25 ms: F within 1 %, places within 0.1 mm; the order of each."""
+    monkeypatch.setattr(engines, "STEPS", (1e-3, 2.5e-4))
+    numbers = run_experiment("engines", Options(task=task, seconds=0.3)).numbers
+    assert set(numbers["engines"]) == set(engines.ENGINES)
+    assert numbers["disagree"] == []
+    for name in ("mujoco", "dart"):
+        assert numbers["engines"][name]["order"]["motion"] == pytest.approx(1.0, abs=0.15)
+    at = numbers["engines"]["pinocchio"]["steps"]["0.25 ms"]
+    assert at["motion"] < 1e-7
+    assert at["force"] < 1e-5
+
+
+def test_engines_that_disagree_are_named():
+    """The bounds are looked at: a plant of the wrong mass is found."""
+    reference = engines.followed("slider", "built_in", 1e-3, 0.1)
+    heavy = engines.Followed(reference.places + 2e-4, 1.02 * reference.force, 0.0, 0.0)
+    right = engines.Followed(reference.places, reference.force, 0.0, 0.0)
+    found = {
+        name: {engines.JUDGED: run.errors(reference)}
+        for name, run in (("mujoco", heavy), ("dart", right))
+    }
+    assert engines.disagreeing(found) == ["mujoco"]
+
+
+def test_every_mechanism_of_config_can_be_compared():
+    files = share_file("config", "wipe.yaml").parent.glob("*.yaml")
+    arms = {f.stem for f in files if "robot_description_file" in f.read_text(encoding="utf-8")}
+    named = {file.stem for _, file in engines.tasks().values() if file}
+    shown = {case.arm for case in engines.TASKS.values()}
+    assert arms == named | (shown & arms)
+
+
+@pytest.mark.parametrize(
+    ("changes", "key"),
+    [
+        ({"friction.viscous": [1.0]}, "friction"),
+        ({"friction.contact": 0.2}, "friction.contact"),
+        ({"contact.stiffness": 5e4}, "contact.stiffness"),
+        ({"simulation.stops": True}, "simulation.stops"),
+    ],
+)
+@pytest.mark.parametrize("engine", ["dart", "pinocchio"])
+def test_what_a_bare_arm_has_not_is_refused(engine, changes, key):
+    with pytest.raises(InvalidValue, match=key.replace(".", r"\.")):
+        seven(engine, **{"simulation.stops": False, **changes})
+
+
+@pytest.mark.parametrize("engine", ["dart", "pinocchio"])
+def test_a_payload_counts_there_too(engine):
+    arm = seven(engine, **{"simulation.stops": False})
+    model = arm.plant.model
+    arm.reset()
+    model.arm.set_payload("flange", 4.0)
+    arm.plant.take_load()
+    arm.plant.apply(np.zeros(7))
+    state = arm.plant.state
+    ours = projected(Problem.of(model.evaluate(state.q, state.v), np.zeros(7)))
+    assert off(state.acceleration, ours.acceleration) < 1e-4
+
+
+def test_what_is_missing_or_wrong_is_said(monkeypatch, capsys):
+    with pytest.raises(UnknownName, match="slider"):
+        run_experiment("engines", Options(task="sliders"))
+    assert main(["reproduce", "cone", "--task", "slider"]) == 2
+    assert "takes no --task" in capsys.readouterr().err
+    monkeypatch.setitem(__import__("sys").modules, "dartpy", None)
+    with pytest.raises(MissingExtra, match="engines"):
+        seven("dart", **{"simulation.stops": False})
+
+
+def test_without_other_engines_the_table_says_what_to_install(monkeypatch):
+    monkeypatch.setattr(engines, "find_spec", lambda name: None)
+    monkeypatch.setattr(engines, "STEPS", (1e-3, 2.5e-4))
+    outcome = run_experiment("engines", Options(seconds=0.05))
+    assert set(outcome.numbers["engines"]) == {"built_in"}
+    assert "pip install mujoco dartpy" in outcome.tables[0].note
+    assert json.dumps(outcome.numbers["refused"])
