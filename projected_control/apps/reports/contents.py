@@ -63,18 +63,19 @@ class Outcome:
 
 def as_json(numbers: Mapping[str, Any]) -> str:
     """One JSON object; what is not finite becomes null, since JSON has no name for it."""
-    return json.dumps(_plain(numbers), indent=2, allow_nan=False, ensure_ascii=False)
+    return json.dumps(plain(numbers), indent=2, allow_nan=False, ensure_ascii=False)
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
+    """Numbers, texts, lists and dictionaries alone, as JSON has them."""
     if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, np.ndarray):
-        return _plain(value.tolist())
+        return plain(value.tolist())
     if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
+        return [plain(item) for item in value]
     if isinstance(value, np.generic):
-        return _plain(value.item())
+        return plain(value.item())
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value

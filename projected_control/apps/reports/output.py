@@ -18,7 +18,6 @@ from pathlib import Path
 from projected_control import __version__
 from projected_control.apps.console.progress import Progress, silent
 from projected_control.apps.reports.contents import Outcome, Picture, Table
-from projected_control.apps.reports.style import render
 from projected_control.errors import ProjectedControlError
 
 
@@ -103,6 +102,8 @@ def publish(
     folder: Path, outcomes: Sequence[Outcome], page_name: str, progress: Progress = silent
 ) -> list[Path]:
     """Draw all figures and write them, as PNG and SVG, with one report page; return the files."""
+    from projected_control.apps.reports.style import render  # with matplotlib
+
     contents: dict[str, bytes] = {}
     total = sum(len(outcome.pictures) for outcome in outcomes)
     images: dict[str, bytes] = {}

@@ -9,13 +9,13 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from math import isfinite
 from time import monotonic
 from typing import Any
 
 from aiohttp import web
 
 from projected_control import __version__
+from projected_control.apps.reports.contents import plain
 from projected_control.apps.view import presets
 from projected_control.apps.view.browser_commands import Commands
 from projected_control.apps.view.mirror import Mirror
@@ -188,14 +188,4 @@ def _json(message: Any) -> str:
     try:
         return json.dumps(message, allow_nan=False, separators=(",", ":"))
     except ValueError:
-        return json.dumps(_finite(message), separators=(",", ":"))
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, float):
-        return value if isfinite(value) else None
-    if isinstance(value, dict):
-        return {key: _finite(each) for key, each in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_finite(each) for each in value]
-    return value
+        return json.dumps(plain(message), separators=(",", ":"))

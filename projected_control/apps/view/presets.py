@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from projected_control.apps.reports.output import write_files
 from projected_control.errors import InvalidValue, UnknownName
 from projected_control.resources import PRESETS
 from projected_control.settings.files import ALL_NODES, PARAMETERS, read_file
@@ -75,10 +75,5 @@ def save(name: str, values: Mapping[str, Any]) -> Path:
     text = yaml.safe_dump({ALL_NODES: {PARAMETERS: nested}}, sort_keys=False, allow_unicode=True)
     place = folder()
     place.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(
-        "w", dir=place, suffix=".part", delete=False, encoding="utf-8"
-    ) as file:
-        file.write(f"# Saved from the live page.\n{text}")
-    target = place / f"{name}.yaml"
-    Path(file.name).replace(target)  # whole or not at all
-    return target
+    content = f"# Saved from the live page.\n{text}".encode()
+    return write_files(place, {f"{name}.yaml": content})[0]
