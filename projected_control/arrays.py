@@ -5,5 +5,4 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
-"""Real numbers; shapes and units are in the docstrings."""
+Array = NDArray[np.float64]  # real numbers; shapes and units are in the docstrings

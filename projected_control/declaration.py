@@ -24,16 +24,14 @@ from numpy.typing import ArrayLike, NDArray
 from projected_control import validate
 from projected_control.errors import InvalidValue, UnknownName
 
-Value = Any
-"""Value of a parameter: a bool, a number, text, or a tuple of numbers or texts."""
+Value = Any  # value of a parameter: a bool, a number, text, or a tuple of numbers or texts
 
 Numbers = tuple[float, ...]
 Words = tuple[str, ...]
 OneOrMore = Annotated[ArrayLike, float]
 """In a file a list of numbers, for the library a number, a list or an array."""
 
-SMALL, LARGE = 1e-9, 1e6
-"""Bounds of numbers that only have to be positive, or finite."""
+SMALL, LARGE = 1e-9, 1e6  # bounds of numbers that only have to be positive, or finite
 
 T = TypeVar("T")
 
@@ -42,34 +40,23 @@ _PARAMETER = "parameter"
 
 @dataclass(frozen=True)
 class Parameter:
-    """All there is to say of one parameter.
+    """All there is to say of one parameter."""
 
-    Attributes:
-        name: In full, with dots for groups.
-        type: bool, int, float or str: of the value, or of each item of a list.
-        is_list: Whether it holds a list.
-        default: Its value where nothing is said.
-        description: What it does.
-        unit: SI; empty for none.
-        minimum, maximum: Bounds of the number, or of each number of a list; None for no bound.
-        choices: Allowed words, empty for any.
-        live: Whether it may change while the node is active.
-        said: Whether it matters that it was given, though it has a default (see `Settings.said`).
-        required: Whether it has to be said: the default then means nothing, and what needs
-            the value refuses to go on.
-    """
-
-    name: str
-    type: type
-    is_list: bool
-    default: Value
-    description: str
-    unit: str = ""
+    name: str  # in full, with dots for groups
+    type: type  # bool, int, float or str: of the value, or of each item of a list
+    is_list: bool  # whether it holds a list
+    default: Value  # its value where nothing is said
+    description: str  # what it does
+    unit: str = ""  # SI; empty for none
+    # minimum, maximum: bounds of the number, or of each number of a list; None for no bound.
     minimum: float | None = None
     maximum: float | None = None
-    choices: Collection[str] = ()
-    live: bool = False
+    choices: Collection[str] = ()  # allowed words, empty for any
+    live: bool = False  # whether it may change while the node is active
+    # Whether it has to be said: the default then means nothing, and what needs the value
+    # refuses to go on.
     required: bool = False
+    # Whether it matters that it was given, though it has a default (see `Settings.said`).
     said: bool = False
 
     def check(self, value: Value) -> Value:

@@ -21,18 +21,14 @@ from projected_control.errors import InvalidValue, ProjectedControlError
 
 PACKAGE = "projected_control"
 
-SHARED = ("launch", "config", "urdf", "worlds")
-"""Folders of the source tree whose files are shared."""
-
-PRESETS = ("gentle", "paper", "stiff", "delayed")
-"""Gains and limits in config/presets/, by name."""
+SHARED = ("launch", "config", "urdf", "worlds")  # folders of the source tree whose files are shared
+PRESETS = ("gentle", "paper", "stiff", "delayed")  # gains and limits in config/presets/, by name
 
 
 CACHED = ("kernels", "library", "native", "gazebo")
 """First words of the folders in the cache of which every state of the sources has its own."""
 
-KEPT_DAYS = 30.0
-"""How long such a folder is kept after its last use [days]."""
+KEPT_DAYS = 30.0  # how long such a folder is kept after its last use [days]
 
 
 class MissingResource(ProjectedControlError, FileNotFoundError):

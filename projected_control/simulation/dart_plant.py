@@ -18,18 +18,14 @@ from projected_control.simulation.mechanism import Place, bodies_of, equalities_
 
 Array = NDArray[np.float64]
 
-REDUCTION = 0.2
-"""Share of an error of position that a step takes back."""
-
-MIXING = 1e-9
-"""Share of softness, the least that DART takes (``constraint force mixing``)."""
+REDUCTION = 0.2  # share of an error of position that a step takes back
+MIXING = 1e-9  # share of softness, the least that DART takes (``constraint force mixing``)
 
 
 HEAVIER = 1e3
 """By how much carriages are heavier than in MuJoCo: softness is a share of how easily they move."""
 
-LEAST = 1e-12
-"""Mass of what lies between two joints of a body [kg]."""
+LEAST = 1e-12  # mass of what lies between two joints of a body [kg]
 
 
 class DartPlant(BarePlant):

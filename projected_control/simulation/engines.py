@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from projected_control.simulation.plant import Plant
     from projected_control.simulation.surfaces import Extent, Surface
 
-BUILT_IN = "built_in"
-"""Name of our own."""
+BUILT_IN = "built_in"  # name of our own
 
 LOOP_ENGINES = ("numba", "native", "auto")
 """What once was called engine: who makes the ticks of a loop."""
@@ -48,16 +47,11 @@ class MakePlant(Protocol):
 
 @dataclass(frozen=True)
 class EngineKind:
-    """An engine that a parameter file can name.
+    """An engine that a parameter file can name."""
 
-    Attributes:
-        name: In ``simulation.engine`` and ``--engine``.
-        summary: What it is, in a few words.
-        load: Returns the class, a `Plant`; refuses with how to install what is missing.
-    """
-
-    name: str
-    summary: str
+    name: str  # in ``simulation.engine`` and ``--engine``
+    summary: str  # what it is, in a few words
+    # Returns the class, a `Plant`; refuses with how to install what is missing.
     load: Callable[[], MakePlant]
 
 
@@ -74,8 +68,7 @@ class Engines(Registry[EngineKind]):
         return super().__contains__(name)
 
 
-ENGINES = Engines("engine", "projected_control.engines")
-"""What ``simulation.engine`` can name."""
+ENGINES = Engines("engine", "projected_control.engines")  # what ``simulation.engine`` can name
 
 
 class FormerEngines(tuple[str, ...]):

@@ -37,24 +37,16 @@ class Joint(NamedTuple):
 
 
 class Body(NamedTuple):
-    """A body: its parent by number (0: the world), its place there, its joints and its inertia.
+    """A body: its parent by number (0: the world), its place there, its joints and its inertia."""
 
-    Attributes:
-        number, parent: By which bodies are known.
-        place: In the parent, where its joints are at zero.
-        joints: In their order from the parent.
-        mass: [kg].
-        lever: Centre of mass.
-        inertia: About that, in the body's axes [kg·m²].
-    """
-
+    # number, parent: by which bodies are known.
     number: int
     parent: int
-    place: Place
-    joints: tuple[Joint, ...]
-    mass: float
-    lever: Array
-    inertia: Array
+    place: Place  # in the parent, where its joints are at zero
+    joints: tuple[Joint, ...]  # in their order from the parent
+    mass: float  # [kg]
+    lever: Array  # centre of mass
+    inertia: Array  # about that, in the body's axes [kg·m²]
 
 
 class Equality(NamedTuple):

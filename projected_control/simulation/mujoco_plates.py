@@ -17,36 +17,23 @@ import numpy as np
 from projected_control.errors import InvalidValue
 from projected_control.simulation.surfaces import Row, Surface
 
-PLATE_MASS = 0.1
-"""Of a plate on its spring [kg]."""
+PLATE_MASS = 0.1  # of a plate on its spring [kg]
 
 FREE_DAMPING = 0.01
 """Damping ratio that a plate which can be left has at least, so that it comes to rest by itself."""
 
-FASTEST = 1.0
-"""ω T of a plate that can be left, up to which a step is short enough for it."""
-
-BALL = 1e-3
-"""Radius of the ball at the frame [m]."""
-
-HALF = (3.0, 3.0, 0.5)
-"""Of a plate that can be left: half of its length, width and thickness [m]."""
+FASTEST = 1.0  # ω T of a plate that can be left, up to which a step is short enough for it
+BALL = 1e-3  # radius of the ball at the frame [m]
+HALF = (3.0, 3.0, 0.5)  # of a plate that can be left: half of its length, width and thickness [m]
 
 
 class Plate(NamedTuple):
-    """A plate of the model.
+    """A plate of the model."""
 
-    Attributes:
-        row: Of the constraint.
-        joint: On whose spring it is; empty where it is fixed.
-        damping: Of the spring [N·s/m].
-        touched: Whether it can be left.
-    """
-
-    row: int
-    joint: str
-    damping: float
-    touched: bool
+    row: int  # of the constraint
+    joint: str  # on whose spring it is; empty where it is fixed
+    damping: float  # of the spring [N·s/m]
+    touched: bool  # whether it can be left
 
 
 def plate_of(row: int, joint: str, law: Row, surface: Surface) -> Plate:

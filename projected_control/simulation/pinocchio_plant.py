@@ -17,8 +17,7 @@ from projected_control.simulation.mechanism import Place, bodies_of, equalities_
 
 Array = NDArray[np.float64]
 
-RATE = 100.0
-"""ω of the terms that take errors of position back: q̈ has −2ω Φ̇ − ω² Φ [1/s]."""
+RATE = 100.0  # ω of the terms that take errors of position back: q̈ has −2ω Φ̇ − ω² Φ [1/s]
 
 ACCURACY, MU, ITERATIONS = 1e-13, 1e-6, 30
 """Of the proximal method: when it ends, its damping, and its most steps."""

@@ -29,14 +29,9 @@ from projected_control.errors import InvalidValue, UnknownName
 from projected_control.resources import share_file
 from projected_control.settings.nodes import TASKS
 
-SECONDS = 5.0
-"""Simulated time unless another is asked for [s]."""
-
-STEPS = (1e-3, 5e-4, 2.5e-4)
-"""Steps of integration [s]; a tick takes the longest of them."""
-
-JUDGED = 2.5e-4
-"""At which step engines have to agree [s]."""
+SECONDS = 5.0  # simulated time unless another is asked for [s]
+STEPS = (1e-3, 5e-4, 2.5e-4)  # steps of integration [s]; a tick takes the longest of them
+JUDGED = 2.5e-4  # at which step engines have to agree [s]
 
 FORCE_BOUND, MOTION_BOUND = 0.01, 1e-4
 """How far they may then be apart: F over its largest; any place on the arm [m]."""
@@ -86,19 +81,12 @@ DIFFERENCES = (
 
 @dataclass(frozen=True)
 class Followed:
-    """One run.
+    """One run."""
 
-    Attributes:
-        places: Of every frame of the arm, N × 3 per frame [m].
-        force: F, N × n.
-        energy: Largest |E − E₀ − W| [J].
-        residual: Largest ‖Φ‖.
-    """
-
-    places: Array
-    force: Array
-    energy: float
-    residual: float
+    places: Array  # of every frame of the arm, N × 3 per frame [m]
+    force: Array  # F, N × n
+    energy: float  # largest |E − E₀ − W| [J]
+    residual: float  # largest ‖Φ‖
 
     @classmethod
     def of(cls, done: TaskRun) -> Followed:

@@ -44,8 +44,7 @@ pruner; with its process, several times."""
 BY_CHANCE = (EXCEEDED, DIED)
 """Ends that depend on the computer, so that the same run may end otherwise another time."""
 
-PIECE = 250
-"""Ticks per call of C++, between which the clock is looked at."""
+PIECE = 250  # ticks per call of C++, between which the clock is looked at
 
 LIMITED = int(
     Event.EFFORT_LIMITED | Event.RATE_LIMITED | Event.POSITION_LIMIT | Event.VELOCITY_LIMIT
@@ -119,8 +118,7 @@ FREE = (
 )
 """How parameters begin on which no path depends (test/test_sweep.py compares)."""
 
-MOST_PATHS = 50
-"""Paths that a worker keeps."""
+MOST_PATHS = 50  # paths that a worker keeps
 
 
 def bench_of(packed: bytes) -> Bench:
@@ -170,12 +168,7 @@ def _pruner(packed: bytes, case: SweepCase) -> tuple[Prune, int, str] | None:
 
 
 class Attempt:
-    """A run while it is made.
-
-    Args:
-        bench: Of the case.
-        point: Which run.
-    """
+    """A run while it is made."""
 
     def __init__(self, bench: Bench, point: RunPoint) -> None:
         self.bench, self.point = bench, point
