@@ -29,7 +29,7 @@ class Fit:
     """A shape through points."""
 
     kind: str  # the kind of constraint that holds a point on it
-    point: Array  # A point of the line or plane, amid the points; the centre of a circle [m]
+    point: Array  # a point of the line or plane, amid the points; the centre of a circle [m]
     direction: Array  # along the line; normal of the plane; axis of the circle
     radius: float | None  # of a circle, else None [m]
     residual: float  # RMS distance of the points from it [m]

@@ -239,7 +239,7 @@ class AngleAbout:
     """
 
     frame: str  # name of the frame whose origin goes round
-    point: Array  # A point of the axis [m]
+    point: Array  # a point of the axis [m]
     # e1, e2: unit vectors in the world: from where the angle counts, and +90° from there.
     e1: Array
     e2: Array

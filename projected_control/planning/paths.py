@@ -46,7 +46,7 @@ MOST_SAMPLES = 50_000
 class Stroke:
     """A smooth curve y(s) that is gone along without a stop."""
 
-    curve: BSpline  # A spline of the fifth degree, one number per coordinate that moves
+    curve: BSpline  # a spline of the fifth degree, one number per coordinate that moves
     length: float  # the largest s; y(s) goes through about one unit per unit of s [m or rad]
 
     def at(self, s: ArrayLike, derivative: int = 0) -> Array:

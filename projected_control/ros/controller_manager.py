@@ -43,7 +43,7 @@ class CannotEngage(ProjectedControlError):
 class LoadedController(NamedTuple):
     """A controller as the controller manager describes it."""
 
-    # name, type: name and type of the controller.
+    # name, type: as the controller manager has loaded it.
     name: str
     type: str
     state: str  # unconfigured, inactive, active or finalized

@@ -99,7 +99,7 @@ MOTION_STEP, FORCE_STEP, FORCE_PUSH = "motion step", "force step", "force push"
 class Trial(NamedTuple):
     """A trial that is asked for."""
 
-    kind: str  # A step of a coordinate or of λ_d, or a push
+    kind: str  # a step of a coordinate or of λ_d, or a push
     # motion, force: gains; no force gains for those of the settings.
     motion: MotionGains
     force: ForceGains | None = None
