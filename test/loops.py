@@ -21,6 +21,7 @@ from projected_control.control import (
 )
 from projected_control.control.controllers import Controller
 from projected_control.control.disturbance import Disturbance
+from projected_control.control.laws.least_contact_force import LeastContactForceController
 from projected_control.control.loop import ControlLoop
 from projected_control.control.references import Constant, Sine, Sines
 from projected_control.model.arm import Arm
@@ -44,11 +45,14 @@ slider-crank with one motor; two levels and an impedance on the 3R arm, with a f
 EVERY_LAW = (
     *LAWS,
     *("idc", "passive_force", "shaped", "selection", "computed_torque", "gravity"),
+    "least_contact_force",
 )
 """And all other laws: inverse dynamics, a force on a chain with a passive joint, a shaped
-impedance, a selection of directions, and two on the 3R arm in an upright plane, held by nothing."""
+impedance, a selection of directions, two on the 3R arm in an upright plane, held by nothing, and
+the least force on the chain."""
 
-_CHAINS, _FREE = ("passive", "passive_force"), ("computed_torque", "gravity")
+_CHAINS = ("passive", "passive_force", "least_contact_force")
+_FREE = ("computed_torque", "gravity")
 
 
 def crank_model() -> ConstrainedArm:
@@ -106,6 +110,8 @@ def controller_of(law: str, model: ConstrainedArm, period: float) -> Controller:
         return ComputedTorqueController(model, gains, period, gravity=law == "gravity")
     if law in ("pidc", "idc"):
         return MotionController(model, gains, Law.PIDC if law == "pidc" else Law.IDC, period)
+    if law == "least_contact_force":
+        return LeastContactForceController(model, gains, period)
     return PassiveJointController(model, gains, force if law == "passive_force" else None, period)
 
 

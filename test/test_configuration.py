@@ -317,6 +317,7 @@ def test_a_length_turns_forces_of_sliding_joints_into_torques():
         (MOTION, {"law": "impedance"}, Law.IMPEDANCE),
         (FORCE, {"law": "impedance", "impedance.projected": False}, Law.IMPEDANCE),
         (PASSIVE, {**CRANK, "law": "impedance"}, Law.IMPEDANCE),
+        (PASSIVE, {**CRANK, "law": "least_contact_force"}, Law.LEAST_CONTACT_FORCE),
         (FORCE, {"law": "selection", **ACROSS, "selection.force": ["tip.y"]}, Law.SELECTION),
         (MOTION, {"law": "computed_torque", **JOINTS}, Law.COMPUTED_TORQUE),
         (MOTION, {"law": "gravity", **FREE}, Law.GRAVITY),

@@ -21,6 +21,7 @@ from projected_control.control import (
 )
 from projected_control.control.disturbance import Disturbance
 from projected_control.control.law_kinds import Law, kind_of
+from projected_control.control.laws.least_contact_force import LeastContactForceController
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.coordinates import Coordinate, Coordinates
 from projected_control.model.projection import Metric, Projection
@@ -77,6 +78,7 @@ CASES = {
     ),
     "shaped": EffortCase(shaped, leans=True),
     "shaped, passive": EffortCase(lambda m: shaped(m, FORCE), TWO),
+    "least force": EffortCase(lambda m: LeastContactForceController(m, GAINS), TWO, leans=True),
     "selection": EffortCase(lambda m: SelectionController(m, GAINS, FORCE, ["end_6.z"])),
     "selection in axes": EffortCase(
         lambda m: SelectionController(m, GAINS, FORCE, ["end_6.z"], frame="end_3"),

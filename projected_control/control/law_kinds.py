@@ -50,6 +50,8 @@ class Law(IntEnum):
     """Inverse dynamics of the joints."""
     GRAVITY = 9
     """What the arm weighs, and damping."""
+    LEAST_CONTACT_FORCE = 10
+    """The motion of passive joints with the least λ."""
 
 
 MOTION, FORCE, PASSIVE = "motion", "force", "passive"

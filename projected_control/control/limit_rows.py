@@ -36,6 +36,7 @@ Array = NDArray[np.float64]
 Whole = NDArray[np.int64]
 
 _IDC, _IMPEDANCE, _OPERATIONAL = int(Law.IDC), int(Law.IMPEDANCE), int(Law.OPERATIONAL_SPACE)
+_LEAST_FORCE = int(Law.LEAST_CONTACT_FORCE)
 _SELECTION, _COMPUTED, _GRAVITY = int(Law.SELECTION), int(Law.COMPUTED_TORQUE), int(Law.GRAVITY)
 
 THROWN = 20.0
@@ -48,7 +49,7 @@ def chooses_normal(law: int, t: Terms, c: ControlTerms) -> bool:
     """Whether a law says itself what acts across the constraint, and without a force loop."""
     if law == _IMPEDANCE:
         return unpack_task(c.task, t.v.size, t.theta.size).projected[0] == 0.0
-    return law in (_IDC, _SELECTION, _COMPUTED, _GRAVITY)
+    return law in (_IDC, _SELECTION, _COMPUTED, _GRAVITY, _LEAST_FORCE)
 
 
 @compiled

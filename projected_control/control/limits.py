@@ -259,14 +259,23 @@ class Limits(Group):
         described: Array | None = getattr(arm.limits, name, None)
         if described is not None and not is_given(getattr(self, name)):
             return described.copy()
-        values = spread(self, name, arm.n, "joint", _WORDS[name])
+        own = arm.n - arm.base_size
+        values = spread(self, name, own, "joint", _WORDS[name])
         if np.isnan(values).any():
-            each = f"must be one number or {arm.n}, one per joint, got {values.tolist()}"
+            each = f"must be one number or {own}, one per joint, got {values.tolist()}"
             raise refused(self, name, each, _WORDS[name])
-        return values
+        return np.concatenate([np.full(arm.base_size, _OF_BASE[name]), values])
 
 
 _OF_JOINTS = ("effort", "effort_rate", "velocity", "lower", "upper")
+_OF_BASE = {
+    "effort": 0.0,
+    "effort_rate": np.inf,
+    "velocity": np.inf,
+    "lower": -np.inf,
+    "upper": np.inf,
+}
+"""Of a floating base, which has neither motors nor ends."""
 _POSITIVE = (
     "reference_jump",
     "frozen_time",

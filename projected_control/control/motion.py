@@ -28,6 +28,7 @@ from projected_control.control.rejoining import followed_error
 from projected_control.control.task_terms import unpack_task
 from projected_control.control.terms import ControlTerms
 from projected_control.model.constrained_arm import Terms
+from projected_control.model.floating_base import SIZE, add_to_base, base_between
 from projected_control.model.kinematics import add, cross, vector
 from projected_control.model.linalg import axpy, copy, fill, matvec, matvec_add
 from projected_control.model.on_constraint import free_part, least_motion_add, normal_part
@@ -115,12 +116,21 @@ def stiff_constraint(t: Terms, c: ControlTerms) -> None:
 
 
 @compiled
+def way_to(place: Array, t: Terms, way: Array) -> None:
+    """way = place ⊖ q, in joint units."""
+    for i in range(t.q.size):
+        way[i] = place[i] - t.q[i]
+    if t.floats[0] != 0.0:
+        base_between(t.q, place, way)
+
+
+@compiled
 def posture_motion(d: float, t: Terms, c: ControlTerms, wanted: Array) -> None:
     """wanted = K₀ (q₀ − q) − (d + D₀) q̇, in the metric's coordinates; K₀ s after a stop."""
     K_0, D_0 = c.posture_gains[0] * (1.0 - c.rejoin[2]), c.posture_gains[1]
+    way_to(c.posture, t, wanted)
     for i in range(t.v.size):
-        away = t.sqrt_metric[i] * (c.posture[i] - t.q[i])
-        wanted[i] = K_0 * away - (d + D_0) * t.v[i]
+        wanted[i] = K_0 * (t.sqrt_metric[i] * wanted[i]) - (d + D_0) * t.v[i]
 
 
 @compiled
@@ -141,8 +151,9 @@ def posture_distance(t: Terms, c: ControlTerms) -> float:
     That is the largest of |(P − (J_θ P)⁺ J_θ P) (q₀ − q)|: what moves constraint or coordinates
     does not count. After a law, which has found (J_θ P)⁺.
     """
+    way_to(c.posture, t, c.load)
     for i in range(t.v.size):
-        c.load[i] = t.sqrt_metric[i] * (c.posture[i] - t.q[i])
+        c.load[i] *= t.sqrt_metric[i]
     free_part(t, c.load, c.net)
     matvec(t.J_theta, c.net, c.a)
     invert_add(free_span(t, c), c.a, c.net, -1.0)
@@ -228,7 +239,13 @@ def note_stop(stop: bool, t: Terms, c: ControlTerms) -> None:
         return
     c.stop_for[0] += c.period[0]
     give = STOP_GIVE if c.stop_for[0] > STOP_SETTLING else 0.0
-    for i in range(t.q.size):
+    if t.floats[0] != 0.0:
+        way_to(c.anchor, t, c.load)
+        for i in range(SIZE):
+            c.load[i] = min(max(c.load[i], -give), give)
+            c.anchor[i] = t.q[i]
+        add_to_base(c.load, 1.0, c.anchor)
+    for i in range(SIZE if t.floats[0] != 0.0 else 0, t.q.size):
         c.anchor[i] = min(max(c.anchor[i], t.q[i] - give), t.q[i] + give)
 
 
@@ -237,8 +254,9 @@ def braking(t: Terms, c: ControlTerms, w: Array) -> None:
     """w = K (q_s − q) − d q̇, in the metric's coordinates: at q_s the arm came to rest."""
     d = stop_damping(c)
     K = STOP_STIFFNESS if c.stop_for[0] > STOP_SETTLING else 0.0
+    way_to(c.anchor, t, w)
     for i in range(t.v.size):
-        w[i] = K * t.sqrt_metric[i] * (c.anchor[i] - t.q[i]) - d * t.v[i]
+        w[i] = K * t.sqrt_metric[i] * w[i] - d * t.v[i]
 
 
 @compiled

@@ -173,6 +173,9 @@ class ControlTerms(NamedTuple):
     ]
     Q_p: Annotated[Array, Part("p, n", "Rows of I − P that belong to passive joints.")]
     passive_span: Annotated[Array, Part(SPAN.length_with(m="p"), "Q_p decomposed.")]
+    contact_span: Annotated[
+        Array, Part(SPAN.length_with(m="p", n="m"), "Their columns of A decomposed, transposed.")
+    ]
     refused: Annotated[Array, Part("p", "What passive joints would be asked for.")]
 
 

@@ -16,6 +16,15 @@ from numpy.typing import ArrayLike, NDArray
 from projected_control import validate
 from projected_control.errors import InvalidValue, UnknownName
 from projected_control.model.description import Description, read_description
+from projected_control.model.floating_base import (
+    BASE,
+    SIZE,
+    add_to_base,
+    base_between,
+    from_pinocchio,
+    shorten_rotation,
+    to_pinocchio,
+)
 from projected_control.model.frames import (
     Attachment,
     FrameKinematics,
@@ -24,8 +33,10 @@ from projected_control.model.frames import (
     placements_of,
 )
 from projected_control.model.inertias import doubts
-from projected_control.model.kinematics import frame_motion
+from projected_control.model.kinematics import TOGETHER, frame_motion
 from projected_control.model.pinocchio_model import (
+    FIXED,
+    FLOATING,
     JointLimits,
     build_model,
     gravity_vector,
@@ -37,6 +48,9 @@ Array = NDArray[np.float64]
 
 __all__ = ["Arm", "Attachment", "FrameKinematics", "JointLimits", "OffsetFrame"]
 
+UNIT = 1e-6
+"""By how much the length of a quaternion may differ from one."""
+
 SINGULAR = 1e-12
 """Ratio of the smallest to the largest eigenvalue of M up to which a motion counts as massless."""
 
@@ -44,8 +58,14 @@ SINGULAR = 1e-12
 class Arm:
     """An arm of n joints, each one number, for which Pinocchio computes ``M q̈ + h = f``.
 
+    A floating base counts as six joints without motors, the first of every vector (see
+    `floating_base`); where a method takes q, Pinocchio's own, one number longer, is taken as well.
+
     Attributes:
         n: Number of joints.
+        nq: Numbers of Pinocchio's q: n, or n + 1 with a floating base.
+        floats: Whether the base floats.
+        base_size: How many of the joints are the floating base: 6, or 0.
         joint_names: In the order of every vector here.
         passive: Names of the joints without a motor; those that mimic others are among them.
         mimics: Joints that follow others, by name; each makes one more row of the constraint (see
@@ -77,14 +97,23 @@ class Arm:
         frames: Mapping[str, OffsetFrame] | None = None,
         armature: ArrayLike = 0.0,
         massless_links: Iterable[str] = (),
+        base: str = FIXED,
     ) -> None:
         self._description = description
-        model = build_model(description, joints, locked or {})
+        model = build_model(description, joints, locked or {}, base)
         for name, frame in (frames or {}).items():
             add_frame(model, name, frame)
         if gravity is not None:
             model.gravity.linear = gravity_vector(gravity)
         self.n: int = model.nv
+        self.nq: int = model.nq
+        self.floats: bool = base == FLOATING
+        self.base_size: int = SIZE if self.floats else 0
+        if self.floats and not model.inertias[1].mass > 0.0:
+            raise InvalidValue(
+                "a floating base needs a mass: the first link of the description, "
+                f"{model.frames[1].name!r}, has none, nor has any that is fixed to it"
+            )
         rotors = np.atleast_1d(np.asarray(armature, dtype=np.float64))
         if rotors.shape not in ((1,), (self.n,)) or not (np.isfinite(rotors) & (rotors >= 0)).all():
             raise InvalidValue(
@@ -92,23 +121,28 @@ class Arm:
                 f"{rotors.tolist()}"
             )
         model.armature = np.broadcast_to(rotors, (self.n,)).copy()
+        if self.floats:
+            model.armature[:SIZE] = 0.0
         self._inertias = [inertia.copy() for inertia in model.inertias]
-        self.joint_names: tuple[str, ...] = tuple(model.names)[1:]
+        own = tuple(model.names)[1 + self.floats :]
+        floating = BASE if self.floats else ()
+        self.joint_names: tuple[str, ...] = (*floating, *own)
         self.warnings = description.warnings
-        self.mimics = mimics_of(description, self.joint_names)
+        self.mimics = mimics_of(description, own)
         for name in passive:
             validate.one_of("joint", name, self.joint_names)
-        self.passive = frozenset(passive) | frozenset(self.mimics)
+        self.passive = frozenset((*passive, *self.mimics, *floating))
         self.actuated: Array = np.array(
             [float(name not in self.passive) for name in self.joint_names]
         )
         self.prismatic = np.array(
-            [description.joints[name].kind == "prismatic" for name in self.joint_names]
+            [name in BASE[:3] for name in floating]
+            + [description.joints[name].kind == "prismatic" for name in own]
         )
         self.limits = limits_of(model)
         self._attach(model)
         massless = tuple(massless_links)
-        doubted = doubts(description.links, self.joint_names, massless)
+        doubted = doubts(description.links, own, massless)
         self.implausible = doubted.refusals
         singular = () if massless else self._singular_inertia()
         self.warnings = (*self.warnings, *doubted.warnings, *singular)
@@ -126,6 +160,7 @@ class Arm:
         frames: Mapping[str, OffsetFrame] | None = None,
         armature: ArrayLike = 0.0,
         massless_links: Iterable[str] = (),
+        base: str = FIXED,
     ) -> Arm:
         """Read an arm from URDF or xacro, a file or the text itself.
 
@@ -141,6 +176,7 @@ class Arm:
                 [kg·m² or kg].
             massless_links: Names of links that have no mass on purpose. Where they leave M
                 singular, the constraint has to carry them (see `dynamics`).
+            base: ``fixed``, the first link stands in the world, or ``floating``.
         """
         return cls(
             read_description(source, mappings),
@@ -151,6 +187,7 @@ class Arm:
             frames=frames,
             armature=armature,
             massless_links=massless_links,
+            base=base,
         )
 
     def twin(self) -> Arm:
@@ -182,7 +219,8 @@ class Arm:
         self.update(np.zeros(self.n), np.zeros(self.n))
         if eigenvalues[0] > SINGULAR * eigenvalues[-1]:
             return []
-        moved = {self._description.joints[name].child for name in self.joint_names}
+        joints = self._description.joints
+        moved = {joints[name].child for name in self.joint_names if name in joints}
         links = self._description.links
         bare = sorted(name for name in moved if links[name].mass == 0.0)
         reason = f"link {', '.join(bare)} moves but has no mass" if bare else "a joint moves none"
@@ -231,20 +269,67 @@ class Arm:
         """The underlying model, for what this class does not offer."""
         return self._model
 
+    def require_fixed(self, what: str, why: str) -> None:
+        """Refuse a floating base where it is not served."""
+        if self.floats:
+            raise InvalidValue(
+                f"{what} cannot have a floating base: {why}; docs/floating_base.md says what can",
+                key="base",
+            )
+
     def joint_index(self, name: str) -> int:
         """Position of a joint in every vector."""
         return self.joint_names.index(validate.one_of("joint", name, self.joint_names))
 
     def update(self, q: ArrayLike, v: ArrayLike) -> Arm:
         """Compute M, h and all frames for this state. The one Pinocchio pass of a tick."""
-        self.q[:] = validate.vector("q", q, self.n)
+        self.q[:] = self.configuration(q)
         self.v[:] = validate.vector("v", v, self.n)
         self.compute(self.q, self.v)
         return self
 
     def compute(self, q: Array, v: Array) -> None:
         """`update` for kernels that copy the state to `q` and `v` themselves."""
+        if self.floats:
+            q = to_pinocchio(q)
         pinocchio.computeAllTerms(self._model, self._data, q, v)
+
+    def configuration(self, q: ArrayLike) -> Array:
+        """q in n numbers; with a floating base it may be Pinocchio's, with n + 1."""
+        if self.floats and np.shape(q) == (self.nq,):
+            longer = validate.finite_array("q", q, (self.nq,))
+            if abs(float(np.linalg.norm(longer[3:7])) - 1.0) > UNIT:
+                raise InvalidValue(
+                    "the quaternion x, y, z, w of the base, q[3:7], must have length one, got "
+                    f"{longer[3:7].tolist()}"
+                )
+            return from_pinocchio(longer)
+        return validate.vector("q", q, self.n)
+
+    def pinocchio_q(self, q: ArrayLike) -> Array:
+        """Pinocchio's q, nq numbers; the same as ours where the base is fixed."""
+        ours = self.configuration(q)
+        return to_pinocchio(ours) if self.floats else np.array(ours)
+
+    def moved(self, q: ArrayLike, step: ArrayLike) -> Array:
+        """q ⊕ step, as if the arm moved with q̇ = step for one second; a new array."""
+        end = np.array(self.configuration(q))
+        step = validate.vector("step", step, self.n)
+        if self.floats:
+            add_to_base(step, 1.0, end)
+            end[SIZE:] += step[SIZE:]
+            shorten_rotation(end)
+        else:
+            end += step
+        return end
+
+    def difference(self, a: ArrayLike, b: ArrayLike) -> Array:
+        """b ⊖ a, the q̇ that leads from a to b in one second."""
+        begin, end = self.configuration(a), self.configuration(b)
+        step = end - begin
+        if self.floats:
+            base_between(begin, end, step)
+        return step
 
     def attachment(self, frame: str) -> Attachment:
         """Where a frame sits, for kernels that follow it."""
@@ -292,8 +377,10 @@ class Arm:
         """Masses [kg], centres [m] and inertias [kg·m²] of all bodies, as they are carried now.
 
         One vector of 13 numbers per body, all masses first; the first body is fixed to the world.
+        Of a floating base the last of its six joints carries the body, the others nothing.
         """
-        bodies = list(self._model.inertias)
+        none = [pinocchio.Inertia.Zero()] * max(self.base_size - 1, 0)
+        bodies = [*list(self._model.inertias)[:1], *none, *list(self._model.inertias)[1:]]
         masses = np.array([body.mass for body in bodies])
         centres, inertias = (
             np.array([getattr(body, name) for body in bodies]).reshape(-1)
@@ -303,10 +390,12 @@ class Arm:
 
     def set_bodies(self, numbers: Array) -> None:
         """Carry what `bodies` was when it was kept, in place of any load."""
-        count = len(self._model.inertias)
+        none = max(self.base_size - 1, 0)
+        count = len(self._model.inertias) + none
         masses, centres, inertias = np.split(numbers, [count, 4 * count])
         places, tensors = centres.reshape(count, 3), inertias.reshape(count, 3, 3)
-        for joint, parts in enumerate(zip(masses, places, tensors, strict=True)):
+        carried = list(zip(masses, places, tensors, strict=True))
+        for joint, parts in enumerate([carried[0], *carried[1 + none :]]):
             self._model.inertias[joint] = pinocchio.Inertia(*parts)
 
     def scale_masses(self, factor: float) -> None:
@@ -342,10 +431,11 @@ class Arm:
         return places, masses / masses.sum()
 
     def _support(self, joint: int) -> Array:
-        """1 for each joint that moves what hangs on a joint, else 0."""
+        """1 for each joint that moves what hangs on a joint (see `frame_motion`), else 0."""
         support = np.zeros(self.n)
         for ancestor in list(self._model.supports[joint])[1:]:
-            support[self._model.joints[ancestor].idx_v] = 1.0
+            moving = self._model.joints[ancestor]
+            support[moving.idx_v : moving.idx_v + moving.nv] = 1.0 if moving.nv == 1 else TOGETHER
         return support
 
     def frame(self, name: str) -> FrameKinematics:

@@ -70,6 +70,7 @@ class Terms(NamedTuple):
     A: Annotated[Array, Part("m, n", "Constraint Jacobian.")]
     span: Annotated[Array, Part(SPAN.length, "A decomposed, of which P and A⁺ are made.")]
     rank: Annotated[Array, Part("1", "Rank of A.")]
+    floats: Annotated[Array, Part("1", "1 where the first six joints are a floating base.")]
     held: Annotated[Array, Part("1", "1 where P is not that of A, see `rank_change`.")]
     held_P: Annotated[Array, Part("n, n", "What it is then; else for intermediate results.")]
     factored: Annotated[Array, Part("1", "1 where `inertia` is of this state, −1 if it fails.")]
@@ -185,6 +186,7 @@ class ConstrainedArm:
         self.theta, self.theta_rate = terms.theta, terms.theta_rate
         self.J_theta, self.theta_bias = terms.J_theta, terms.theta_bias
         self.sqrt_metric[:] = self.metric.sqrt_metric
+        terms.floats[0] = float(arm.floats)
         self.row_length = length = validate.positive("row length", row_length)
         units = () if constraint is None else constraint.row_units
         terms.row_scale[:] = [length if unit == "rad" else 1.0 for unit in units]
@@ -258,7 +260,7 @@ class ConstrainedArm:
 
     def evaluate(self, q: ArrayLike, v: ArrayLike, time: float = 0.0) -> ConstrainedArm:
         """Compute everything for this state: one Pinocchio pass, one decomposition of A."""
-        q, v = validate.vector("q", q, self.n), validate.vector("v", v, self.n)
+        q, v = self.arm.configuration(q), validate.vector("v", v, self.n)
         self.prepare(q, v, time)
         _evaluate(time, q, v, *self.arguments)
         return self

@@ -13,6 +13,9 @@ from projected_control.compiled import Columns, Matrix, Numbers, compiled, kerne
 Array = NDArray[np.float64]
 Vector = tuple[float, float, float]
 
+TOGETHER = 2.0
+"""In the place of a one, for the six columns of a floating base: one joint of Pinocchio's."""
+
 
 @compiled
 def cross(a: Vector, b: Vector) -> Vector:
@@ -80,14 +83,15 @@ def frame_motion(
 
         J_k = (o_k + ω_k × p, ω_k),   d/dt (o_k, ω_k) = 𝒱_k × (o_k, ω_k),   𝒱_k = Σ_{i≤k} J_i q̇_i,
 
-    which spares a second pass for the bias J̇q̇.
+    which spares a second pass for the bias J̇q̇. The six columns of a floating base turn together:
+    with the whole 𝒱 of the base, whose own share of J̇q̇ is 𝒱 × 𝒱 = 0.
 
     Args:
         spatial_jacobian: 6 × n, translation first.
         v: q̇.
         placement: Where the joint is that the frame is attached to (see `Arm.placements`).
         local: The frame's origin in that joint's axes [m].
-        support: 1 for each joint that moves the frame, else 0.
+        support: 1 for each joint that moves the frame, `TOGETHER` for a floating base, else 0.
         jacobian: Result, linear above angular, 6 × n.
     """
     position = place(placement, vector(local, 0))
@@ -99,8 +103,9 @@ def frame_motion(
             o = (spatial_jacobian[0, k], spatial_jacobian[1, k], spatial_jacobian[2, k])
             w = (spatial_jacobian[3, k], spatial_jacobian[4, k], spatial_jacobian[5, k])
             linear, angular = add(linear, o, v[k]), add(angular, w, v[k])
-            linear_bias = add(linear_bias, add(cross(angular, o), cross(linear, w)), v[k])
-            angular_bias = add(angular_bias, cross(angular, w), v[k])
+            if support[k] != TOGETHER:
+                linear_bias = add(linear_bias, add(cross(angular, o), cross(linear, w)), v[k])
+                angular_bias = add(angular_bias, cross(angular, w), v[k])
         at_point = add(o, cross(w, position))
         for i in range(3):
             jacobian[i, k] = at_point[i]

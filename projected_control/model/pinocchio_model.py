@@ -12,8 +12,12 @@ from numpy.typing import ArrayLike, NDArray
 from projected_control import validate
 from projected_control.errors import InvalidDescription, InvalidValue
 from projected_control.model.description import UNLIMITED, Description, Mimic
+from projected_control.model.floating_base import BASE, SIZE
 
 Array = NDArray[np.float64]
+
+FIXED, FLOATING = BASES = ("fixed", "floating")
+"""What the first link stands on: the world, or nothing."""
 
 
 @dataclass(frozen=True)
@@ -55,23 +59,36 @@ def limits_of(model: pinocchio.Model) -> JointLimits:
         values = np.array(values)
         return np.where(np.abs(values) >= UNLIMITED, np.copysign(np.inf, values), values)
 
-    return JointLimits(
-        effort=unlimited(model.effortLimit),
-        velocity=unlimited(model.velocityLimit),
-        lower=unlimited(model.lowerPositionLimit),
-        upper=unlimited(model.upperPositionLimit),
-    )
+    limits = [
+        unlimited(values[model.nq - model.nv :])
+        for values in (model.lowerPositionLimit, model.upperPositionLimit)
+    ]
+    effort, velocity = unlimited(model.effortLimit), unlimited(model.velocityLimit)
+    if model.nq > model.nv:  # a floating base, which has neither motors nor ends
+        effort[:SIZE] = 0.0
+        velocity[:SIZE] = limits[1][:SIZE] = np.inf
+        limits[0][:SIZE] = -np.inf
+    return JointLimits(effort, velocity, *limits)
 
 
 def build_model(
-    description: Description, joints: Iterable[str] | None, locked: Mapping[str, float]
+    description: Description,
+    joints: Iterable[str] | None,
+    locked: Mapping[str, float],
+    base: str = FIXED,
 ) -> pinocchio.Model:
     """Pinocchio's model with these joints moving; the others locked, at zero unless said."""
+    floats = validate.one_of("base", base, BASES) == FLOATING
+    root = (pinocchio.JointModelFreeFlyer(),) if floats else ()
+    if floats and (taken := sorted(set(BASE) & set(description.joints))):
+        raise InvalidDescription(
+            f"joints {taken} are called as those of a floating base are; rename them"
+        )
     try:
-        model = pinocchio.buildModelFromXML(description.urdf)
+        model = pinocchio.buildModelFromXML(description.urdf, *root)
     except (ValueError, RuntimeError) as error:
         raise InvalidDescription(f"Pinocchio cannot read the robot description: {error}") from None
-    names = tuple(model.names)[1:]
+    names = tuple(model.names)[1 + floats :]
     for name in locked:
         validate.one_of("joint", name, names)
     if joints is None:

@@ -117,15 +117,20 @@ def angular_motion(phi: Vector, rate: Vector, second: Vector) -> tuple[Vector, V
     return omega, add(alpha, cross(rate, k_rate), b)
 
 
+@compiled
+def inverse_rate_factor(phi: Vector) -> float:
+    """c = (1 − ϑ/2 cot ϑ/2)/ϑ², ϑ = ‖φ‖; for ‖φ‖ < 2π."""
+    square = inner(phi, phi)
+    if square < _SMALL:
+        return 1.0 / 12.0 + square / 720.0 + square * square / 30240.0
+    half = 0.5 * np.sqrt(square)
+    return (1.0 - half * np.cos(half) / np.sin(half)) / square
+
+
 @kernel
 def difference_rate(e: Vector, omega_a: Vector, omega_b: Vector) -> Vector:
     """ė of e = log(R_a R_bᵀ) where a and b turn with these angular velocities; for ‖e‖ < 2π."""
-    square = inner(e, e)
-    if square < _SMALL:
-        c = 1.0 / 12.0 + square / 720.0 + square * square / 30240.0
-    else:
-        half = 0.5 * np.sqrt(square)
-        c = (1.0 - half * np.cos(half) / np.sin(half)) / square
+    c = inverse_rate_factor(e)
     apart = add(omega_a, omega_b, -1.0)
     across = cross(e, apart)
     relative = add(add(apart, across, 0.5), cross(e, across), c)

@@ -16,6 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projected_control.compiled import Columns, Matrix, Numbers, compiled, kernel
+from projected_control.errors import InvalidValue
+from projected_control.model.floating_base import BASE
 from projected_control.model.function_kernels import (
     FRAMES,
     FrameTerms,
@@ -151,6 +153,11 @@ class _Places:
         return bool(self._arm.attachment(name).support.any())
 
     def joint(self, name: str) -> int:
+        if self._arm.floats and name in BASE:
+            raise InvalidValue(
+                f"{name} is no joint of the description but part of the floating base, of which no "
+                "number alone is a coordinate: take link.x, link.rx or centre_of_mass.x"
+            )
         return self._arm.joint_index(name)
 
     def store(self, numbers: Array) -> int:

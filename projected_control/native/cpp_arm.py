@@ -143,6 +143,7 @@ def arm_numbers(arm: Arm) -> dict[str, NDArray[Any]]:
     Raises:
         InvalidDescription: Where it has a joint that the native loop does not know.
     """
+    arm.require_fixed("a loop without Python", "its joints are single numbers, to each its axis")
     model, n = arm.pinocchio_model, arm.n
     kinds, axes = np.zeros(n, dtype=np.int64), np.zeros((n, 3))
     for i in range(n):

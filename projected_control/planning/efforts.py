@@ -11,6 +11,7 @@ from projected_control.control.compensation import FrictionCompensation
 from projected_control.control.controllers import Controller
 from projected_control.control.force import own_force
 from projected_control.control.independence import CONTROLLABILITY_TOLERANCE
+from projected_control.control.law_kinds import Law
 from projected_control.model.constrained_arm import ConstrainedArm
 
 
@@ -49,6 +50,7 @@ def sent_effort(controller: Controller) -> SentEffort:
         projected, force       (P + Aᵀ C A⁺ᵀ) f + Aᵀ C λ_d,    which is f + Aᵀλ_d for all rows
         not projected          f,  f + Aᵀ C λ_d,  or f + Jᵀ S_f J⁺ᵀ Aᵀ C λ_d for a selection
         passive joints         (I − (I − P) Q⁺ (I − B)) times the same
+        least contact force    (I − Aᵀ (A_pᵀ)⁺ (I − B)_p) f
 
     Args:
         controller: Its model was evaluated at the state.
@@ -66,7 +68,10 @@ def sent_effort(controller: Controller) -> SentEffort:
             S = eye
     if controller.kind.pressing is not None:
         G = controller.kind.pressing(controller) @ G
-    if controller.passive.size:
+    if controller.kind.number is Law.LEAST_CONTACT_FORCE:
+        rows = model.terms.row_scale[:, None] * model.A
+        S = eye - rows.T @ np.linalg.pinv(rows[:, controller.passive].T) @ eye[controller.passive]
+    elif controller.passive.size:
         B = np.diag(model.arm.actuated)
         Q = (eye - B) @ (eye - P)
         Q_pinv = np.linalg.pinv(Q, rcond=CONTROLLABILITY_TOLERANCE)

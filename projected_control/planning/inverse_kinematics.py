@@ -116,7 +116,9 @@ class InverseKinematics:
             arm, constraint, self.tasks, validate.positive("tolerance of the constraint", tolerance)
         )
         self.posture = (
-            None if posture is None else validate.finite_array("posture", posture, (arm.n,))
+            None
+            if posture is None
+            else validate.finite_array("posture", arm.configuration(posture), (arm.n,))
         )
         self.lower = _bound("lower", lower, arm.limits.lower)
         self.upper = _bound("upper", upper, arm.limits.upper)
@@ -145,7 +147,7 @@ class InverseKinematics:
         Raises:
             Unreachable: Where the constraint or a task is missed, with by how much and why.
         """
-        start = validate.finite_array("guess", guess, (self.arm.n,))
+        start = validate.finite_array("guess", self.arm.configuration(guess), (self.arm.n,))
         if values is not None:
             self.set_values(values)
         best, iterations, attempts = None, 0, 0
@@ -182,7 +184,7 @@ class InverseKinematics:
         One quick search without restarts, for paths and maps.
         """
         self.set_values(values)
-        q = validate.vector("q", q, self.arm.n)
+        q = self.arm.configuration(q)
         found = self._together(np.clip(q, self.lower, self.upper), q, time, at_once=True)
         return found.q if self._all_met(found.levels) else None
 
@@ -195,7 +197,7 @@ class InverseKinematics:
         posture, or moves as little as it can where there is none.
         """
         self.set_values(values)
-        q = np.array(validate.vector("q", q, self.arm.n))
+        q = np.array(self.arm.configuration(q))
         error = np.inf
         for _ in range(TRACKING_ITERATIONS):
             g, J = self.equations.together(q, time)
@@ -203,12 +205,12 @@ class InverseKinematics:
             inverse = np.linalg.pinv(J, rcond=INDEPENDENT)
             step = -inverse @ g
             if self.posture is not None:
-                way = self.posture - q
+                way = self.arm.difference(q, self.posture)
                 step += way - inverse @ (J @ way)
             error, largest = float(np.linalg.norm(g)), float(np.abs(step).max())
             if error < TRACKED and largest < TRACKED_STEP:
                 return q
-            q += step * min(1.0, TRACKING_STEP / max(largest, 1e-300))
+            q = self.arm.moved(q, step * min(1.0, TRACKING_STEP / max(largest, 1e-300)))
         return q if error < NEARLY_TRACKED else None
 
     def values_at(self, q: Array, time: float = 0.0) -> Array:
@@ -263,8 +265,9 @@ class InverseKinematics:
             if (k == HOPELESS and error > CLOSE) or (at_once and self._all_met(levels)):
                 break
             damping = [_damping(level) for level in levels]
-            step = limited_step(levels, damping, q, self.lower, self.upper, goal - q)
-            q = q + step
+            way = self.arm.difference(q, goal)
+            step = limited_step(levels, damping, q, self.lower, self.upper, way)
+            q = self.arm.moved(q, step)
             if np.abs(step).max() < SMALLEST_STEP + SMALLEST_SHARE * np.abs(q).max():
                 break
         return _Found(q, self.equations.at(q, time), k + 1, k + 1 == ITERATIONS)
@@ -288,7 +291,7 @@ class InverseKinematics:
 
         def error_at(place: Array) -> Level:
             if last:
-                return Level(place - goal, np.eye(place.size))
+                return Level(self.arm.difference(goal, place), np.eye(place.size))
             return self.equations.at(place, time)[i]
 
         here = error_at(q)
@@ -304,11 +307,11 @@ class InverseKinematics:
                 q,
                 self.lower,
                 self.upper,
-                (goal - q) * min(1.0, CURVED / share) if last else None,
+                self.arm.difference(q, goal) * min(1.0, CURVED / share) if last else None,
             )
             if np.abs(step).max() < SMALLEST_STEP + SMALLEST_SHARE * np.abs(q).max():
                 return q, k
-            trial = self._restored(q + step, kept, time)
+            trial = self._restored(self.arm.moved(q, step), kept, time)
             there = None if trial is None else error_at(trial)
             gain = -np.inf if there is None else error - float(np.linalg.norm(there.error))
             if trial is None or there is None or not gain > 0.0:
@@ -335,7 +338,8 @@ class InverseKinematics:
             off = [float(np.linalg.norm(level.error)) for level in above]
             if all(o <= 0.5 * t for o, t in zip(off, self.equations.tolerances, strict=False)):
                 return q
-            q = q + limited_step(above, [0.0] * len(above), q, self.lower, self.upper)
+            step = limited_step(above, [0.0] * len(above), q, self.lower, self.upper)
+            q = self.arm.moved(q, step)
         return None
 
     # What was found

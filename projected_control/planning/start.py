@@ -53,7 +53,7 @@ def assemble(
     Raises:
         Unreachable: Where there is no such configuration, with the distance that remains.
     """
-    start = validate.finite_array("guess", guess, (arm.n,))
+    start = validate.finite_array("guess", arm.configuration(guess), (arm.n,))
     if (coordinates is None) != (values is None):
         raise InvalidValue("coordinates and their values go together: give both or none")
     tasks = []

@@ -44,7 +44,7 @@ from projected_control.runs.port import PORTS, Port
 from projected_control.runs.runner import Runner
 from projected_control.settings import build
 from projected_control.settings.nodes import ControllerSettings, ForceControllerSettings
-from projected_control.settings.real_arms import NO_WATCHDOG, is_real, require_said
+from projected_control.settings.real_arms import NO_BASE_STATE, NO_WATCHDOG, is_real, require_said
 
 LISTEN_SECONDS = 0.05
 """Period of checking the watchdog and of writing to the console [s]."""
@@ -123,6 +123,7 @@ class ControllerNode(ManagedNode[ControllerSettings]):
 
     def _build(self, settings: ControllerSettings) -> ControlLoop:
         loop = build.build_loop(self.kind, settings)
+        loop.controller.model.arm.require_fixed("a node", NO_BASE_STATE)
         build.check_reference(settings, loop.controller.model.k)
         loop.warm_up()
         build.build_way_check(self.kind, settings).warm_up()

@@ -26,6 +26,7 @@ from projected_control.ros.wait_set import side_node
 from projected_control.runs.simulated import SimulatedArm
 from projected_control.settings import build
 from projected_control.settings.nodes import ARM, SimulatedArmSettings
+from projected_control.settings.real_arms import NO_BASE_STATE
 
 WAIT_SECONDS = 1.0
 """Time without an answer in lockstep from which on the diagnostics say so [s]."""
@@ -49,6 +50,7 @@ class SimulatedArmNode(ManagedNode[SimulatedArmSettings]):
 
     def _build(self, settings: SimulatedArmSettings) -> SimulatedArm:
         arm = build.build_plant(settings)
+        arm.plant.model.arm.require_fixed("a node", NO_BASE_STATE)
         arm.plant.step(np.zeros(arm.plant.model.n))  # compiles what a step needs
         arm.reset()
         return arm

@@ -159,7 +159,8 @@ class SimulatedArm(Port):
     @encoders.setter
     def encoders(self, encoders: Encoders) -> None:
         n, terms = self.plant.model.n, self.plant.terms
-        terms.resolution[:] = encoders.of_joints(n)
+        base = self.plant.model.arm.base_size
+        terms.resolution[:base], terms.resolution[base:] = -1.0, encoders.of_joints(n - base)
         terms.rate_filter[:] = encoders.rate_filter(self.period)
         self._encoders = encoders
 
@@ -170,7 +171,7 @@ class SimulatedArm(Port):
 
     @motors.setter
     def motors(self, motors: Motors) -> None:
-        motors.of_joints(self.plant.model.n)
+        motors.of_joints(self.plant.model.n - self.plant.model.arm.base_size)
         self.plant.make_room(wait=motors.delay)
         self.plant.terms.commands[:] = self.plant.terms.commanded[0] = 0.0
         self.plant.terms.motor_noise[:] = 0.0
@@ -261,7 +262,8 @@ class SimulatedArm(Port):
             return
         plant, motors = self.plant, self.motors
         if motors.noisy:
-            plant.terms.motor_noise[:] = motors.draw(1, plant.model.n)[0]
+            base = plant.model.arm.base_size
+            plant.terms.motor_noise[base:] = motors.draw(1, plant.model.n - base)[0]
         given = self.effort + self.push if self.push.any() else self.effort
         np.maximum(self.effort_peaks, np.abs(given), out=self.effort_peaks)
         drive_motors(plant.sizes, plant.work, given, plant.model.arguments.sizes)

@@ -18,6 +18,7 @@ from projected_control.control.surface import EstimatedSurface
 from projected_control.declaration import LARGE
 from projected_control.errors import InvalidValue, UnknownName
 from projected_control.model.arm import OffsetFrame
+from projected_control.model.pinocchio_model import BASES, FIXED
 from projected_control.model.projection import Metric
 from projected_control.registry import Registry
 from projected_control.runs.port import PORTS
@@ -54,6 +55,7 @@ class ConstrainedArmSettings(Settings):
     robot_description: str = parameter("", "URDF of the arm; takes precedence over the file. Where neither is given, it is taken from the latched topic robot_description", required=True)
     robot_description_file: str = parameter("", "URDF or xacro file of the arm: a path, a name in the package's urdf folder, or arms/… for one of example-robot-data (the extra arms)", required=True)
     robot_description_arguments: Words = parameter((), "xacro arguments, each as name:=value")
+    base: str = parameter(FIXED, "What the first link of the description stands on: the world (fixed), or nothing (floating), as of a robot with legs; that is served in process, see docs/floating_base.md", choices=BASES)
     joints: Words = parameter((), "Joints that move; empty for all of the description. The rest is locked")
     gravity: float = parameter(9.81, "Acceleration of gravity along −z", "m/s²", minimum=-100.0, maximum=100.0)
     armature: Numbers = parameter((), "Inertia of the rotors as the joints feel it, one number or one per joint; empty for none", "kg·m² or kg", minimum=0.0, maximum=1e3)
@@ -295,6 +297,11 @@ def _real(name: str, title: str) -> DemoCase:
     return DemoCase(name, FORCE, name, title, needs_arms=True, parts="real")
 
 
+def _legged(name: str, arm: str, title: str, own: Mapping[str, Value] = {}) -> DemoCase:
+    """A task of a robot with legs that one can buy."""
+    return DemoCase(name, PASSIVE, arm, title, own, needs_arms=True)
+
+
 TASKS: dict[str, DemoCase] = {
     case.name: case
     for case in (
@@ -311,6 +318,12 @@ TASKS: dict[str, DemoCase] = {
         DemoCase("four_bar_3d", PASSIVE, "four_bar_3d", "A four-bar in space, rows that repeat"),
         DemoCase("hitch", PASSIVE, "hitch", "A tractor's hitch with two cylinders"),
         DemoCase("two_arms", FORCE, "two_arms", "Two arms carry a bar, internal force held"),
+        DemoCase("quadruped", PASSIVE, "quadruped", "A robot of ours with four legs squats"),
+        _legged("stand_still", "solo12", "Solo12 stands still", {"reference.kind": "hold"}),
+        _legged("squat", "solo12", "Solo12 squats"),
+        _legged("anymal_stand_still", "anymal", "ANYmal stands still", {"reference.kind": "hold"}),
+        _legged("anymal_squat", "anymal", "ANYmal squats"),
+        _legged("lean", "talos", "Talos leans to both sides"),
         _real("wipe", "A Panda wipes a table with 10 N"),
         _real("wipe_sphere", "A UR5 wipes a dome with 10 N"),
         _real("drawer", "An xArm7 opens and closes a drawer"),

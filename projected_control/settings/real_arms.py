@@ -9,6 +9,9 @@ from projected_control.settings.nodes import ControllerSettings
 NO_WATCHDOG = "none"
 """What the parameter ``watchdog`` says of a controller that is to go without."""
 
+NO_BASE_STATE = "joint_states do not say where the base is, and nothing else is listened to"
+"""Why nodes do not serve a floating base."""
+
 WEIGHT = "effort_includes_gravity"
 
 

@@ -45,6 +45,7 @@ class BarePlant(MujocoPlant):
         extents: Sequence[object] | None = None,
         stops: ArrayLike | None = None,
     ) -> None:
+        model.arm.require_fixed(f"an arm in {self.engine}", "it is there to be compared with")
         if stops is not None:
             self._refuse("simulation.stops", "stops of joints")
         if surface.gives or any(one_sided or ()):

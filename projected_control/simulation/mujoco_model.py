@@ -23,6 +23,9 @@ LEAST = 1e-15
 """Mass and inertia that MuJoCo takes for a body that moves [kg, kg·m²]."""
 
 
+BASE_JOINT = "floating base"
+"""What MuJoCo's free joint is called."""
+
 SOFTNESS = 1e-3
 """By which MuJoCo's measure of how easily bodies give way (``invweight0``) is made smaller for
 equalities: they lose a share (1 − d) of that to softness, and d = 0.9999 is the most that it takes.
@@ -81,6 +84,10 @@ class ArmSpec:
                 inertia=[1.0, 1.0, 1.0],
                 explicitinertial=True,
             )
+            self._bodies.append(body)
+            if arm.floats and joint == 1:
+                body.add_freejoint(name=BASE_JOINT)
+                continue
             index = model.joints[joint].idx_v
             slides, kinds = arm.prismatic[index], mujoco.mjtJoint
             body.add_joint(
@@ -88,7 +95,6 @@ class ArmSpec:
                 type=kinds.mjJNT_SLIDE if slides else kinds.mjJNT_HINGE,
                 axis=axes[joint],
             )
-            self._bodies.append(body)
 
     @staticmethod
     def body_name(joint: int) -> str:
@@ -101,6 +107,9 @@ class ArmSpec:
         model = self.arm.pinocchio_model
         axes = [np.zeros(3)]
         for joint in range(1, model.njoints):
+            if model.joints[joint].nv > 1:
+                axes.append(np.zeros(3))
+                continue
             index = model.joints[joint].idx_v
             twist = probe.spatial_jacobian[:, index]
             rotation = probe.placements[joint][:9].reshape(3, 3).T
@@ -151,7 +160,9 @@ def take_inertias(model: Any, data: Any, arm: Arm, carriages: list[int]) -> None
         model.body_inertia[number] = np.maximum(moments, LEAST)
         model.body_ipos[number] = np.array(inertia.lever)
         model.body_iquat[number] = quaternion(axes)
-    for name, rotor in zip(arm.joint_names, arm.pinocchio_model.armature, strict=True):
+    base = arm.base_size
+    rotors = arm.pinocchio_model.armature[base:]
+    for name, rotor in zip(arm.joint_names[base:], rotors, strict=True):
         model.dof_armature[model.joint(name).dofadr[0]] = rotor
     before = np.array(data.qpos)
     mujoco.mj_setConst(model, data)

@@ -18,6 +18,7 @@ from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.friction import FRICTIONLESS, JointFriction
 from projected_control.simulation.dry_friction import RATE
 from projected_control.simulation.engine_kernels import observe_engine, take_engine_step
+from projected_control.simulation.mujoco_base import FreeBase
 from projected_control.simulation.mujoco_carriages import set_length
 from projected_control.simulation.mujoco_holds import Holder
 from projected_control.simulation.mujoco_model import (
@@ -101,13 +102,17 @@ class MujocoPlant(Plant):
             option.disableflags |= int(off.mjDSBL_CONTACT)
         self.mj_model = m = spec.spec.compile()
         self.mj_data = d = mujoco.MjData(m)
-        dofs = [m.joint(name).dofadr[0] for name in model.arm.joint_names]
+        base = model.arm.base_size
+        names = model.arm.joint_names[base:]
+        dofs = [*range(base), *(m.joint(name).dofadr[0] for name in names)]
         ordered = dofs == list(range(model.n))
         self._dofs = slice(0, model.n) if ordered else np.array(dofs)
+        self._base = FreeBase(m, d, [m.joint(name).qposadr[0] for name in names]) if base else None
         self._riding = [
             np.array([m.joint(name).dofadr[0] for name in carriage.joints], dtype=np.int64)
             for carriage in self._holds.carriages
         ]
+        self._places = [riding + (1 if base else 0) for riding in self._riding]
         self._qpos, self._qvel, self._applied = d.qpos, d.qvel, d.qfrc_applied
         self._made, self._acted = False, False
         super().__init__(
@@ -141,7 +146,8 @@ class MujocoPlant(Plant):
         if stops is None:
             return
         lower, upper = np.asarray(stops, dtype=np.float64)
-        for i, name in enumerate(self.model.arm.joint_names):
+        base = self.model.arm.base_size
+        for i, name in enumerate(self.model.arm.joint_names[base:], start=base):
             joint = m.joint(name).id
             if np.isfinite([lower[i], upper[i]]).any():
                 m.jnt_limited[joint] = 1
@@ -212,15 +218,18 @@ class MujocoPlant(Plant):
         self._v[:] = model.P @ self._v + model.A_pinv @ model.terms.target[1]
         d.time = self.time
         d.qpos[:] = d.qvel[:] = 0.0
-        d.qpos[self._dofs], d.qvel[self._dofs] = self._q, self._v
-        for carriage, dofs in zip(self._holds.carriages, self._riding, strict=True):
-            d.qpos[dofs] = carriage.settle(model.arm)
+        if self._base is None:
+            d.qpos[self._dofs], d.qvel[self._dofs] = self._q, self._v
+        else:
+            self._base.put(self._q, self._v, self._dofs)
+        for carriage, places in zip(self._holds.carriages, self._places, strict=True):
+            d.qpos[places] = carriage.settle(model.arm)
         self._move(self.time)
         riding = np.concatenate([np.zeros(0, np.int64), *self._riding])
         if riding.size and m.neq:
             mujoco.mj_fwdPosition(m, d)
             J = self._jacobian()[: d.ne]
-            pulled = J[:, self._dofs] @ self._v
+            pulled = J[:, self._dofs] @ d.qvel[self._dofs]
             d.qvel[riding] = np.linalg.lstsq(J[:, riding], -pulled, rcond=None)[0]
         self._made = self._acted = False
 
@@ -268,6 +277,8 @@ class MujocoPlant(Plant):
         elif self._varies:
             self.mj_model.dof_frictionloss[self._dofs] = self._friction.level(self._v)
         self._applied[self._dofs] = effort
+        if self._base is not None:
+            self._applied[:3] = self._base.rotation @ effort[:3]
 
     def _act(self) -> None:
         """q̈ and forces of MuJoCo under the effort, where it stands."""
@@ -311,6 +322,8 @@ class MujocoPlant(Plant):
         acceleration, held = self._answer()
         terms.slope[:n], terms.slope[n : 2 * n] = self._v, acceleration[self._dofs]
         terms.force[:] = held[self._dofs]
+        if self._base is not None:
+            self._base.turn(terms.force, self._v, terms.slope)
         terms.contact_force[:] = 0.0 if self._rubbing is None else self._rubbing.force()
         if self._touches and self.contact_friction > 0.0:
             terms.contact_force[:] = self._friction_at_contacts()
@@ -375,7 +388,10 @@ class MujocoPlant(Plant):
             self._observe()  # for the work that they do
         self._advance()
         self._made = self._acted = False
-        q, v = self._qpos[self._dofs], self._qvel[self._dofs]
+        if self._base is None:
+            q, v = self._qpos[self._dofs], self._qvel[self._dofs]
+        else:
+            q, v = self._base.state(self._dofs)
         if not take_engine_step(self.sizes, self.work, q, v, self.model.arguments.sizes):
             raise SimulationFailed(
                 f"MuJoCo left the finite numbers at t = {self.time:.6g} s; use a smaller "

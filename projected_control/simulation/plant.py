@@ -225,7 +225,9 @@ class Plant:
 
     @friction.setter
     def friction(self, friction: JointFriction) -> None:
-        self.terms.friction[:] = friction.of_joints(self.model.n)
+        base = self.model.arm.base_size  # the air does not rub
+        self.terms.friction[:, :base] = FRICTIONLESS.of_joints(base)
+        self.terms.friction[:, base:] = friction.of_joints(self.model.n - base)
         self.terms.sticks[0] = float(friction.sticks)
         self._friction = friction
 
@@ -255,7 +257,9 @@ class Plant:
         n, terms = self.model.n, self.terms
         terms.time[0] = validate.finite("time", time)
         terms.effort[:] = terms.dry[:] = terms.pressing[0] = 0.0
-        self._q[:] = validate.finite_array("initial position q", q, (n,))
+        self._q[:] = validate.finite_array(
+            "initial position q", self.model.arm.configuration(q), (n,)
+        )
         self._v[:] = 0.0 if v is None else validate.finite_array("initial velocity", v, (n,))
         terms.y[2 * n] = 0.0
         state = self.model.evaluate(self._q, self._v, self.time)

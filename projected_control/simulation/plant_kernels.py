@@ -20,6 +20,12 @@ from numpy.typing import NDArray
 
 from projected_control.compiled import Columns, Integers, Matrix, Numbers, compiled, kernel
 from projected_control.model.constrained_arm import Terms, evaluate_model, unpack_terms
+from projected_control.model.floating_base import (
+    SIZE,
+    add_to_base,
+    base_rates,
+    shorten_rotation,
+)
 from projected_control.model.linalg import copy, dot, matvec_add, matvec_transposed_add
 from projected_control.model.on_constraint import (
     free_part,
@@ -89,6 +95,8 @@ def _slope(y: Array, p: PlantTerms, t: Terms, slope: Array) -> None:
     find_load(y, p, t)
     accelerate(p, t, acceleration)
     copy(v, slope[:n])
+    if t.floats[0] != 0.0:
+        base_rates(y, v, slope)
     matvec_add(t.M, acceleration, p.net, -1.0)
     least_motion(t, t.target[1], p.normal_rate)
     slope[2 * n] = dot(v, p.load) - dot(p.normal_rate, p.net)
@@ -108,15 +116,29 @@ def _go_on(stage: int, p: PlantTerms) -> None:
 
 
 @compiled
-def _finish(p: PlantTerms) -> bool:
+def _finish(p: PlantTerms, t: Terms) -> bool:
     """Take what the stages gave as the new state, unless it is not finite."""
     for i in range(p.at.size):
         if not np.isfinite(p.at[i]):
             return False
+    if t.floats[0] != 0.0:
+        shorten_rotation(p.at)
     copy(p.at, p.y)
     p.time[0] += p.span[0]
     p.at_time[0] = p.time[0]
     return True
+
+
+@compiled
+def put_back(q: Array, p: PlantTerms, t: Terms) -> None:
+    """q ← q ⊕ (−A⁺Φ)."""
+    if t.floats[0] == 0.0:
+        invert_add(span_of(t), t.residual, q, -1.0)
+        return
+    least_motion(t, t.residual, p.net)
+    for i in range(SIZE, q.size):
+        q[i] -= p.net[i]
+    add_to_base(p.net, -1.0, q)
 
 
 @compiled
@@ -139,7 +161,7 @@ def _correct(p: PlantTerms, t: Terms) -> int:
     made = int(p.phase[0]) - p.nodes.size
     if p.corrects[0] != 0.0:
         if not error <= p.tolerance[0] and made < MAX_CORRECTIONS:
-            invert_add(span_of(t), t.residual, q, -1.0)
+            put_back(q, p, t)
             copy(q, p.at[:n])
             p.phase[0] += 1.0
             return GOES_ON
@@ -187,7 +209,7 @@ def _advance(spatial_jacobian: Array, placements: Array, p: PlantTerms, t: Terms
     if stage == 0:
         find_pressing(p, t)
     _go_on(stage, p)
-    if stage + 1 == p.nodes.size and not _finish(p):
+    if stage + 1 == p.nodes.size and not _finish(p, t):
         return _NOT_FINITE
     return GOES_ON
 

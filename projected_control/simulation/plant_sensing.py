@@ -45,7 +45,8 @@ def drive_motors(plant_sizes: Integers, plant: Numbers, effort: Numbers, sizes: 
 def sense_joints(plant_sizes: Integers, plant: Numbers, state: Matrix, sizes: Integers) -> None:
     """A reading of the encoders: positions in steps, and the velocity made of them.
 
-    The velocity is exact, or the difference of two readings through a low-pass of first order.
+    The velocity is exact, or the difference of two readings through a low-pass of first order. Of a
+    floating base, which no encoder reads, both are exact.
     """
     n = state.shape[1]
     p = unpack_plant(plant, plant_sizes, n, sizes[1])
@@ -55,7 +56,8 @@ def sense_joints(plant_sizes: Integers, plant: Numbers, state: Matrix, sizes: In
         if p.resolution[i] > 0.0:
             q = np.rint(q / p.resolution[i]) * p.resolution[i]
         p.measured_q[i] = q
-        if differenced == 0.0 or p.read_before[0] == 0.0:
+        unread = p.resolution[i] < 0.0
+        if differenced == 0.0 or p.read_before[0] == 0.0 or unread:
             p.measured_v[i] = p.y[n + i]
         else:
             rate = (q - before) / period

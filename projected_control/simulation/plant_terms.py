@@ -77,7 +77,7 @@ class PlantTerms(NamedTuple):
     noise: Annotated[Array, Part("m", "What the next reading adds to λ [N or N·m].")]
     shown: Annotated[Array, Part("m", "The last reading: λ, late and noisy [N or N·m].")]
     wrench: Annotated[Array, Part("6", "The same as a wrench [N, N·m].")]
-    resolution: Annotated[Array, Part("n", "Of the encoders, 0 for exact ones [rad or m].")]
+    resolution: Annotated[Array, Part("n", "Of the encoders, 0 if exact, −1 for none [rad or m].")]
     rate_filter: Annotated[
         Array,
         Part("3", "1 where q̇ is differenced, pole of its low-pass, time between readings [s]."),

@@ -51,6 +51,8 @@ examples:
       torques, force and slack of a tip that is to stick
   projected-control reproduce engines --task two_arms
       the same task on our plant, MuJoCo, DART and Pinocchio's solver
+  projected-control reproduce standing --robot solo12 --mu 0.3 --json
+      torques and forces of a quadruped that stands (robots of the extra arms; ours without it)
   projected-control reproduce all --out reproduction
       everything, and one page index.html
   projected-control reproduce free-fall --json | python3 -m json.tool
@@ -63,6 +65,11 @@ def _numbers(text: str) -> list[float]:
         return [float(part) for part in text.split(",")]
     except ValueError:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
+
+
+def _flat(parts: list[list[float]] | None) -> tuple[float, ...] | None:
+    """The numbers of an option that takes several at a time."""
+    return None if parts is None else tuple(x for part in parts for x in part)
 
 
 CASES = [(name, entry.summary) for name, entry in EXPERIMENTS.items()]
@@ -101,12 +108,25 @@ class Arguments(
         metavar="E",
     )
     mu: float | None = option(
-        "coefficient of friction, for cone (default: 0.15)",
+        "coefficient of friction, for cone (default: 0.15), or of feet that stand (default: none)",
         metavar="MU",
     )
     task: str | None = option(
         "for engines: a task of demo --task, or a mechanism of config/ (default: slider)",
         metavar="NAME",
+    )
+    robot: str | None = option(
+        "which robot stands: solo12, a1, go2, anymal … of example-robot-data, or the path of a "
+        "description (default: quadruped, ours)",
+        metavar="NAME",
+    )
+    posture: list[list[float]] | None = option(
+        "its hips, thighs and knees, or one angle per joint, in rad (default: 0, 0.8, -1.6)",
+        metavar="ANGLE",
+        read=_numbers,
+    )
+    feet: list[str] | None = option(
+        "links on which it stands (default: all with foot in their name)", metavar="LINK"
     )
     json: bool = flag("print one JSON object of the numbers, nothing else")
 
@@ -114,7 +134,7 @@ class Arguments(
 def run(args: Arguments) -> int:
     """Run the case or cases, write what was asked for, print the numbers or a summary."""
     options = Options(
-        q0=None if args.q0 is None else tuple(x for part in args.q0 for x in part),
+        q0=_flat(args.q0),
         seconds=args.seconds,
         gravity=args.gravity,
         seed=args.seed,
@@ -122,6 +142,9 @@ def run(args: Arguments) -> int:
         restitution=args.restitution,
         mu=args.mu,
         task=args.task,
+        robot=args.robot,
+        posture=_flat(args.posture),
+        feet=None if args.feet is None else tuple(args.feet),
     )
     names = names_of(args.case, options)
     extras.require("matplotlib", "projected-control reproduce")

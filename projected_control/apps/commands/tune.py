@@ -10,9 +10,11 @@ from typing import Any
 from projected_control import extras
 from projected_control.apps.commands.sweep import SCHEDULER, WORKERS
 from projected_control.apps.console.command import Command, flag, option, positional
+from projected_control.errors import InvalidValue
 
 DEFAULT_FOLDER = Path("tune_output")
 MEASURE_SECONDS = 6.0
+ERROR = 0.1
 
 DESCRIPTION = """\
 Goes the steps of a practitioner: noise of the sensors, delay from effort to force, and friction, as
@@ -31,6 +33,7 @@ examples:
   projected-control tune config/three_link_slider.yaml
   projected-control tune my_arm.yaml --record run.mcap --out tuned/
   projected-control tune my_arm.yaml --record run.mcap --apply force_controller
+  projected-control tune config/quadruped.yaml --lqr --error 0.05
 """
 
 
@@ -51,11 +54,21 @@ class Arguments(
     apply: str | None = option("send the gains to this running controller", metavar="NODE")
     workers: int | None = WORKERS
     scheduler: str = SCHEDULER
+    lqr: bool = flag("gains by LQR of the motion on the constraint instead, without trials")
+    error: float | None = option(
+        "with --lqr: the error in m or rad that costs as much as all motors at their effort limits "
+        "(default: 0.1)",
+        metavar="E",
+    )
     json: bool = flag("print the numbers as one JSON object")
 
 
 def run(args: Arguments) -> int:
     """Measure, try, choose, write; send only what --apply asks for."""
+    if args.lqr:
+        return run_lqr(args)
+    if args.error is not None:
+        raise InvalidValue("--error is the error that --lqr weighs: give --lqr too, or neither")
     extras.require("matplotlib", "projected-control tune")
     if args.apply:
         extras.require("rclpy", "projected-control tune --apply")
@@ -96,6 +109,38 @@ def run(args: Arguments) -> int:
     return 0 if stable else 1
 
 
+def run_lqr(args: Arguments) -> int:
+    """Solve, check the sampled loops, write."""
+    from projected_control import validate
+    from projected_control.apps.reports.contents import as_json
+    from projected_control.apps.reports.output import output_folder, write_files
+    from projected_control.apps.tuning.by_lqr import propose
+    from projected_control.settings.files import from_command_line
+    from projected_control.settings.layers import Layers
+
+    if args.record is not None:
+        raise InvalidValue("--lqr measures nothing: leave --record out")
+    error = ERROR if args.error is None else validate.positive("--error", args.error)
+    if args.apply:
+        extras.require("rclpy", "projected-control tune --apply")
+        look_for(args.apply)
+    layers = Layers.read(args.files, args.preset, from_command_line(args.set, "--set"))
+    layers, node = layers.of_controller(args.node)
+    found = propose(node, layers.controller(node), layers.arm(), error)
+    with output_folder(args.out) as folder:
+        write_files(folder, {"tuned.yaml": found.parameter_file(node).encode()})
+    if args.apply:
+        send(args.apply, found.parameters)
+    if args.json:
+        print(as_json({**found.numbers, "applied": bool(args.apply)}))
+        return 0
+    print("\n".join(found.table().lines()))
+    print(f"Without what couples the coordinates it costs {found.gains.cost_ratio:.3f} times.")
+    sent = f"sent to {args.apply}" if args.apply else "nothing was sent to any arm"
+    print(f"Written: {folder / 'tuned.yaml'}; {sent}")
+    return 0
+
+
 def look_for(name: str) -> None:
     """Refuse to begin where the node that shall get the gains is not there."""
     from projected_control.apps.fleet.remote_node import remote_node
@@ -126,7 +171,6 @@ def find(args: Arguments, pool: Any, progress: Any) -> Any:
     from projected_control.apps.tuning.summary import Findings
     from projected_control.apps.tuning.trials import Rig, Trials
     from projected_control.control.gains import MotionGains
-    from projected_control.errors import InvalidValue
     from projected_control.settings import build
     from projected_control.settings.files import from_command_line
     from projected_control.settings.layers import Layers

@@ -144,7 +144,7 @@ class TaskRun:
             np.array([self.reference.at(t).value for t in own]),
             part("true_multipliers"),
             part("lambda_desired"),
-            np.max(np.abs(part("effort")) / limit, axis=1),
+            np.max(np.abs(part("effort"))[:, limit > 0.0] / limit[limit > 0.0], axis=1),
             part("true_residual"),
         )
 

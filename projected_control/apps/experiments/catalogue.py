@@ -31,12 +31,17 @@ class Options:
     restitution: float | None = None  # e of an impact
     mu: float | None = None  # coefficient of friction
     task: str | None = None  # a task of the demonstration, or a mechanism of config/
+    robot: str | None = None  # which robot stands
+    posture: tuple[float, ...] | None = None  # hips, thighs and knees, or one per joint [rad]
+    feet: tuple[str, ...] | None = None  # links on which it stands
 
     def __post_init__(self) -> None:
         from projected_control import validate  # NumPy, which no help needs
 
         if self.q0 is not None:
             validate.finite_array("q0", self.q0, (None,))
+        if self.posture is not None:
+            validate.finite_array("posture", self.posture, (None,))
         if self.seconds is not None and validate.positive("seconds", self.seconds) > MAX_SECONDS:
             raise InvalidValue(f"seconds must be at most {MAX_SECONDS:g}, got {self.seconds:g}")
         if self.gravity is not None:
@@ -110,6 +115,11 @@ EXPERIMENTS = {
         "cone",
         "a tip that is to stick: the least torque within the cone of friction (same arm)",
         ("mu", "limit"),
+    ),
+    "standing": Experiment(
+        "standing",
+        "a robot stands on its feet: least torque, and within cones of friction (Righetti)",
+        ("robot", "mu", "posture", "feet"),
     ),
     "weak-motors": Experiment(
         "weak_motors",

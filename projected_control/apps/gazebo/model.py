@@ -92,6 +92,7 @@ class _Writer:
     def __init__(self, arm: Arm, q: Array, yaw: float) -> None:
         self._arm, self._model = arm, arm.pinocchio_model
         self._data = self._model.createData()
+        arm.require_fixed("an arm in Gazebo", "its model is welded to the world")
         self._q = np.asarray(q, dtype=np.float64)
         pinocchio.framesForwardKinematics(self._model, self._data, self._q)
         self._names: set[str] = set()

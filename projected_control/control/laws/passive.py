@@ -197,6 +197,7 @@ class PassiveJointController(Controller):
         gains: On the coordinates.
         force_gains: On λ, or None for motion only.
         period: Period of the loop [s].
+        law: Another that chooses f⊥ by itself.
     """
 
     def __init__(
@@ -205,13 +206,14 @@ class PassiveJointController(Controller):
         gains: MotionGains,
         force_gains: ForceGains | None = None,
         period: float = 1e-3,
+        law: Law | None = None,
     ) -> None:
         if not model.arm.passive:
             raise InvalidValue(
                 "no joint is passive; use a motion or force controller, or name passive joints"
             )
-        law = Law.PASSIVE if force_gains is None else Law.PASSIVE_FORCE
-        super().__init__(model, gains, period, law)
+        own = Law.PASSIVE if force_gains is None else Law.PASSIVE_FORCE
+        super().__init__(model, gains, period, own if law is None else law)
         self._close_force_loop(force_gains)
 
 

@@ -47,6 +47,7 @@ def build_arm(settings: ConstrainedArmSettings) -> Arm:
         gravity=0.0 if weightless else settings.gravity,
         armature=settings.armature or 0.0,
         massless_links=settings.massless_links,
+        base=settings.base,
     )
     set_payload(arm, settings.payload)
     return arm
