@@ -302,6 +302,13 @@ def test_where_it_is_not_served_it_is_refused(arm):
             make()
 
 
+def test_its_tasks_are_refused_where_nodes_would_run_them(capsys):
+    from projected_control.apps.cli import main
+
+    assert main(["demo", "--task", "quadruped"]) == 2
+    assert "--in-process" in capsys.readouterr().err
+
+
 def test_reproduce_standing(capsys):
     from projected_control.apps.cli import main
 

@@ -318,12 +318,6 @@ TASKS: dict[str, DemoCase] = {
         DemoCase("four_bar_3d", PASSIVE, "four_bar_3d", "A four-bar in space, rows that repeat"),
         DemoCase("hitch", PASSIVE, "hitch", "A tractor's hitch with two cylinders"),
         DemoCase("two_arms", FORCE, "two_arms", "Two arms carry a bar, internal force held"),
-        DemoCase("quadruped", PASSIVE, "quadruped", "A robot of ours with four legs squats"),
-        _legged("stand_still", "solo12", "Solo12 stands still", {"reference.kind": "hold"}),
-        _legged("squat", "solo12", "Solo12 squats"),
-        _legged("anymal_stand_still", "anymal", "ANYmal stands still", {"reference.kind": "hold"}),
-        _legged("anymal_squat", "anymal", "ANYmal squats"),
-        _legged("lean", "talos", "Talos leans to both sides"),
         _real("wipe", "A Panda wipes a table with 10 N"),
         _real("wipe_sphere", "A UR5 wipes a dome with 10 N"),
         _real("drawer", "An xArm7 opens and closes a drawer"),
@@ -332,6 +326,19 @@ TASKS: dict[str, DemoCase] = {
 }
 """Mechanisms and tasks that the demo and the launch files show, each with the controller that fits
 it."""
+
+LEGGED: dict[str, DemoCase] = {
+    case.name: case
+    for case in (
+        DemoCase("quadruped", PASSIVE, "quadruped", "A robot of ours with four legs squats"),
+        _legged("stand_still", "solo12", "Solo12 stands still", {"reference.kind": "hold"}),
+        _legged("squat", "solo12", "Solo12 squats"),
+        _legged("anymal_stand_still", "anymal", "ANYmal stands still", {"reference.kind": "hold"}),
+        _legged("anymal_squat", "anymal", "ANYmal squats"),
+        _legged("lean", "talos", "Talos leans to both sides"),
+    )
+}
+"""Tasks of robots with legs, which no node serves: their bases float (docs/floating_base.md)."""
 
 _OTHERS: dict[str, type[NodeSettings]] = {ARM: SimulatedArmSettings, WATCHDOG: WatchdogSettings}
 

@@ -116,10 +116,15 @@ def run(args: Arguments) -> int:
             raise InvalidValue(f"there is no file {file}")
     from projected_control import validate
     from projected_control.settings.files import from_command_line
-    from projected_control.settings.nodes import TASKS, demo_cases
+    from projected_control.settings.nodes import LEGGED, TASKS, demo_cases
 
     if args.task:
-        validate.one_of("task", args.task, list(TASKS))
+        validate.one_of("task", args.task, [*TASKS, *LEGGED])
+        if args.task in LEGGED and not args.in_process:
+            raise InvalidValue(
+                f"the base of the robot of {args.task} floats, which no node serves: add "
+                "--in-process"
+            )
     elif args.controller:
         validate.one_of("controller", args.controller, list(demo_cases()))
     if not args.in_process:
@@ -219,9 +224,9 @@ def _red(text: str) -> str:
 
 def _offered(args: Arguments, choice: str) -> dict[str, str]:
     """The tasks that the page offers, by name: all of an own arm's is its own."""
-    from projected_control.settings.nodes import TASKS, demo_cases
+    from projected_control.settings.nodes import LEGGED, TASKS, demo_cases
 
-    own = {choice: {**TASKS, **demo_cases()}[choice].title}
+    own = {choice: {**TASKS, **LEGGED, **demo_cases()}[choice].title}
     if args.arm is not None:
         return own
     return own | {name: TASKS[name].title for name in OFFERED}

@@ -20,6 +20,7 @@ from projected_control.settings import build
 from projected_control.settings.layers import Layers
 from projected_control.settings.nodes import (
     ARM,
+    LEGGED,
     TASKS,
     WATCHDOG,
     ControllerSettings,
@@ -112,7 +113,7 @@ def settings_for(
     On a sine the arm starts moving, so that the run has no approach; a path begins with one, from
     where the arm's file puts it.
     """
-    cases = {**TASKS, **demo_cases()}
+    cases = {**TASKS, **LEGGED, **demo_cases()}
     if choice not in cases:
         raise UnknownName("controller or task", choice, cases)
     case = cases[choice]

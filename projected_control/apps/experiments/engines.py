@@ -128,6 +128,8 @@ def tasks() -> dict[str, tuple[str, Path | None]]:
     shown = {case.arm for case in TASKS.values()}
     for file in sorted(share_file("config", "seven_joints.yaml").parent.glob("*.yaml")):
         says = file.read_text(encoding="utf-8")
+        if "base: floating" in says:
+            continue  # which the bare engines do not serve
         if "robot_description_file" in says and file.stem not in shown:
             found[file.stem] = ("passive" if "passive_joints" in says else "force"), file
     return found
