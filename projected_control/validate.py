@@ -36,7 +36,7 @@ def finite_array(name: str, value: ArrayLike, shape: tuple[int | None, ...]) -> 
     return array
 
 
-_DOUBLE = np.dtype(np.float64)
+_DOUBLE, _DENSE = np.dtype(np.float64), (8,)
 
 
 def vector(name: str, value: ArrayLike, size: int) -> Array:
@@ -48,7 +48,7 @@ def vector(name: str, value: ArrayLike, size: int) -> Array:
         value.__class__ is np.ndarray
         and value.dtype is _DOUBLE
         and value.shape == (size,)
-        and value.flags.c_contiguous
+        and value.strides == _DENSE
     ):
         return value
     try:

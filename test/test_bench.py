@@ -15,30 +15,35 @@ from projected_control import run
 from projected_control.apps import bench, cli
 from projected_control.apps.bench import faults, peers, realtime, simulation, tick
 from projected_control.apps.bench.five_bar import five_bar_loop
+from projected_control.apps.bench.limit_timing import LimitTiming
 from projected_control.apps.bench.tick_cases import (
     CASES,
     GROWTH,
+    HUMANOID,
     LARGE,
     MECHANISMS,
     TASK_LAWS,
+    LimitCase,
     spatial_arm,
 )
-from projected_control.apps.bench.tick_timing import TICKS, TickTiming, record
+from projected_control.apps.bench.tick_timing import TICKS, ColdTiming, TickTiming, record
 from projected_control.compiled import COMPILED
 from projected_control.control.events import Action
 from projected_control.errors import SimulationFailed
 from projected_control.native.library import reason_against
+from projected_control.resources import arms_folder
 
 ANY = ("--bound", "1e9", "--native-bound", "1e9", "--call-bound", "1e9")
 """No clock is judged."""
 
 NATIVE = not reason_against()
+HUMANOIDS = () if arms_folder() is None else (HUMANOID,)
 ENGINES = ("python" if COMPILED else "numpy", *(["native"] if NATIVE else []))
 
 
 def timed_ticks():
     """Cases in their order, once per engine; those with thirty joints and more in C++ alone."""
-    cases = (*CASES, *TASK_LAWS, *MECHANISMS, LARGE, *GROWTH)
+    cases = (*CASES, *TASK_LAWS, *MECHANISMS, LARGE, *GROWTH, *HUMANOIDS)
     return [
         (case.joints, case.rows, case.law)
         for case in cases
@@ -48,7 +53,7 @@ def timed_ticks():
 
 
 @pytest.mark.parametrize(
-    "case", [*CASES, *TASK_LAWS, *GROWTH], ids=lambda case: f"{case.robot}-{case.law}"
+    "case", [*CASES, *TASK_LAWS, *GROWTH, *HUMANOIDS], ids=lambda case: f"{case.robot}-{case.law}"
 )
 def test_cases_are_as_named_and_run_undisturbed(case):
     loop, hardware = case.build()
@@ -105,6 +110,10 @@ def test_json(capsys):
         assert 0.5 < alone < 1.5
         assert own < 2.0  # cubes of matrices would be three
         assert numbers["cold"]["faults"] == 0
+        limits = numbers["limits"]
+        assert limits["binding"] == 4
+        assert 0.0 < limits["look_us"] < limits["free_us"] < limits["bound_us"] < limits["cap_us"]
+        assert 0 < limits["steps"] <= limits["most_steps"] <= 60
     robots = [case["robot"] for case in numbers["cases"]]
     for case in MECHANISMS:
         assert robots.count(case.robot) == len(ENGINES)
@@ -116,6 +125,44 @@ def test_json(capsys):
         assert 0.0 < case["pinocchio_us"] < case["p50_us"] <= case["p99_us"]
         assert math.isfinite(case["ratio"])
         assert case["ratio"] == pytest.approx(case["p50_us"] / case["pinocchio_us"], rel=0.01)
+
+
+def test_in_a_case_with_limits_they_bind_in_every_tick():
+    loop, hardware = LimitCase(CASES[2]).build()
+    binding, model = [], loop.controller.model
+    stamps = []
+
+    def note(_, tick):
+        binding.append(np.count_nonzero(loop.controller.terms.binds))
+        stamps.append(tick.state.stamp)
+
+    statistics = run(loop, hardware, 100, note)
+    assert min(binding) >= 4
+    np.testing.assert_allclose(np.diff(stamps), loop.controller.period)
+    assert set(statistics.actions) == {Action.FOLLOW}
+    assert not model.arm.v.any()
+
+
+def test_limits_that_cost_too_much_are_missed_in_words():
+    case = LimitCase(CASES[2])
+    good = LimitTiming(case, 0.1, 3.1, 9.0, 11, 100, 0, 40, 30.0)
+    assert good.missed(tick.LOOK_BOUND, tick.LIMIT_BOUND) == []
+    assert good.cap_us == pytest.approx(3.1 + 45.0)
+    slow = LimitTiming(case, 0.5, 3.1, 15.0, 11, 100, 1, 60, 30.0)
+    look, bound = slow.missed(tick.LOOK_BOUND, tick.LIMIT_BOUND)
+    assert "19 % longer where nothing binds; it may be 10 %" in look
+    assert "took 4.84 times a free one; it may take 4 times" in bound
+
+
+def test_cold_ticks_are_judged_by_the_best_round():
+    """A round that others disturbed does not count; a tail that is in every one does."""
+    good = ColdTiming(CASES[0], 20.0, 50.0, 0, 1000, 3, (50.0, 900.0))
+    assert good.missed(3.0) == []
+    assert "(the worst: 900.0 µs)" in str(good)
+    slow = ColdTiming(CASES[0], 20.0, 80.0, 1, 1000, 3, (80.0, 90.0))
+    tail, faults = slow.missed(3.0)
+    assert "4.00 times their median, in the best of 2 rounds; it may be 3 times" in tail
+    assert faults.startswith("1 page faults")
 
 
 def test_rounds_in_which_others_were_busy_do_not_count():
@@ -337,10 +384,11 @@ def test_a_native_loop_that_wakes_up_late_is_missed_in_words():
     assert "the native loop woke up 61.0 µs late (p99), a bare thread 50.0 µs" in sentence
 
 
-def test_placo_is_judged_by_native_ticks_alone():
-    peer = {"name": "placo 1", "robot": "five-bar", "ratio": 0.7}
-    assert peers.missed([peer], "python", 0.6) == []
-    assert "took 0.70 times placo 1's" in peers.missed([peer], "native", 0.6)[0]
+def test_peers_are_judged_where_there_is_a_bound():
+    peer = {"name": "placo 1", "robot": "five-bar", "ratio": 0.7, "bound": 0.6}
+    assert "took 0.70 times placo 1's" in peers.missed([peer])[0]
+    assert peers.missed([{**peer, "bound": None}]) == []  # ticks from Python, limits that bind
+    assert peers.missed([peer], 0.8) == []
 
 
 def test_the_five_bar_is_closed_and_its_motors_move_it():

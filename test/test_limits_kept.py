@@ -132,7 +132,7 @@ def chain(n, metric):
 
 def with_coordinates(model, coordinates, passive=()):
     """The same arm, moved by others."""
-    arm = model.arm if not passive else Arm.from_urdf(random_urdf(3, model.n), passive=passive)
+    arm = model.arm if not passive else Arm.from_urdf(model.arm.urdf, passive=passive)
     return ConstrainedArm(arm, model.constraint, coordinates, metric=model.metric)
 
 
@@ -158,10 +158,10 @@ def every_controller(model):
     joints = with_coordinates(model, Coordinates.of_joints(model.arm.joint_names))
     yield ComputedTorqueController(joints, GAINS)
     yield ComputedTorqueController(model, GAINS, gravity=True)
-    if model.n > 3:
-        passive = with_coordinates(model, model.coordinates, ("joint_5",))
-        yield PassiveJointController(passive, GAINS)
-        yield PassiveJointController(passive, GAINS, FORCE)
+    last = model.arm.joint_names[-1] if model.n == 3 else "joint_5"
+    passive = with_coordinates(model, model.coordinates, (last,))
+    yield PassiveJointController(passive, GAINS)
+    yield PassiveJointController(passive, GAINS, FORCE)
 
 
 @pytest.mark.parametrize("weighed", [False, True])
@@ -207,26 +207,57 @@ def test_library_and_numpy_agree(monkeypatch):
         assert interpreted.steps == compiled.steps > 0
 
 
-def test_efforts_and_their_rates_are_never_exceeded():
-    """Random states, limits and efforts that were sent, also where a limit was lowered below."""
-    random = np.random.default_rng(1)
-    controllers = list(every_controller(chain(7, None)))
-    for number in range(400):
+def fuzz(cases, seed):
+    """How many of so many random states, limits and efforts that were sent reached the cap.
+
+    Every law on 3, 7 and 14 joints, also where a limit was lowered below what was sent; what comes
+    out is finite, and within torque and rate to the last bit.
+    """
+    controllers = [c for n in (3, 7, 14) for c in every_controller(chain(n, None))]
+    capped, solved = 0, 0
+    for number in range(cases):
+        random = np.random.default_rng([seed, number])
         controller = controllers[number % len(controllers)]
-        model = controller.model
-        q, v = state_on(model, number, 0.4, spread=0.3)
-        controller.motion[0] = model.evaluate(q, v).theta + random.normal(size=model.k)
+        model, n, m = controller.model, controller.model.n, controller.model.m
+        q = (0.4 if n > 3 else np.array([-3.0, 2.0, 1.0])) + 0.3 * random.normal(size=n)
+        v = model.evaluate(q, np.zeros(n)).P @ random.normal(size=n)
+        controller.motion[0] = model.theta + random.normal(size=model.k)
         controller.update(q, v)
-        limit, step = random.uniform(1.0, 60.0, model.n), random.uniform(0.1, 20.0, model.n)
-        sent = random.normal(size=model.n) * limit
+        limit, step = random.uniform(1.0, 60.0, n), random.uniform(0.1, 20.0, n)
+        sent = random.normal(size=n) * limit
         sent[controller.passive] = 0.0
-        limits = wide(model.arm, effort=limit, effort_rate=step / controller.period)
+        more = {}
+        if random.random() < 0.5:
+            room, kinds = 10.0 ** random.uniform(-3.0, 0.5, (3, n)), random.integers(2, size=3)
+            more = {"velocity": room[0], "lower": q - room[1], "upper": q + room[2]}
+            more = {
+                name: value for (name, value), on in zip(more.items(), kinds, strict=True) if on
+            }
+            if m:
+                more["force"] = 10.0 ** random.uniform(-1.0, 2.0, m)
+        limits = wide(model.arm, effort=limit, effort_rate=step / controller.period, **more)
         kept = keep_state(controller, limits, sent)
         steps = limits.effort_rate * controller.period
         lower = np.clip(sent - steps, -limit, limit)
         upper = np.clip(sent + steps, -limit, limit)
-        assert ((kept.effort >= lower) & (kept.effort <= upper)).all()
+        assert np.isfinite(kept.effort).all(), (seed, number)
+        assert ((kept.effort >= lower) & (kept.effort <= upper)).all(), (seed, number)
         assert not kept.effort[controller.passive].any()
+        capped += bool(kept.events & Event.SOLVER_CAPPED)
+        solved += kept.steps > 0
+    print(f"\n{solved} of {cases} needed the solver, {capped} reached its cap")
+    return capped, solved
+
+
+@pytest.mark.parametrize(
+    ("cases", "seed"),
+    [(600, 1), pytest.param(100_000, 2, marks=[pytest.mark.long, pytest.mark.timeout(3600)])],
+)
+def test_efforts_and_their_rates_are_never_exceeded(cases, seed):
+    """How many reach the cap is stated in docs/limits.md."""
+    capped, solved = fuzz(cases, seed)
+    assert solved > 0.8 * cases
+    assert capped < 0.01 * cases
 
 
 @pytest.mark.parametrize("law", EVERY_LAW)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,6 +32,10 @@ from projected_control.validate import vector
 Array = NDArray[np.float64]
 
 ACTIONS = tuple(Action)
+
+_report: Callable[[tuple[Array, Action, int]], GuardReport] = partial(tuple.__new__, GuardReport)
+"""A report, without the call of a function in Python that its own constructor is."""
+
 _NEVER = float("inf")
 _NO_WRENCH = np.full(6, np.nan)
 _SOURCE = 1
@@ -353,7 +358,7 @@ class ControlLoop:
         if wrench is None:
             wrench, age = _NO_WRENCH, _NEVER
         action, events = self.tick(stamp, age, q, v, wrench, *self.arguments)
-        self.report = report = GuardReport(self.guard.sent, ACTIONS[action], events)
+        self.report = report = _report((self.guard.sent, ACTIONS[action], events))
         return report
 
     def _ask_python(self, stamp: float) -> None:

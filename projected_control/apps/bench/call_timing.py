@@ -178,6 +178,13 @@ def time_call(
     return CallTiming(what, arrays, float(python_us), float(kernel_us), bound)
 
 
+def kernel_us(calls: Sequence[KernelCall], seconds: float) -> float:
+    """What kernels that are called in turn take from C, the median of the quieter half [µs]."""
+    from_c = _in_c(calls)
+    times = np.array([1e6 * from_c(CALLS) / CALLS for _ in bench.rounds(seconds, LEAST_ROUNDS)])
+    return float(np.median(times[quieter_half(times)]))
+
+
 def _in_python(calls: Sequence[KernelCall]) -> Callable[[int], float]:
     """Makes the calls so many times from Python; the seconds that takes."""
     names: dict[str, Any] = {}

@@ -3,21 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from time import perf_counter_ns
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pinocchio
 
 from projected_control.apps import bench
 from projected_control.apps.bench.five_bar import ENDS, assembled, five_bar_loop, five_bar_urdf
-from projected_control.apps.bench.peer_environment import PLACO, TSID, Unavailable, ask
-from projected_control.apps.bench.tick_cases import PASSIVE, MechanismCase
+from projected_control.apps.bench.peer_environment import (
+    PLACO,
+    TSID,
+    Peer,
+    Problem,
+    Unavailable,
+    ask,
+    five_bar,
+)
+from projected_control.apps.bench.tick_cases import (
+    HUMANOID,
+    PASSIVE,
+    SOLES,
+    WRISTS,
+    LimitCase,
+    MechanismCase,
+    TimedCase,
+)
 from projected_control.apps.bench.tick_timing import TickTiming, time_native, time_ticks
 from projected_control.apps.console.progress import Progress, silent
 from projected_control.control.loop import ControlLoop
 from projected_control.native.library import reason_against
 from projected_control.native.toolchain import ExportFailed
+from projected_control.resources import arms_folder
 from projected_control.runs.simulated import SimulatedArm
 
 ROBOT = "five-bar, 4 joints, 2 rows"
@@ -34,6 +52,58 @@ class FiveBarCase(MechanismCase):
 FIVE_BAR = FiveBarCase("five-bar", 4, 2, PASSIVE)
 
 
+class Comparison(NamedTuple):
+    """What a peer is asked for, and what we answer: a tick of ours always keeps limits."""
+
+    robot: str  # for the table
+    peer: Peer
+    problem: Problem
+    case: TimedCase  # the same for us
+    bound: float | None  # what our tick may take of theirs; None for what is only told
+
+
+FIVE_BAR_BOUND, HUMANOID_BOUND, LIMITED_BOUND = 0.6, 0.5, 1.0
+"""Our tick against placo's and TSID's: of the five-bar (placo alone), of talos, and of talos beside
+their limits switched on, where none of these binds."""
+
+
+def comparisons() -> list[Comparison]:
+    """The five-bar; talos, without limits, with limits that do not bind, and with ones that do."""
+    found = []
+    for peer in (PLACO, TSID):
+        bound = FIVE_BAR_BOUND if peer is PLACO else None
+        found.append(Comparison(ROBOT, peer, five_bar(), FIVE_BAR, bound))
+    if arms_folder() is None:
+        return found
+    tight = LimitCase(HUMANOID)
+    free, limited = humanoid(HUMANOID), humanoid(tight)
+    wide = replace(free, effort=dict.fromkeys(free.positions, 1e4))
+    for peer in (PLACO, TSID):
+        name = f"talos, {HUMANOID.joints} joints, {HUMANOID.rows} rows"
+        found += [
+            Comparison(name, peer, free, HUMANOID, HUMANOID_BOUND),
+            Comparison(f"{name}, limits on", peer, wide, HUMANOID, LIMITED_BOUND),
+            Comparison(f"{name}, {tight.binding} bind", peer, limited, tight, None),
+        ]
+    return found
+
+
+def humanoid(case: TimedCase) -> Problem:
+    """What talos is asked for in a case of ours."""
+    loop, _ = case.build()
+    model = loop.controller.model
+    arm, start = model.arm, HUMANOID.setup.start
+    assert model.coordinates is not None
+    effort = loop.guard.limits.effort if isinstance(case, LimitCase) else None
+    return Problem(
+        arm.urdf,
+        dict(zip(arm.joint_names, start, strict=True)),
+        tuple(model.coordinates.names),
+        held=(*SOLES, *WRISTS),
+        effort=None if effort is None else dict(zip(arm.joint_names, effort, strict=True)),
+    )
+
+
 def measure(
     seconds: float, progress: Progress = silent
 ) -> tuple[list[dict[str, Any]], dict[str, str], str]:
@@ -42,44 +112,47 @@ def measure(
     timer: Callable[..., TickTiming] = time_ticks if reason else time_native
     ours = timer(FIVE_BAR, seconds)
     where = "Python" if reason else "C++"
-    pass_us = {f"Pinocchio {pinocchio.__version__} computeAllTerms, {where}": ours.pinocchio_us}
-    peers, missing = [_peer(name, us, ours) for name, us in pass_us.items()], {}
+    name = f"Pinocchio {pinocchio.__version__} computeAllTerms, {where}"
+    peers, missing = [_peer(name, ROBOT, ours.pinocchio_us, ours, None)], {}
     functions = {
-        "placo DynamicsSolver": placo_us,
         "Pinocchio constraintDynamics, from Python": constraint_dynamics_us,
         "MuJoCo mj_step": mujoco_us,
-        "TSID": tsid_us,
     }
+    asked = comparisons()
+    if arms_folder() is None:
+        missing["talos"] = "example-robot-data is missing: pip install 'projected_control[arms]'"
     for i, (name, function) in enumerate(functions.items()):
-        progress(name, i / len(functions))
+        progress(name, i / (len(functions) + len(asked)))
         try:
             detail, microseconds = function(seconds)
             again = timer(FIVE_BAR, seconds)  # beside this peer, in the same mood
-            peers.append(_peer(f"{name}{detail}", microseconds, again))
-        except (Unavailable, ImportError, ExportFailed) as error:
+            peers.append(_peer(f"{name}{detail}", ROBOT, microseconds, again, None))
+        except (Unavailable, ImportError) as error:
             missing[name] = str(error)
+    for i, each in enumerate(asked, start=len(functions)):
+        progress(f"{each.peer.name}, {each.robot}", i / (len(functions) + len(asked)))
+        try:
+            theirs = float(ask(each.peer, seconds, each.problem)["p50_us"])
+            again = timer(each.case, seconds)
+            bound = None if reason else each.bound
+            peers.append(_peer(each.peer.title, each.robot, theirs, again, bound))
+        except (Unavailable, ExportFailed) as error:
+            missing[f"{each.peer.name}, {each.robot}"] = str(error)
     progress("done", 1.0)
     return peers, missing, ours.engine
 
 
-def _peer(name: str, microseconds: float, ours: TickTiming) -> dict[str, Any]:
+def _peer(
+    name: str, robot: str, microseconds: float, ours: TickTiming, bound: float | None
+) -> dict[str, Any]:
     return {
         "name": name,
-        "robot": ROBOT,
+        "robot": robot,
         "p50_us": round(microseconds, 3),
         "ours_p50_us": round(ours.p50_us, 3),
         "ratio": round(ours.p50_us / microseconds, 3),
+        "bound": bound,
     }
-
-
-def placo_us(seconds: float) -> tuple[str, float]:
-    """placo, in an environment of its own."""
-    return " 0.10.2, from Python", float(ask(PLACO, seconds)["p50_us"])
-
-
-def tsid_us(seconds: float) -> tuple[str, float]:
-    """TSID, in an environment of its own; the loop is a task, as its rows are redundant."""
-    return " 1.7.1, loop as a soft task, from Python", float(ask(TSID, seconds)["p50_us"])
 
 
 def constraint_dynamics_us(seconds: float) -> tuple[str, float]:

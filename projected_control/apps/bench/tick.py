@@ -12,6 +12,7 @@ from projected_control.errors import InvalidValue
 
 if TYPE_CHECKING:
     from projected_control.apps.bench.call_timing import CallTiming
+    from projected_control.apps.bench.limit_timing import LimitTiming
     from projected_control.apps.bench.tick_timing import ColdTiming, TickTiming
     from projected_control.apps.console.progress import Progress
 
@@ -25,11 +26,15 @@ PYTHON_BOUNDS = {3: 3.0, 7: 2.6}
 MECHANISM_SHARE = 1.2
 """From Python, mechanisms may take so much more: `four_bar_3d` has five rows for three joints."""
 
-NATIVE_BOUNDS = {3: 2.1, 7: 2.0, 14: 2.2, 30: 3.0, 50: 4.0}
+NATIVE_BOUNDS = {3: 2.1, 7: 2.0, 14: 2.2, 30: 3.0, 32: 4.0, 50: 5.0}
 """And in C++, against Pinocchio in C++: by the arm's number of joints; mechanisms have `BOUND`."""
 
 COLD_BOUND = 3.0
 """99.9 % of the ticks at 1 kHz, with caches cold, take at most so many times their median."""
+
+LOOK_BOUND, LIMIT_BOUND = 0.1, 4.0
+"""By which share a tick may be longer as it looks whether limits bind; and how many times as long
+as a free one it may take where four of them do, with 7 joints in C++."""
 
 CALL_BOUND, ARRAY_BOUND = 1.5, 0.2
 """What a call from Python may cost on top of the kernel, and more per array of a kernel that is not
@@ -38,6 +43,7 @@ called in every tick or step [µs]."""
 PYTHON_JOINTS = 30
 """Arms with fewer joints are timed from Python too: with more, a call no longer counts."""
 
+LIMIT_CASE = 2  # which of the arms is timed with limits that bind: 7 joints, 3 rows, hybrid
 COLD_CASE = 3
 """Which of the random trees is timed with cold caches."""
 
@@ -53,9 +59,12 @@ computer that has nothing else to do; medians are those of the quieter half of t
 Where the native loop can be built, the same in C++: a tick takes at most {NATIVE_BOUNDS[3]:g} times
 Pinocchio's pass in C++ with 3 joints and 1 row, {NATIVE_BOUNDS[7]:g} times with 7 and 3. How it
 grows is told with random trees of 3 to 50 joints: at most {NATIVE_BOUNDS[14]:g} times with 14
-joints and 6 rows, {NATIVE_BOUNDS[30]:g} with 30 and 12, {NATIVE_BOUNDS[50]:g} with 50 and 24. Of
-that of 30, one tick a millisecond is timed, with caches that something else has filled: 99.9 % of
-these take at most {COLD_BOUND:g} times their median, without a page fault.
+joints and 6 rows, {NATIVE_BOUNDS[30]:g} with 30 and 12, {NATIVE_BOUNDS[50]:g} with 50 and 24; and
+with talos (32 and 12), where example-robot-data is installed, at most {NATIVE_BOUNDS[32]:g} times.
+Of the tree of 30, one tick a millisecond is timed, with caches that something else has filled:
+99.9 % of these take at most {COLD_BOUND:g} times their median, without a page fault.
+Looking whether limits bind makes a tick of 7 joints at most {100 * LOOK_BOUND:g} % longer, and one
+in which four do takes at most {LIMIT_BOUND:g} times a free one; the cap of the solver is told.
 Then the laws in task and joint space, and the closed mechanisms of `demo --task` as they run there,
 each within {BOUND:g} times in C++. Last, what a call of a kernel from Python costs on top of the
 kernel: at most {CALL_BOUND:g} µs for tick, plant step and model evaluation, {ARRAY_BOUND:g} µs more
@@ -72,7 +81,7 @@ class Arguments(Command, help="one tick of the control loop", description=DESCRI
         "a tick from Python against Pinocchio alone, medians (3 for 3 joints, 2.6 for 7),",
     )
     native_bound: float | None = option(
-        "the same for a tick in C++ (default: 2.1 for 3 joints, 2.0 for 7, 2.2 for 14, 3 for 30, 4 "
+        "the same for a tick in C++ (default: 2.1 for 3 joints, 2.0 for 7, 2.2 for 14, 3 for 30, 5 "
         "for 50; 5 for mechanisms and for laws in task and joint space)",
         metavar="B",
     )
@@ -104,6 +113,7 @@ def run(args: Arguments) -> int:
     call_bound = validate.positive("call_bound", args.call_bound)
     calls: list[CallTiming] = []
     cold: ColdTiming | None = None
+    limits: LimitTiming | None = None
     with terminal_progress(sys.stderr) as progress:
         timings, reason = measure(args.engine, args.seconds, progress)
         if COMPILED and args.engine != "native":
@@ -111,20 +121,25 @@ def run(args: Arguments) -> int:
 
             calls = time_calls(args.seconds, call_bound, ARRAY_BOUND, progress)
         if not reason:
-            from projected_control.apps.bench.tick_cases import GROWTH
+            from projected_control.apps.bench.limit_timing import time_limits
+            from projected_control.apps.bench.tick_cases import CASES, GROWTH
             from projected_control.apps.bench.tick_timing import time_cold
 
             cold = time_cold(GROWTH[COLD_CASE], args.seconds, progress)
+            limits = time_limits(CASES[LIMIT_CASE], args.seconds, progress)
     bounds = {timing: _bound(timing, bound, args.native_bound) for timing in timings}
     late = missed(timings, bounds) + [call.missed for call in calls if call.missed]
     if cold is not None and args.native_bound is None:
         late += cold.missed(COLD_BOUND)
+    if limits is not None and args.native_bound is None:
+        late += limits.missed(LOOK_BOUND, LIMIT_BOUND)
     grown = growth(timings)
     numbers = {
         "cases": [{**timing.numbers, "bound": bounds[timing]} for timing in timings],
         "calls": [call.numbers for call in calls],
         "growth": grown,
         "cold": None if cold is None else cold.numbers,
+        "limits": None if limits is None else limits.numbers,
         "compiled": COMPILED,
         "bound": bound,
         "native": reason or "measured",
@@ -135,7 +150,7 @@ def run(args: Arguments) -> int:
         f"n^{pass_:.2f}"
         for engine, (own, pass_) in grown.items()
     ]
-    lines += [str(cold)] if cold is not None else []
+    lines += [str(each) for each in (cold, limits) if each is not None]
     lines += [_call_table(calls)] if calls else []
     lines += [f"No ticks in C++: {reason}"] if reason else []
     return bench.report(args.json, numbers, "\n".join(lines), late)

@@ -1,9 +1,9 @@
-"""What is timed: three arms, the laws, each on its simulated arm."""
+"""What is timed: arms and laws, each on its simulated arm; with limits that bind; a humanoid."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.linalg import qr
@@ -22,9 +22,12 @@ from projected_control.control import (
     PassiveJointController,
     SelectionController,
 )
+from projected_control.control.kept_state import keep_state
 from projected_control.control.limits import Limits
 from projected_control.control.loop import ControlLoop
 from projected_control.control.references import Constant, ReferencePoint
+from projected_control.control.state import RawState
+from projected_control.errors import InvalidValue
 from projected_control.model.arm import Arm
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.constraints import (
@@ -35,7 +38,7 @@ from projected_control.model.constraints import (
     Stack,
 )
 from projected_control.model.coordinates import Coordinate, Coordinates
-from projected_control.resources import share_file
+from projected_control.resources import arm_description, arms_folder, share_file
 from projected_control.runs.simulated import SimulatedArm
 from projected_control.settings import build
 from projected_control.simulation import BUILT_IN, make_plant
@@ -257,6 +260,34 @@ GROWTH = tuple(
 """How the time of a tick grows with its joints and rows."""
 
 
+SOLES = tuple(f"{side}_sole_link" for side in ("left", "right"))
+WRISTS = tuple(f"wrist_{side}_ft_tool_link" for side in ("left", "right"))
+HUMANOID_FILE = "arms/talos_data/robots/talos_reduced.urdf"
+
+
+class HumanoidCase(TickCase):
+    """Talos of example-robot-data, its pelvis fixed to the world, feet and hands held at points."""
+
+    robot = "talos"
+
+    @property
+    def setup(self) -> Setup:
+        """In the middle of its joints' ranges."""
+        path = arm_description(HUMANOID_FILE)
+        arm = Arm.from_urdf(path)
+        start = 0.5 * (arm.limits.lower + arm.limits.upper)
+        return Setup(
+            lambda passive: Arm.from_urdf(path, passive=passive),
+            lambda arm: Stack(
+                [PointAtPoint(name, arm.frame(name).position) for name in (*SOLES, *WRISTS)]
+            ),
+            tuple(start),
+        )
+
+
+HUMANOID = HumanoidCase(32, 12, HYBRID)
+
+
 @dataclass(frozen=True)
 class MechanismCase:
     """A mechanism as the demonstration runs it: its files, its law, its reference."""
@@ -279,6 +310,63 @@ class MechanismCase:
         return loop, arm
 
 
+class StillArm(SimulatedArm):
+    """An arm that stands where it is while time passes: in every tick it is asked for the same."""
+
+    def reset(self) -> None:
+        super().reset()
+        self.braked, self._readings = True, -1
+
+    def read(self) -> RawState | None:
+        self._readings += 1
+        return self.sense()._replace(stamp=self._readings * self.period)
+
+
+@dataclass(frozen=True)
+class LimitCase:
+    """An arm at rest that cannot have what its law asks for: efforts are at their limits.
+
+    All limits are the same share of what is asked for, the largest with which so many bind.
+    """
+
+    free: TickCase  # the case without that
+    binding: int = 4  # how many
+
+    @property
+    def robot(self) -> str:
+        """Says how many limits bind."""
+        return f"{self.binding} limits bind"
+
+    @property
+    def joints(self) -> int:
+        """As without."""
+        return self.free.joints
+
+    @property
+    def rows(self) -> int:
+        """As without."""
+        return self.free.rows
+
+    @property
+    def law(self) -> str:
+        """As without."""
+        return self.free.law
+
+    def build(self) -> tuple[ControlLoop, SimulatedArm]:
+        """See `TickCase.build`."""
+        loop, moving = self.free.build()
+        state = moving.open()
+        loop.begin(state)
+        loop.update(state)
+        asked = np.abs(loop.controller.effort.total)
+        for share in np.arange(0.995, 0.0, -0.005):
+            limits = replace(loop.guard.limits, effort=share * asked, frozen_time=10.0)
+            if np.count_nonzero(keep_state(loop.controller, limits).binds) >= self.binding:
+                loop.guard.set_limits(limits)
+                return loop, StillArm(moving.plant, self.free.setup.start)
+        raise InvalidValue(f"no share of what is asked for makes {self.binding} limits bind")
+
+
 MECHANISMS = (
     MechanismCase("five_bar", 4, 2, PASSIVE),
     MechanismCase("four_bar_3d", 3, 5, PASSIVE),
@@ -286,7 +374,8 @@ MECHANISMS = (
     MechanismCase("two_arms", 14, 6, HYBRID),
 )
 
-TimedCase = TickCase | MechanismCase
+TimedCase = TickCase | MechanismCase | LimitCase
 
 ALL_CASES: tuple[TimedCase, ...] = (*CASES, *TASK_LAWS, *MECHANISMS, LARGE, *GROWTH)
+ALL_CASES += () if arms_folder() is None else (HUMANOID,)
 """In the order in which they are measured."""
