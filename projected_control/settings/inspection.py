@@ -107,7 +107,8 @@ def locked(settings: ControllerSettings) -> list[str]:
     if not settings.joints:
         return []
     whole = build.build_arm(settings.changed({"joints": [], **_all_motors(settings)}))
-    left = [name for name in whole.joint_names if name not in settings.joints]
+    own = whole.joint_names[whole.base_size :]
+    left = [name for name in own if name not in settings.joints]
     if not left:
         return []
     return [f"{', '.join(left)} of {whole.name} are locked at 0, as joints does not name them"]
