@@ -434,6 +434,36 @@ def test_a_sensor_in_axes_that_do_not_move_with_it_is_refused(tmp_path):
         gazebo_files.write_files(tmp_path, node, controller, settings)
 
 
+def test_a_table_that_can_be_left_is_a_box_with_a_collision_shape(tmp_path):
+    """A ball at the tip, a box as far as the table goes, and nothing is welded."""
+    settings = read_parameter_file(choices.arm_file("seven_joints", "seven_joints"))
+    settings |= {"constraint.one_sided": True, "friction.contact": 0.3}
+    settings |= {"constraint.extent": [0.2, -0.3, 0.0, 0.7, 0.0, 0.5]}
+    controller = checked(FORCE, own_values(FORCE, settings))
+    files = gazebo_files.write_files(tmp_path, FORCE, controller, settings)
+    model = ElementTree.parse(files.model).getroot().find("model")
+    assert model.findtext("self_collide") == "true"
+    shapes = {c.get("name"): c for c in model.iter("collision")}
+    assert set(shapes) == {"ball_collision", "table_collision"}
+    radius = float(shapes["ball_collision"].findtext("geometry/sphere/radius"))
+    long, wide, thick = map(float, shapes["table_collision"].findtext("geometry/box/size").split())
+    assert all(float(c.findtext("surface/friction/ode/mu")) == 0.3 for c in shapes.values())
+    table = next(link for link in model.iter("link") if link.get("name") == "table")
+    x, y, z, *_ = map(float, table.findtext("pose").split())
+    assert z + 0.5 * thick == pytest.approx(0.3 - radius)  # where the ball's middle is the tip
+    assert sorted([long, wide]) == pytest.approx([0.3, 0.5])
+    assert (x, y) == pytest.approx((0.45, -0.15))
+    joints = {joint.get("name"): joint for joint in model.iter("joint")}
+    assert joints["table_joint"].findtext("parent") == "world"
+    assert all("DetachableJoint" not in p.get("name") for p in model.iter("plugin"))
+    bridge = json.loads(files.bridge.read_text())
+    assert (bridge["weld"], bridge["contact"]["coefficient"]) == ("", 0.0)
+    assert bridge["sensor_joint"] == "tip_sensor_joint"
+    held, _ = settings_of("7 plane")
+    with pytest.raises(InvalidValue, match="only a box can be left"):
+        start_in({**held, "constraint.one_sided": True, "constraint.free_side": "positive"})
+
+
 def test_an_arm_that_moves_freely_needs_no_weld(tmp_path):
     settings, _ = settings_of("7 plane")
     settings = {k: v for k, v in settings.items() if not k.startswith("constraint.")}

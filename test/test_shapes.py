@@ -33,6 +33,24 @@ def test_a_plane_is_drawn_with_its_normal():
     np.testing.assert_allclose(shape.normal, LEVEL)
 
 
+def test_a_plane_is_drawn_as_far_as_it_goes():
+    """A level one by its edges, an oblique one by where it leaves its box, others as asked."""
+    extent = [0.5, 2.0, 1.0, -1.0, -1.0, -1.0]  # two corners, in any order
+    (shape,) = PointOnPlane("tip", [0.0, 0.0, 0.2], [0.0, 0.0, -1.0], extent).shapes()
+    middle, *sides = shape.piece(np.array([0.4, 0.0, 0.7]), (1.0, 1.0))
+    np.testing.assert_allclose(middle, [-0.05, 0.0, 0.2], atol=1e-12)
+    reach = np.abs(sides).max(axis=0)
+    np.testing.assert_allclose(reach, [0.55, 1.0, 0.0], atol=1e-12)
+    (tilted,) = PointOnPlane("tip", [0.0, 0.0, 0.0], [0.0, 0.6, 0.8], extent).shapes()
+    middle, *sides = tilted.piece(np.zeros(3), (9.0, 9.0))
+    corners = [middle + a * sides[0] + b * sides[1] for a in (-1, 1) for b in (-1, 1)]
+    np.testing.assert_allclose(np.min(corners, axis=0), [-1.0, -1.0, -1.0], atol=1e-12)
+    np.testing.assert_allclose(np.max(corners, axis=0), [0.5, 4.0 / 3.0, 0.75], atol=1e-12)
+    (endless,) = PointOnPlane("tip", POINT, LEVEL).shapes()
+    _, *sides = endless.piece(np.zeros(3), (0.3, 0.3))
+    np.testing.assert_allclose(np.linalg.norm(sides, axis=1), 0.3)
+
+
 def test_a_point_is_drawn_where_it_is():
     (shape,) = PointAtPoint("tip", POINT, LEVEL).shapes()
     assert isinstance(shape, Point)

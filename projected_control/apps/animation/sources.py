@@ -30,7 +30,7 @@ SECONDS = {"wipe": 12.0, "wipe_sphere": 12.0, "drawer": 6.0, "valve": 8.0}
 
 USUAL_SECONDS = 4.0
 
-INSTANTS = ("impact", "cone")
+INSTANTS = ("impact", "cone", "unannounced")
 """Experiments about one instant, in which nothing moves on."""
 
 SWING_SECONDS = 4.0

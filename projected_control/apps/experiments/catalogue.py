@@ -121,6 +121,11 @@ EXPERIMENTS = {
         "a robot stands on its feet: least torque, and within cones of friction (Righetti)",
         ("robot", "mu", "posture", "feet"),
     ),
+    "unannounced": Experiment(
+        "unannounced",
+        "into and out of a contact that nobody announced, beside an impedance (Pang, Tedrake)",
+        (),
+    ),
     "weak-motors": Experiment(
         "weak_motors",
         "a wiped table with motors that are too weak: limits kept beside clipping (docs/limits.md)",

@@ -18,12 +18,14 @@ from projected_control import validate
 from projected_control.arrays import Array
 from projected_control.errors import InvalidValue
 from projected_control.model.arm import Arm
+from projected_control.model.constraints import Plane, PointOnPlane
 from projected_control.model.constraints.axes import perpendiculars
 from projected_control.model.constraints.poses import DIRECTIONS, directions_of
 
 REDUNDANT = 1e-3
 """Smallest singular value of all motions together below which one of them counts as missing."""
 
+TABLE = 1.0  # how far a table that does not end goes to each side of where the arm starts [m]
 NO_CONSTRAINT = "none"  # kind of the constraint of an arm that moves freely
 
 
@@ -33,6 +35,14 @@ class ChainJoint(NamedTuple):
     kind: str  # prismatic or revolute
     axis: Array  # unit vector, in world axes
     point: Array  # A point of the axis [m], in the world
+
+
+class Surface(NamedTuple):
+    """A face of a box that the held point may touch, and leave."""
+
+    centre: Array  # of the face [m], in the world
+    normal: Array  # into the box
+    sides: tuple[Array, Array]  # from the centre to the middles of two edges [m]
 
 
 @dataclass(frozen=True)
@@ -48,11 +58,12 @@ class Holder:
     # Whether the weld holds the arm in a direction in which it cannot move anyway, as a
     # planar arm across its plane.
     redundant: bool = False
+    surface: Surface | None = None  # what it touches, where nothing is welded
 
     @property
     def slides(self) -> bool:
         """Whether the held point moves along what holds it, so that friction acts there."""
-        return bool(self.carriage)
+        return bool(self.carriage) or self.surface is not None
 
 
 class Held(NamedTuple):
@@ -199,6 +210,8 @@ def holder_of(settings: Any, arm: Arm) -> Holder | None:
         carrier = arm.frame(group.other_frame)
         origin, axes = carrier.position, carrier.rotation
     held = Held(group, arm.frame(group.frame).position, origin, axes)
+    if group.one_sided:
+        return Holder(group.frame, (), (), surface=_surface(group, held.position))
     carriage, pin = CHAINS[group.kind](held)
     return Holder(
         group.frame,
@@ -207,6 +220,21 @@ def holder_of(settings: Any, arm: Arm) -> Holder | None:
         group.other_frame,
         _is_redundant(arm, group, held.position, (*carriage, *pin)),
     )
+
+
+def _surface(group: Any, position: Array) -> Surface:
+    """The table of a constraint that can be left."""
+    if group.kind != "point_on_plane" or group.free_side == "positive":
+        raise InvalidValue(
+            "in Gazebo only a box can be left that the normal points into: a point_on_plane with "
+            "constraint.free_side negative; leave constraint.one_sided out for all else",
+            key="constraint.one_sided",
+        )
+    extent = group.extent if len(group.extent) else None
+    (plane,) = PointOnPlane(group.frame, group.point, group.direction, extent).shapes()
+    assert isinstance(plane, Plane)
+    centre, *sides = plane.piece(position, (TABLE, TABLE))
+    return Surface(centre, plane.normal, (sides[0], sides[1]))
 
 
 def _is_redundant(arm: Arm, group: Any, point: Array, joints: Sequence[ChainJoint]) -> bool:

@@ -16,7 +16,7 @@ from xml.etree.ElementTree import Element, SubElement
 import numpy as np
 import pinocchio
 
-from projected_control.apps.gazebo.chains import ChainJoint, Holder
+from projected_control.apps.gazebo.chains import ChainJoint, Holder, Surface
 from projected_control.apps.gazebo.visuals import Visual, add_pose, add_visual, in_text
 from projected_control.arrays import Array
 from projected_control.errors import InvalidDescription, InvalidValue
@@ -31,6 +31,9 @@ UNLIMITED = 1e16
 LIGHT_MASS, LIGHT_RADIUS = 1e-3, 0.01
 """Of each link that carriage and pin add: a ball [kg, m]. It has no weight, and moves the arm's
 inertia by less than a thousandth; what is still lighter gains nothing."""
+
+BALL, THICK = 0.005, 0.05
+"""Radius of the ball that touches what can be left, and how thick that is [m]."""
 
 BASE = "base"
 SENSOR_JOINT = "tip_sensor_joint"
@@ -56,6 +59,7 @@ def build_model(
     holder: Holder | None,
     *,
     friction: JointFriction = FRICTIONLESS,
+    contact_friction: float = 0.0,
     wrench_frame: str = "",
     yaw: float = 0.0,
     visuals: Iterable[Visual] = (),
@@ -68,6 +72,7 @@ def build_model(
         q: Joint positions at the start, on the constraint [rad or m].
         holder: What holds it.
         friction: Of its joints.
+        contact_friction: µ of a surface that can be left.
         wrench_frame: In whose axes the sensor measures; the held frame's if empty.
         yaw: By which the arm is turned in its world [rad].
         visuals: What is drawn.
@@ -77,7 +82,7 @@ def build_model(
     writer.add_arm(friction)
     slides: dict[str, float] = {}
     if holder is not None:
-        slides = writer.add_holder(holder, wrench_frame or holder.frame)
+        slides = writer.add_holder(holder, wrench_frame or holder.frame, contact_friction)
     for visual in visuals:
         add_visual(writer.links[visual.joint], visual)
     writer.model.extend(plugins)
@@ -129,8 +134,11 @@ class _Writer:
             }
             _axis(joint, axis, bounds, float(viscous[i]), float(coulomb[i]))
 
-    def add_holder(self, holder: Holder, wrench_frame: str) -> dict[str, float]:
-        """Sensor, pin and carriage, and the weld; how the held point slides with the carriage."""
+    def add_holder(self, holder: Holder, wrench_frame: str, mu: float) -> dict[str, float]:
+        """Sensor, pin and carriage, and the weld; how the held point slides with the carriage.
+
+        What can be left is a box instead, and a ball at the held point that touches it.
+        """
         tip = self._arm.attachment(holder.frame)
         axes = self._arm.attachment(wrench_frame)
         if axes.joint != tip.joint:
@@ -144,6 +152,9 @@ class _Writer:
         sensor = self._light_link("tip_sensor", pinocchio.SE3(turned, position))
         joint = self._joint(SENSOR_JOINT, "fixed", self.links[tip.joint].get("name", ""), sensor)
         _force_sensor(joint)
+        if holder.surface is not None:
+            self._touch(sensor, holder.surface, mu)
+            return {}
         pin, _ = self._chain("pin", sensor, holder.pin, position)
         carried = self._arm.attachment(holder.carrier).joint if holder.carrier else 0
         ground = self.links[carried]
@@ -153,6 +164,26 @@ class _Writer:
             self._joint("carriage_joint", "fixed", ground.get("name", ""), carriage)
         self.model.append(_weld(carriage.get("name", ""), pin.get("name", "")))
         return slides
+
+    def _touch(self, ball: Element, surface: Surface, mu: float) -> None:
+        """A ball and a box that collide, and nothing else of the model does.
+
+        The ball is about the held point, the box as far below its face as the ball is thick.
+        """
+        self.model.find("self_collide").text = "true"  # type: ignore[union-attr]
+        sphere = _collision(ball, "ball", mu)
+        SubElement(SubElement(sphere, "sphere"), "radius").text = repr(BALL)
+        long, wide = (float(np.linalg.norm(side)) for side in surface.sides)
+        axes = np.column_stack([surface.sides[0] / long, surface.sides[1] / wide, surface.normal])
+        axes[:, 1] = np.cross(axes[:, 2], axes[:, 0])
+        middle = surface.centre + (BALL + 0.5 * THICK) * surface.normal
+        table = self._link(self._unique("table"), pinocchio.SE3(axes, middle))
+        _inertia(table, 1.0, np.zeros(3), 0.01 * np.eye(3))
+        self._joint("table_joint", "fixed", "world", table)
+        visual = SubElement(SubElement(table, "visual", name="table_visual"), "geometry")
+        for geometry in (_collision(table, "table", mu), visual):
+            size = in_text([2.0 * long, 2.0 * wide, THICK])
+            SubElement(SubElement(geometry, "box"), "size").text = size
 
     def _chain(
         self, name: str, start: Element, joints: Iterable[ChainJoint], position: Array
@@ -274,6 +305,16 @@ def _force_sensor(joint: Element) -> None:
     kind = SubElement(sensor, "force_torque")
     SubElement(kind, "frame").text = "child"
     SubElement(kind, "measure_direction").text = "parent_to_child"
+
+
+def _collision(link: Element, name: str, mu: float) -> Element:
+    """Its geometry; a collision shape of a link with Coulomb's friction."""
+    collision = SubElement(link, "collision", name=f"{name}_collision")
+    geometry = SubElement(collision, "geometry")
+    friction = SubElement(SubElement(SubElement(collision, "surface"), "friction"), "ode")
+    for direction in ("mu", "mu2"):
+        SubElement(friction, direction).text = repr(mu)
+    return geometry
 
 
 def _weld(carriage: str, pin: str) -> Element:
