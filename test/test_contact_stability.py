@@ -14,12 +14,8 @@ from scipy.linalg import expm
 from projected_control.apps.cli import main
 from projected_control.control import ForceController, ForceGains, ForceLoop, MotionGains
 from projected_control.control.activation import obstacles
-from projected_control.control.contact_stability import (
-    RIGID,
-    Contact,
-    ContactLoop,
-    normal_masses,
-)
+from projected_control.control.contact import RIGID, Contact
+from projected_control.control.contact_stability import ContactLoop, normal_masses
 from projected_control.control.loop import ControlLoop
 from projected_control.control.references import Constant
 from projected_control.errors import InvalidValue, UnstableForceLoop

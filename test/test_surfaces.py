@@ -131,11 +131,15 @@ def read(files, values):
     return Layers.read(files, "", from_command_line(given, "--set"))
 
 
-def pressing(**changes):
-    """A loop on an arm of seven joints that presses on its table, made of real parts."""
+def pressing(*, known=False, **changes):
+    """A loop on an arm of seven joints that presses on its table, made of real parts.
+
+    The arm may leave it; the controller takes it as held unless it is known.
+    """
     values = {**PLAIN, "constraint.one_sided": True, **changes}
     layers = read(SEVEN, values)
-    loop = build.build_loop("force_controller", layers.controller("force_controller"))
+    taken = read(SEVEN, {**values, "constraint.one_sided": known, "constraint.free_side": ""})
+    loop = build.build_loop("force_controller", taken.controller("force_controller"))
     hardware, model = build.build_plant(layers.arm()), loop.controller.model
     loop.controller.hold(hardware.truth.q)
     loop.set_reference(Constant(model.theta.copy()))
@@ -198,11 +202,12 @@ SURFACES = {
 @NEEDS_NATIVE
 @pytest.mark.parametrize("kind", SURFACES)
 def test_it_is_the_same_in_a_native_run(kind):
-    """Contact and loss of it, in C++ and in Python, to the last bit."""
+    """A contact that is found and held, in C++ and in Python, to the last bit."""
 
     def made():
         d_n = damping_for(5e4) if kind == "gives" else 0.0
-        loop, hardware = pressing(**SURFACES[kind], **{"force.normal_damping": d_n})
+        settings = {**SURFACES[kind], "force.normal_damping": d_n}
+        loop, hardware = pressing(known=True, **settings)
         return loop, hardware
 
     loop, hardware = made()
@@ -225,7 +230,7 @@ def test_it_is_the_same_in_the_plugin():
 
     def made():
         values = {"contact.stiffness": [5e4], "force.normal_damping": d_n}
-        loop, hardware = pressing(**values)
+        loop, hardware = pressing(known=True, **values)
         Runner(loop, hardware).open()
         return loop, hardware
 

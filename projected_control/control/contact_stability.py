@@ -27,65 +27,23 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from projected_control.control.contact import PER_DECADE
 from projected_control.control.stability import (
     NEGLIGIBLE,
     ForceLoop,
     growth_margin,
     stable_range,
 )
-from projected_control.declaration import Group, Numbers, parameter
-from projected_control.errors import InvalidValue, UnstableForceLoop
+from projected_control.errors import UnstableForceLoop
 from projected_control.model.constrained_arm import ConstrainedArm
 
 Array = NDArray[np.float64]
-
-PER_DECADE = 8
-"""How many stiffnesses of a range are looked at per decade."""
 
 HELD = 1e-9
 """Share of the largest mobility below which a direction counts as one that no motor moves."""
 
 LESS = 0.7
 """By which both force gains are lowered, again and again, in search of some that are stable."""
-
-
-@dataclass(frozen=True)
-class Contact(Group):
-    """What the arm presses on."""
-
-    stiffness: Numbers = parameter(
-        (),
-        "Stiffness of what the arm presses on, with that of its own structure: one number, or the "
-        "smallest and the largest; the force loop must be stable on all of them. Empty for rigid",
-        "N/m",
-        minimum=1.0,
-        maximum=1e12,
-        live=True,
-    )
-
-    def __post_init__(self) -> None:
-        if len(self.stiffness) > 2 or list(self.stiffness) != sorted(self.stiffness):
-            raise InvalidValue(
-                "contact.stiffness must be one number, or the smallest and then the largest, got "
-                f"{list(self.stiffness)}",
-                key="contact.stiffness",
-            )
-
-    @property
-    def gives(self) -> bool:
-        """Whether it is not rigid."""
-        return bool(self.stiffness)
-
-    @property
-    def stiffnesses(self) -> Array:
-        """Those that are looked at [N/m]."""
-        if not self.stiffness:
-            return np.zeros(0)
-        low, high = self.stiffness[0], self.stiffness[-1]
-        return np.geomspace(low, high, 1 + int(np.ceil(PER_DECADE * np.log10(high / low))))
-
-
-RIGID = Contact()
 
 
 def normal_masses(model: ConstrainedArm, controlled: ArrayLike) -> Array:
@@ -268,6 +226,30 @@ class ContactLoop:
         """The largest speed of a touch without bounce: v √(K m_n) ≤ F_d, on the stiffest [m/s]."""
         K, m = self._pairs
         return float(abs(force) / np.sqrt((K * m).max())) if K.size else float("inf")
+
+
+TOUCH_INTEGRAL, TOUCH_CUTOFF = 5.0, 20.0
+"""G_I [1/s] and the filter [Hz] of `touch_gains`."""
+
+TOUCH_ZETA, TOUCH_LAG = 1.0, 0.3
+"""ζ of the mode along the normal, and what ζ ω d T is at most, of `touch_gains`."""
+
+
+def touch_gains(stiffness: float, mass: float, period: float, delay: int) -> ContactLoop:
+    """Gains for touching a surface, from K [N/m], m_n [kg] and d samples of delay:
+
+        G_F = 0.1,  G_I = 5/s behind 20 Hz,  d_n = 2 ζ √(K m_n),  ζ = min(1, 0.3 √(m_n/K) / (d T))
+
+    λ_d does what there is to do; the feedback takes away what friction and masses add to it.
+    """
+    omega = np.sqrt(stiffness / mass)
+    zeta = min(TOUCH_ZETA, TOUCH_LAG / (omega * delay * period))
+    return ContactLoop(
+        ForceLoop(0.1, TOUCH_INTEGRAL, period, TOUCH_CUTOFF, delay),
+        float(2.0 * zeta * np.sqrt(stiffness * mass)),
+        np.array([stiffness]),
+        np.array([mass]),
+    )
 
 
 def _middle(bounds: tuple[float, float]) -> float:

@@ -29,6 +29,7 @@ from projected_control.control.law_kinds import Law, LawKind, kind_of
 from projected_control.control.live import advance_slots, is_blending
 from projected_control.control.mailbox import Mailbox
 from projected_control.control.motion import SINGULAR_RANGE
+from projected_control.control.one_sided import OneSidedContacts
 from projected_control.control.stability import MotionLoop
 from projected_control.control.surface import (
     EstimatedSurface,
@@ -60,6 +61,8 @@ FORGOTTEN = (
     "path_clock",
     "above_for",
     "held_back",
+    "sudden",
+    "collided_for",
 )
 """Terms that begin at zero when a controller starts anew."""
 
@@ -119,6 +122,7 @@ class Controller:
         motion: The reference: rows θ_d, θ̇_d, θ̈_d, 3 × k; written by what plans the motion.
         error: Rows e = θ_d − θ and ė of the last tick, 2 × k.
         effort: What the last tick gave.
+        contacts: Those that come and go.
         force: The force loop of laws that have one, else None.
         task: Levels, axes and selection of the laws in task space, see `TaskTerms`.
         needs_independence: Whether the coordinates must be independent of the constraint and of
@@ -158,7 +162,8 @@ class Controller:
         self._terms.topology[:] = model.coordinates.topology
         units = [coordinate.unit for coordinate in model.coordinates.members]
         self._terms.scale[:] = [model.row_length if unit == "rad" else 1.0 for unit in units]
-        self._terms.force_limits[: model.m], self._terms.lambda_least[:] = np.inf, -np.inf
+        self._terms.force_limits[: model.m] = np.inf
+        self.contacts = OneSidedContacts(model, self._terms, self.mailbox)
         self.gains = gains
         self._terms.gains[:] = gains.array(model.k)
         self._has_contact = write_contact(model, self._terms)
@@ -264,7 +269,16 @@ class Controller:
     def _tell_source(self) -> None:
         if self._source is not None:
             bandwidth = self.disturbance.bandwidth if self.disturbance.observes else None
-            self._source.observe_disturbance(bandwidth)
+            self._source.observe_disturbance(bandwidth, self._terms.collision[0] > 0.0)
+
+    def feel_collisions(self, effort: float, *, stop: bool = True) -> None:
+        """Notice contacts that nobody declared, by an effort that nothing explains; 0 for not.
+
+        Not while the arm moves.
+        """
+        threshold = validate.not_negative("effort of an unexpected contact", effort)
+        self._terms.collision[:] = threshold, float(stop)
+        self._tell_source()
 
     def estimate_surface(
         self, surface: EstimatedSurface, source: ForceSource, name: str = ""
@@ -437,6 +451,7 @@ class Controller:
         for part in FORGOTTEN:
             getattr(self._terms, part)[:] = 0.0
         self._terms.motion_share[0] = 1.0
+        self.contacts.reset()
         if self.force is not None:
             self.force.reset()
 

@@ -25,10 +25,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from projected_control import validate
 from projected_control.compiled import compiled, kernel
-from projected_control.control.contact_stability import RIGID, Contact, ContactLoop
+from projected_control.control.contact import RIGID, Contact
+from projected_control.control.contact_stability import ContactLoop
 from projected_control.control.gains import BLEND_SECONDS
+from projected_control.control.holding import along_normal, is_head, least_force
 from projected_control.control.mailbox import Mailbox
 from projected_control.control.motion import carry_all
+from projected_control.control.one_sided_terms import OneSidedTerms, unpack_one_sided
 from projected_control.control.rank_change import counts_as_full
 from projected_control.control.stability import ForceLoop
 from projected_control.control.terms import ControlTerms
@@ -165,6 +168,8 @@ def keep_in_range(t: Terms, c: ControlTerms, multipliers: Array) -> None:
     """x ← A A⁺ x: where rows repeat each other, what no force can be is taken out of x."""
     least_motion(t, multipliers, c.load)
     matvec(t.A, c.load, multipliers)
+    for j in range(multipliers.size):
+        multipliers[j] *= 1.0 - c.unpressed[j]
 
 
 @kernel
@@ -216,8 +221,9 @@ def force_feedback(wait: bool, t: Terms, c: ControlTerms) -> None:
             else:
                 filtered[j] = c.lambda_measured[j]
         error[j] = 0.0
-        if np.isfinite(filtered[j]) and c.controlled[j] != 0.0 and c.doubted[0] == 0.0:
-            error[j] = asked * c.lambda_desired[j] - filtered[j]
+        felt = c.controlled[j] != 0.0 and c.unpressed[j] == 0.0
+        if np.isfinite(filtered[j]) and felt and c.doubted[0] == 0.0:
+            error[j] = asked * c.lambda_desired[j] - c.not_asked[j] - filtered[j]
     if redundant:
         keep_in_range(t, c, error)
     for j in range(m):
@@ -229,8 +235,11 @@ def force_feedback(wait: bool, t: Terms, c: ControlTerms) -> None:
     for j in range(m):
         if c.controlled[j] == 0.0:
             integral[j] = 0.0
-        wanted = asked * c.lambda_desired[j] + G_F * error[j]
+        wanted = asked * c.lambda_desired[j] - c.not_asked[j] + G_F * error[j]
         c.u_lambda[j] = c.controlled[j] * (wanted + asked * integral[j])
+    o = unpack_one_sided(c.one_sided, m)
+    if o.total[0] != 0.0:
+        press_one_sided(c, o)
     if c.normal_damping[0] != 0.0:
         damp_normal(t, c)
     if redundant:
@@ -238,11 +247,32 @@ def force_feedback(wait: bool, t: Terms, c: ControlTerms) -> None:
 
 
 @compiled
+def press_one_sided(c: ControlTerms, o: OneSidedTerms) -> None:
+    """u_λ of one that is lost is what its approach presses with, else `least_force` at least.
+
+    What is bounded here is what is asked; what it takes to keep λ so is the solver's.
+    """
+    o.bounded[0], least = 0.0, least_force(c, o)
+    for r in range(c.u_lambda.size):
+        if not is_head(r, o):
+            continue
+        lacks = 0.0
+        if c.unpressed[r] == 0.0:
+            lacks = max(least - along_normal(r, c.u_lambda, o), 0.0)
+            asked = along_normal(r, c.lambda_desired, o)
+            o.bounded[0] = max(o.bounded[0], 1.0 if asked < least else 0.0)
+        for j in range(r, c.u_lambda.size):
+            if o.head[j] == r + 1.0:
+                pressed = c.u_lambda[j] + lacks * o.normal[j]
+                c.u_lambda[j] = o.normal[j] * o.press[r] if c.unpressed[j] != 0.0 else pressed
+
+
+@compiled
 def damp_normal(t: Terms, c: ControlTerms) -> None:
     """u_λ ← u_λ − d_n (A q̇ − ẋ), in the controlled rows that are lengths."""
     matvec(t.A, t.v, c.pressed)
     for j in range(c.u_lambda.size):
-        rate = c.pressed[j] - t.target[1, j]
+        rate = (1.0 - c.unseen[j]) * (1.0 - c.unpressed[j]) * (c.pressed[j] - t.target[1, j])
         c.u_lambda[j] -= c.controlled[j] * c.lengths[j] * c.normal_damping[0] * rate
 
 
@@ -375,6 +405,8 @@ class ForceLoopState:
             self._mailbox.post("anti_windup", gains.anti_windup_array(self.period))
             self._mailbox.post("normal_damping", [gains.normal_damping], seconds)
             self._mailbox.post("force_rate", gains.rate_array(self.period))
+            if contact is not None:
+                self._mailbox.post("contact_rules", contact.rules)
         self.gains, self.contact = gains, self.contact if contact is None else contact
 
     def check_gains(
@@ -395,6 +427,8 @@ class ForceLoopState:
         """What the arm presses on; refused where the loop would diverge on it where the arm is."""
         self.check_gains(self.gains, 0.0, contact)
         self.contact = contact
+        self._terms.contact_rules[:] = contact.rules
+        self._mailbox.fill("contact_rules", contact.rules)
 
     @property
     def masses(self) -> Array:

@@ -181,9 +181,12 @@ class ForceSource:
         """What is subtracted from F of model and momentum, n [N·m or N]."""
         return self._sensor[_EFFORT_TARE].copy()
 
-    def observe_disturbance(self, bandwidth: float | None) -> None:
-        """Follow the momentum with this bandwidth [Hz] beside whatever λ comes from; None: not."""
-        self.observes = bandwidth is not None
+    def observe_disturbance(self, bandwidth: float | None, felt: bool = False) -> None:
+        """Follow the momentum with this bandwidth [Hz] beside whatever λ comes from; None: not.
+
+        So it is where something else looks at its innovation (``felt``).
+        """
+        self.observes = bandwidth is not None or bool(felt)
         if bandwidth is not None:
             gain = 2.0 * np.pi * validate.positive("disturbance observer bandwidth", bandwidth)
             self._terms.disturbance_decay[0] = np.exp(-gain * self._period)

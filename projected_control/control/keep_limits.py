@@ -11,7 +11,7 @@ by levels (`model.lexicographic`), so that what gives way is what stands lowest:
 | level | rows |
 |---|---|
 | box, always | lower ≤ x ≤ upper: effort and, within it, its step per tick |
-| 1 | λ ≥ λ_min of one-sided rows |
+| 1 | λ ≥ λ_min of one-sided contacts, and λ in their cones (`contact_rows`) |
 | 2 | q̈ leaves room to stop in the joints' ranges (`joint_ranges`) |
 | 3 | q̈ keeps the velocity |
 | 4 | |λ| ≤ λ_max, the force ceiling |
@@ -31,6 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projected_control.compiled import compiled
+from projected_control.control.contact_rows import breaks_contact, name_contacts
 from projected_control.control.events import Event
 from projected_control.control.guard_kernels import GuardTerms
 from projected_control.control.joint_ranges import (
@@ -50,6 +51,7 @@ from projected_control.control.limit_rows import (
     wish_rows,
 )
 from projected_control.control.limit_terms import Binding, LimitTerms, problem_of
+from projected_control.control.one_sided_terms import unpack_one_sided
 from projected_control.control.task_terms import unpack_task
 from projected_control.control.terms import ControlTerms
 from projected_control.model.active_set import solve_levels
@@ -64,7 +66,12 @@ from projected_control.model.linalg import (
     matvec,
     matvec_add,
 )
-from projected_control.model.on_constraint import find_acceleration, free_part, multipliers_of
+from projected_control.model.on_constraint import (
+    find_acceleration,
+    free_part,
+    is_whole,
+    multipliers_of,
+)
 
 Array = NDArray[np.float64]
 Whole = NDArray[np.int64]
@@ -133,8 +140,18 @@ def breaks_limit(t: Terms, c: ControlTerms, g: GuardTerms, w: LimitTerms) -> boo
         broken = broken or abs(y) > SPEED_SHARE * g.velocity[i]
     bounded = False
     for j in range(t.b.size):
-        bounded = bounded or c.force_limits[j] < np.inf or c.lambda_least[j] > -np.inf
-    return broken or (bounded and breaks_force(t, c, w))
+        bounded = bounded or c.force_limits[j] < np.inf
+    o = unpack_one_sided(c.one_sided, t.b.size)
+    if o.total[0] != 0.0 and not broken and not bounded and is_as_pressed(t, c):
+        return breaks_contact(c.u_lambda, c, o)
+    return broken or ((bounded or o.total[0] != 0.0) and breaks_force(t, c, w))
+
+
+@compiled
+def is_as_pressed(t: Terms, c: ControlTerms) -> bool:
+    """Whether λ of the closed form is u_λ: rows independent, all controlled, all motors there."""
+    alone = c.refused.size == 0 and c.uncontrolled[0] == 0.0 and t.rank[0] == t.b.size
+    return alone and c.force_loop[0] != 0.0 and c.as_asked[0] != 0.0 and is_whole(t)
 
 
 @compiled
@@ -158,9 +175,9 @@ def breaks_force(t: Terms, c: ControlTerms, w: LimitTerms) -> bool:
     closed_form_force(t, c, w)
     broken = False
     for j in range(t.b.size):
-        above = abs(w.multipliers[j]) > ceiling_of(j, c)
-        broken = broken or above or w.multipliers[j] < c.lambda_least[j]
-    return broken
+        broken = broken or abs(w.multipliers[j]) > ceiling_of(j, c)
+    o = unpack_one_sided(c.one_sided, t.b.size)
+    return broken or (o.total[0] != 0.0 and breaks_contact(w.multipliers, c, o))
 
 
 @compiled
@@ -286,4 +303,7 @@ def keep_limits(
     take_solution(t, c, w, s)
     c.solver_steps[0] = s.steps[0]
     events = name_binding(t, c, g, w)
+    o = unpack_one_sided(c.one_sided, t.b.size)
+    if o.total[0] != 0.0:
+        events |= name_contacts(c, o, w)
     return events | (_LIMIT_GIVEN_UP if lost else 0) | (0 if whole else _CAPPED)

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projected_control.compiled import compiled
+from projected_control.control.contact_rows import contact_rows
 from projected_control.control.guard_kernels import GuardTerms
 from projected_control.control.joint_ranges import (
     SPEED_SHARE,
@@ -16,6 +17,7 @@ from projected_control.control.law_kinds import Law
 from projected_control.control.laws.passive import passive_span
 from projected_control.control.limit_terms import LimitTerms
 from projected_control.control.motion import free_span
+from projected_control.control.one_sided_terms import unpack_one_sided
 from projected_control.control.task_terms import unpack_task
 from projected_control.control.terms import ControlTerms
 from projected_control.model.constrained_arm import Terms
@@ -124,10 +126,9 @@ def bound_rows(
     """Levels 1 to 4: what must not be passed; the place behind them."""
     n, m, T, at = t.v.size, t.b.size, g.period[0], 0
     s.first[0] = 0.0
-    for j in range(m):
-        if c.lambda_least[j] > -np.inf:
-            least = c.lambda_least[j] - w.multipliers[j]
-            at = put_row(at, w.to_force[j], 1.0 / t.row_scale[j], least, np.inf, s)
+    o = unpack_one_sided(c.one_sided, m)
+    if o.total[0] != 0.0:
+        at = contact_rows(at, t, c, o, w, s)
     s.first[1] = at
     for i in range(n):
         lower, upper = w.ranges[0, i], w.ranges[1, i]

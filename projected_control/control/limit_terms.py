@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projected_control.compiled import compiled
+from projected_control.control.contact import MAX_FACETS
 from projected_control.model.level_step import LEVELS, LevelTerms
 from projected_control.workspace import Layout, Part
 
@@ -24,7 +25,7 @@ class Binding(IntFlag):
     VELOCITY = 8
 
 
-_ROWS = "6 * n + 3 * m + k"
+_ROWS = f"6 * n + {3 + MAX_FACETS // 2} * m + k"
 _LEVELS = "k + 8"
 _PROBLEM = LEVELS.length_with(r=f"({_ROWS})", l=f"({_LEVELS})")
 
@@ -40,6 +41,7 @@ class LimitTerms(NamedTuple):
     upper: Annotated[Array, Part("n", "Largest effort, the same.")]
     acceleration: Annotated[Array, Part("n", "q̈ of the closed form.")]
     multipliers: Annotated[Array, Part("m", "λ of the closed form [N or N·m].")]
+    kept: Annotated[Array, Part("m", "λ that is left of it [N or N·m].")]
     ranges: Annotated[Array, Part("2, n", "q̈ that leaves room to stop in the range [rad/s²].")]
     brakes: Annotated[Array, Part("1", "Time within which all have to be able to stop [s].")]
     held: Annotated[Array, Part("n", "Effort that brakes no motion.")]
@@ -62,4 +64,4 @@ unpack_levels = LEVELS.unpack
 def problem_of(w: LimitTerms, k: int) -> LevelTerms:
     """The problem's own parts."""
     n, m = w.lower.size, w.multipliers.size
-    return unpack_levels(w.levels, n, 6 * n + 3 * m + k, k + 8)
+    return unpack_levels(w.levels, n, 6 * n + (3 + MAX_FACETS // 2) * m + k, k + 8)

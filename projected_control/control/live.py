@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projected_control.compiled import Numbers, compiled, from_source, kernel, memory_fence
+from projected_control.control.contact import RULES
 from projected_control.control.force_kernels import SENSOR_NUMBERS
 from projected_control.control.gains import BLEND, advance_blend, begin_blend
 from projected_control.control.guard_kernels import GUARD_LIMITS
@@ -78,6 +79,8 @@ class LiveBlock(NamedTuple):
     impedance: Annotated[Array, Slot("3 * k * k + 1", "K [N/m], D [N·s/m], Λ_d⁻¹ [1/kg] or of rotations, and ζ, `Impedance.array`.", into="c.impedance", parameters="impedance", blended=True)]
     limits: Annotated[Array, Slot(GUARD_LIMITS, "Limits of the guard, each with its unit in `GuardTerms`.", into="g.limits", parameters="limits", finite=False)]
     force_limits: Annotated[Array, Slot("m + 2", "Force ceiling of each row [N or N·m], what is preferred and how a force above it is answered, `Limits.force_numbers`.", into="c.force_limits", parameters="limits", least=0.0, finite=False)]
+    contact_rules: Annotated[Array, Slot(f"{RULES}", "Thresholds, speed, distances and answers of contacts that come and go, `Contact.rules`.", into="c.contact_rules", parameters="contact", least=0.0)]
+    contact_switches: Annotated[Array, Slot("m", "Of each one-sided contact, at its first row: how often it was switched, odd where it is to be made, even where it is to be left.", into="c.contact_switches", parameters="contacts", least=0.0)]
     sensor: Annotated[Array, Slot(f"{SENSOR_NUMBERS} + n", "Axes, bias [N, N·m], tool [kg, m], joint and tare [N·m or N] of a force sensor, `SourceTerms`.", into="s.sensor", parameters="force")]
     friction: Annotated[Array, Slot("5 * n + 2", "Friction of each joint [N·m or N, rad/s or m/s], µ at the contact and its width [m/s].", into="c.all_friction", parameters="compensation", blended=True, least=0.0)]
     disturbance: Annotated[Array, Slot("3 + k", "K_I [1/s³], limits of integral and effort, band of each coordinate, `Disturbance.array`.", into="c.disturbance_gains", parameters="disturbance", blended=True, least=0.0)]

@@ -13,6 +13,7 @@ from projected_control.compiled import COMPILED
 from projected_control.control.controllers import Controller
 from projected_control.control.counters import COUNTERS
 from projected_control.control.events import Action, GuardReport
+from projected_control.control.force_kernels import SourceKind
 from projected_control.control.force_source import ForceSource
 from projected_control.control.guard import Guard
 from projected_control.control.kept_state import keep_state
@@ -39,6 +40,7 @@ _report: Callable[[tuple[Array, Action, int]], GuardReport] = partial(tuple.__ne
 _NEVER = float("inf")
 _NO_WRENCH = np.full(6, np.nan)
 _SOURCE = 1
+_FELT = (SourceKind.SENSOR, SourceKind.MOMENTUM)
 
 
 _BLOCKS = ("mailbox", "taken", "reference", "force_reference")
@@ -129,6 +131,8 @@ class ControlLoop:
         self._needs_wrench = fed_back and force_source.needs_wrench
         if self._needs_wrench:
             force_source.require_frame()
+        feels = force_source.number in _FELT and controller.kind.projected
+        controller.contacts.feel(bool(feels and fed_back and not controller.passive.size))
         changes_gains = type(controller).advance is not Controller.advance
         self._ask(_InPython(controller=controller if changes_gains else None))
         choices = [controller.law_number, force_source.number, self._needs_wrench, changes_gains]

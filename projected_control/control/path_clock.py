@@ -210,6 +210,19 @@ def find_gain(wanted: float, c: ControlTerms) -> float:
 
 
 @compiled
+def wait_for_contact(stamp: float, moves: bool, c: ControlTerms) -> None:
+    """r goes to zero while a contact is lost; at once where the path is at rest."""
+    clock, T = c.path_clock, c.period[0]
+    clock[LEARNT] = stamp
+    if clock[POSSIBLE] == 0.0:
+        clock[POSSIBLE] = UNKNOWN
+    clock[GAIN] = find_gain(0.0, c) if moves else 0.0
+    clock[SLOW] = min(clock[SLOW] - T * clock[GAIN], 1.0) if moves else 1.0
+    if 1.0 - clock[SLOW] < CLOSE:
+        clock[SLOW], clock[GAIN] = 1.0, 0.0
+
+
+@compiled
 def lead_clock(
     follows: bool, stamp: float, written: bool, reference: Array, c: ControlTerms
 ) -> None:
@@ -235,7 +248,9 @@ def lead_clock(
         squares += by_bend * by_bend
     size = np.sqrt(rates) + np.sqrt(squares)
     peak = largest_ahead(stamp - clock[LAG], written, reference, c)
-    if not (size > 0.0 and np.isfinite(size)):  # at rest
+    if c.path_waits[0] != 0.0:
+        wait_for_contact(stamp, size > 0.0, c)
+    elif not (size > 0.0 and np.isfinite(size)):  # at rest
         clock[SLOW] = clock[GAIN] = 0.0
     elif follows and c.motion_share[0] < 1.0 and abs(lost) > NEGLIGIBLE * size * size:
         learn(stamp, peak, c)

@@ -8,7 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projected_control.compiled import compiled
+from projected_control.control.contact import RULES
 from projected_control.control.live import BLENDS
+from projected_control.control.one_sided_terms import ONE_SIDED
 from projected_control.control.task_terms import TASK
 from projected_control.model.constrained_arm import Terms
 from projected_control.model.span import SPAN
@@ -138,7 +140,20 @@ class ControlTerms(NamedTuple):
     force_limits: Annotated[
         Array, Part("m + 2", "λ_max of each row; 1 to prefer force; 1 to stop; see `Limits`.")
     ]
-    lambda_least: Annotated[Array, Part("m", "λ_min of a one-sided row, else −∞ [N or N·m].")]
+    contact_rules: Annotated[Array, Part(f"{RULES}", "Of contacts, see `Contact.rules`.")]
+    contact_switches: Annotated[
+        Array, Part("m", "Odd at the first row of a contact that is to be made; see `switched`.")
+    ]
+    one_sided: Annotated[Array, Part(ONE_SIDED.length, "See `OneSidedTerms`.")]
+    collision: Annotated[
+        Array, Part("2", "Effort of an unexpected contact [N·m or N], 0 for none; 1 to stop.")
+    ]
+    sudden: Annotated[Array, Part("2, n", "What nothing explains, fast and slow [N·m or N].")]
+    collided_for: Annotated[Array, Part("1", "For how many ticks it has been too much.")]
+    unpressed: Annotated[Array, Part("m", "1 for each row that nothing presses on, else 0.")]
+    unseen: Annotated[Array, Part("m", "1 for each row whose rate is not to be trusted, else 0.")]
+    not_asked: Annotated[Array, Part("m", "What of λ_d is not asked yet [N or N·m].")]
+    path_waits: Annotated[Array, Part("1", "1 where the path waits for a contact, else 0.")]
     above_for: Annotated[Array, Part("m", "For how many ticks λ was above λ_max.")]
     held_back: Annotated[Array, Part("m", "By how much λ_max is lowered for it [N or N·m].")]
     solved: Annotated[Array, Part("n", "What may be sent of the effort, in joint units.")]

@@ -16,6 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projected_control.compiled import Columns, Integers, Matrix, Numbers, compiled, kernel
+from projected_control.control.approach import drive_contacts
+from projected_control.control.collision import watch_collision
 from projected_control.control.compensation import locate_contact
 from projected_control.control.counters import COUNTERS, count_tick, unpack_counters
 from projected_control.control.disturbance import DisturbanceKind
@@ -43,6 +45,7 @@ from projected_control.control.guard_kernels import (
     release_effort,
     unpack_guard,
 )
+from projected_control.control.holding import follow_contacts, is_settled, see_contacts
 from projected_control.control.independence import CONTROLLABILITY_TOLERANCE
 from projected_control.control.keep_limits import NOTHING, keep_limits, keep_nothing
 from projected_control.control.laws import apply_law
@@ -62,6 +65,7 @@ from projected_control.control.live import (
     unpack_block,
 )
 from projected_control.control.motion import note_stop, posture_distance, tracking_error
+from projected_control.control.one_sided_terms import unpack_one_sided
 from projected_control.control.path_clock import (
     LAG,
     POSSIBLE,
@@ -99,6 +103,7 @@ _ACTION_FOLLOW, _ACTION_STOP, _ACTION_HOLD = (
     int(Action.STOP),
     int(Action.HOLD),
 )
+_BOUNDED = int(Event.CONTACT_BOUNDED)
 _OBSERVER = int(DisturbanceKind.OBSERVER)
 _NONE, _SENSOR = int(SourceKind.NONE), int(SourceKind.SENSOR)
 _REFERENCE, _FORCE_REFERENCE = NUMBER["reference"], NUMBER["force_reference"]
@@ -310,6 +315,10 @@ def tick(
         stamp, q, v, M, h, spatial_jacobian, placements, state, sizes, functions, target, model_work
     )
     c = unpack_control(control_work, t, passive.size)
+    o = unpack_one_sided(c.one_sided, t.b.size)
+    contacts = o.total[0] != 0.0
+    if contacts:
+        see_contacts(t, c, o)
     keep_directions(t, c)
     g = unpack_guard(guard_work, q.size, t.theta.size)
     s = unpack_source(source_work, q.size, t.b.size)
@@ -332,6 +341,7 @@ def tick(
     if s.varies[0] != 0.0:
         follow_bends(placements, functions, s)
     observes = int(c.disturbance_kind[0]) == _OBSERVER
+    feels = c.collision[0] > 0.0
     followed = find_force(
         source,
         wrench,
@@ -341,14 +351,18 @@ def tick(
         coriolis,
         g.sent,
         c.friction,
-        observes,
+        observes or feels,
         t,
         s,
         c.lambda_measured,
     )
     if observes:
         observe_disturbance(c.waits[0] != 0.0, followed, s, c.disturbance)
-    if source == _SENSOR:
+    if feels:
+        events |= watch_collision(followed, t, c, s, g)
+    if contacts:
+        events |= follow_contacts(c, o, g)
+    if source == _SENSOR and (not contacts or is_settled(o)):
         events |= doubt_force(needs_wrench != 0, wrench_age, t, c, s, g)
     events |= watch_ceiling(c, g)
     seen = True
@@ -376,7 +390,10 @@ def tick(
             if c.interrupted[0] > 0.0 or c.rejoin[1] > 0.0:
                 tracking_error(t, c)
                 lead_back(t, c)
+        if contacts:
+            drive_contacts(answer == _ACTION_STOP, t, c, o)
         apply_law(law, answer == _ACTION_STOP, passive, t, c)
+        events |= _BOUNDED if contacts and o.bounded[0] != 0.0 else 0
         if c.rejoin[1] != 0.0:
             tracking_error(t, c)  # what is reported is the error of the reference
         if t.rank[0] != g.rank[0]:
@@ -395,7 +412,7 @@ def tick(
     note_following(action, c)
     lead_integral(action == _ACTION_FOLLOW and force_is_short(c), c)
     c.limited[0] = 1.0 if action == _ACTION_FOLLOW and c.motion_share[0] < 1.0 else 0.0
-    if c.motion_share[0] < 1.0 or c.path_clock[POSSIBLE] != 0.0:
+    if c.motion_share[0] < 1.0 or c.path_clock[POSSIBLE] != 0.0 or c.path_waits[0] != 0.0:
         lead_clock(action == _ACTION_FOLLOW, stamp, is_written(taken, t.b.size, g), reference, c)
     count_tick(action, events, g.sent, t.sqrt_metric, c, unpack_counters(counters, t.theta.size))
     return action, events

@@ -40,6 +40,11 @@ ADVICE = {
     "FORCE_TOO_LARGE": "the measured force is above limits.force, and limits.force_answer is stop; "
     "lower the force reference or raise limits.force; a reference that begins at the arm "
     "(~/reference) starts it again",
+    "CONTACT_STOPS": "a contact was lost, and contact.on_loss is stop; bring the arm back to its "
+    "surface; a reference that begins at the arm (~/reference) starts it again",
+    "UNEXPECTED_CONTACT": "something pushes the arm that nothing explains (contact.unexpected): a "
+    "wall, a person, a wrong mass or friction; a reference that begins at the arm (~/reference) "
+    "starts it again",
     "LATCHED": "it has lasted for limits.latch_time, and does not end by itself: send a reference "
     "(~/reference), or activate the controller again",
     "COMMANDER_SILENT": "the node that commands the plugin has died or hangs; start it again, and "

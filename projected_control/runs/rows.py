@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from projected_control.arrays import Array
 from projected_control.compiled import Integers, Matrix, Numbers, kernel, memory_fence
 from projected_control.control.loop import ControlLoop, Tick
+from projected_control.control.one_sided_terms import unpack_one_sided
 from projected_control.control.path_clock import LAG, SLOW
 from projected_control.control.terms import unpack_control
 from projected_control.errors import InvalidValue
@@ -72,6 +73,11 @@ class RowTerms(NamedTuple):
     binds: Annotated[Array, Part("n", "What limits each joint: a sum of `Binding`s.")]
     ceiling_binds: Annotated[Array, Part("m", "1 where λ is at its ceiling, else 0.")]
     solver_steps: Annotated[Array, Part("1", "Steps of the solver; 0 where it was not needed.")]
+    contact_state: Annotated[Array, Part("m", "`ContactState` of each row.")]
+    contact_gap: Annotated[
+        Array, Part("m", "At a one-sided contact's first row: Φ along its normal [m or rad].")
+    ]
+    contact_force: Annotated[Array, Part("m", "There λ along it, as measured [N or N·m].")]
     truth: Annotated[
         Array,
         Part("t", "`TruthTerms` of a simulated arm: ``true_q`` and so on."),
@@ -179,6 +185,10 @@ def put_tick(
     copy(c.force_given_up, r.force_given_up)
     copy(c.binds, r.binds)
     copy(c.ceiling_binds, r.ceiling_binds)
+    o = unpack_one_sided(c.one_sided, t.b.size)
+    copy(o.state, r.contact_state)
+    copy(o.gap, r.contact_gap)
+    copy(o.force, r.contact_force)
     copy(truth, r.truth)
     memory_fence()
     counters[DONE] = number + 1

@@ -9,7 +9,7 @@ from typing import Any
 
 from projected_control.control import law_kinds
 from projected_control.control.compensation import FrictionCompensation
-from projected_control.control.contact_stability import Contact
+from projected_control.control.contact import Contact
 from projected_control.control.disturbance import Disturbance
 from projected_control.control.laws.impedance import ImpedanceSettings
 from projected_control.control.laws.operational_space import OperationalSpace

@@ -19,7 +19,9 @@ from projected_control.compiled import (
     kernel,
 )
 from projected_control.control.compensation import locate_contact
+from projected_control.control.holding import see_contacts
 from projected_control.control.law_kinds import LAWS
+from projected_control.control.one_sided_terms import unpack_one_sided
 from projected_control.control.rank_change import keep_directions
 from projected_control.control.task_axes import locate_axes
 from projected_control.control.terms import ControlTerms, unpack_control
@@ -79,6 +81,9 @@ def compute(
         time, q, v, M, h, spatial_jacobian, placements, state, sizes, functions, target, model_work
     )
     c = unpack_control(control_work, t, passive.size)
+    o = unpack_one_sided(c.one_sided, t.b.size)
+    if o.total[0] != 0.0:
+        see_contacts(t, c, o)
     keep_directions(t, c)
     locate_contact(v, spatial_jacobian, placements, c)
     locate_axes(placements, q.size, c)

@@ -199,7 +199,7 @@ Verdict ActingLoop::bind(const Message &message) {
   const auto control = projected_control_control_terms_view(tick_.control_work, n, m, k, p);
   const double observer = PROJECTED_CONTROL_DISTURBANCE_KIND_OBSERVER;
   loop_.needs_coriolis = tick_.choices[1] == PROJECTED_CONTROL_SOURCE_KIND_MOMENTUM ||
-                         control.disturbance_kind[0] == observer;
+                         control.disturbance_kind[0] == observer || control.collision[0] > 0.0;
   return {};
 }
 

@@ -16,6 +16,7 @@ from projected_control.errors import InvalidValue, UnknownName, about
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.constraints import Constraint
 from projected_control.settings.build.arms import build_model
+from projected_control.settings.build.contacts import one_sided_of
 from projected_control.settings.nodes import (
     CONTROLLERS,
     ControllerSettings,
@@ -55,6 +56,10 @@ def build_controller(node: str, settings: ControllerSettings) -> Controller:
     force = controller.force
     if isinstance(settings, ForceControllerSettings):
         check_contact(settings, with_force=force is not None)
+        stop = settings.contact.on_unexpected == "stop"
+        controller.feel_collisions(settings.contact.unexpected, stop=stop)
+    if model.constraint is not None:
+        controller.contacts.lay(one_sided_of(settings, model.constraint))
     if force is not None and isinstance(settings, ForceControllerSettings) and model.constraint:
         force.control_rows(controlled_rows(settings, model.constraint))
         if settings.force.source == "momentum":

@@ -26,6 +26,7 @@ from projected_control.native.engine import accept_engine
 from projected_control.planning import assemble
 from projected_control.settings import groups, reference_kinds
 from projected_control.settings.build.arms import build_limits, build_model
+from projected_control.settings.build.contacts import require_pressing
 from projected_control.settings.build.controllers import build_controller, build_force_reference
 from projected_control.settings.build.paths import check_path, plan_path
 from projected_control.settings.build.plants import start_guess
@@ -51,6 +52,8 @@ def check_observers(settings: ControllerSettings) -> None:
     asked = {}
     if isinstance(settings, ForceControllerSettings) and settings.force.source == "momentum":
         asked["force.source momentum"] = "force.source sensor"
+    if isinstance(settings, ForceControllerSettings) and settings.contact.unexpected > 0.0:
+        asked["contact.unexpected above 0"] = "contact.unexpected 0"
     if settings.disturbance.kind == "observer":
         asked["disturbance.kind observer"] = "disturbance.kind integral"
     reports = {"current": "reports motor currents", "none": "reports no efforts"}
@@ -86,6 +89,7 @@ def build_loop(node: str, settings: ControllerSettings) -> ControlLoop:
         tare_source(source, force)
         if controller.force is not None:
             force_reference = build_force_reference(settings, controller.force)
+            require_pressing(settings, controller.contacts, force_reference.at(0.0).value)
     loop = ControlLoop(
         controller,
         Constant(np.zeros(model.k)),
@@ -261,7 +265,10 @@ def check_reference(settings: ControllerSettings, k: int) -> None:
 def check_force_step(
     settings: ForceControllerSettings, loop: ControlLoop, desired: Array, time: float
 ) -> None:
-    """Raise where λ_d is wanted further away than ``force.max_step`` from where it is at a time."""
+    """Raise where λ_d pulls at what can only be pressed, or is wanted further away than
+    ``force.max_step`` from where it is at a time.
+    """
+    require_pressing(settings, loop.controller.contacts, desired)
     here = _force_at(loop, desired.size, time)
     step, most = float(np.abs(desired - here).max(initial=0.0)), settings.force.max_step
     if step > most:

@@ -20,7 +20,7 @@ from projected_control.runs.simulated import SimulatedArm
 from projected_control.settings import groups
 from projected_control.settings.build.arms import build_arm, build_constraint, build_coordinates
 from projected_control.settings.declaration import Named
-from projected_control.settings.nodes import SimulatedArmSettings
+from projected_control.settings.nodes import ConstrainedArmSettings, SimulatedArmSettings
 from projected_control.settings.placing import says_where
 from projected_control.simulation.dry_friction import stops_within
 from projected_control.simulation.engines import make_plant
@@ -89,17 +89,29 @@ ENDS = ("point_on_plane", "point_on_surface")
 
 def sides_of(settings: SimulatedArmSettings, constraint: Constraint | None) -> list[int]:
     """For each row of what holds the arm, on which side it is free (see `Plant`); 0 for none."""
-    sides = {}
-    for name, group in _groups(settings).items():
-        face = group.kind != "loop" or (len(group.directions) == 1 and group.directions[0] in ALONG)
-        if group.one_sided and not (group.kind in LEAVES and face):
-            raise InvalidValue(
-                f"{name}.one_sided: a {group.kind} holds on both sides; {', '.join(LEAVES)} "
-                "(with one of tx, ty, tz) can be left",
-                key=f"{name}.one_sided",
-            )
-        sides[name] = (-1 if group.free_side == "positive" else 1) if group.one_sided else 0
+    sides = {name: side_of(name, group) for name, group in constraint_groups(settings).items()}
     return _by_row(sides, constraint, 0)
+
+
+def side_of(name: str, group: groups.Constraint, *more: str) -> int:
+    """On which side an arm is free of what a group says: 1 or −1 (see `Plant`); 0 for none.
+
+    Args:
+        name: Of the group, in a parameter file.
+        group: What it says.
+        more: Kinds besides `LEAVES` that can be left.
+    """
+    if not group.one_sided:
+        return 0
+    leaves = (*LEAVES, *more)
+    face = group.kind != "loop" or (len(group.directions) == 1 and group.directions[0] in ALONG)
+    if not (group.kind in leaves and face):
+        raise InvalidValue(
+            f"{name}.one_sided: a {group.kind} holds on both sides; {', '.join(leaves)} "
+            "(with one of tx, ty, tz) can be left",
+            key=f"{name}.one_sided",
+        )
+    return -1 if group.free_side == "positive" else 1
 
 
 def extents_of(
@@ -107,7 +119,7 @@ def extents_of(
 ) -> list[Extent | None]:
     """For each row of what holds the arm where its surface ends; None for nowhere."""
     extents: dict[str, Extent | None] = {}
-    for name, group in _groups(settings).items():
+    for name, group in constraint_groups(settings).items():
         extents[name], key = None, f"{name}.extent"
         if not len(group.extent):
             continue
@@ -131,8 +143,8 @@ def _what_stays(settings: SimulatedArmSettings) -> Constraint | None:
     return build_constraint(replace(settings, constraints=several))
 
 
-def _groups(settings: SimulatedArmSettings) -> dict[str, groups.Constraint]:
-    """The groups of what holds the arm, by their names."""
+def constraint_groups(settings: ConstrainedArmSettings) -> dict[str, groups.Constraint]:
+    """The groups of what holds an arm, by their names in a parameter file."""
     given = {f"constraints.{name}": group for name, group in settings.constraints.items()}
     return given or {"constraint": settings.constraint}
 
