@@ -45,7 +45,7 @@ def asked(talk: Any) -> Any:
 
 def test_the_page_offers_what_needs_no_download():
     args = SimpleNamespace(arm=None)
-    assert list(_offered(args, "slider")) == ["slider", "seven_joints"]
+    assert list(_offered(args, "slider")) == list(OFFERED)
     assert list(_offered(args, "crank")) == ["crank", *OFFERED]
     assert all(not TASKS[name].parts for name in OFFERED)
     assert list(_offered(SimpleNamespace(arm=Path("own.yaml")), "force")) == ["force"]

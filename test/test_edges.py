@@ -197,7 +197,7 @@ def test_an_extent_by_yaml():
     [
         ({"constraint.one_sided": False}, "can be left end somewhere"),
         ({"constraint.extent": [1.0, 2.0]}, "extent must"),
-        ({"simulation.engine": "mujoco"}, "simulation.engine built_in"),
+        ({"simulation.engine": "mujoco"}, "constraint.extent"),
     ],
 )
 def test_a_wrong_extent_is_refused(changes, message):

@@ -18,6 +18,9 @@ from projected_control.settings.nodes import TASKS
 REAL = ("wipe", "wipe_sphere", "drawer", "valve")
 """Tasks on arms of the extra ``arms``; see test_tasks.py."""
 
+CONTACTS = ("wipe_edge", "drawer_stop", "peg")
+"""Tasks with contacts that come and go; see test_contact_tasks.py."""
+
 NEW = ("five_bar", "four_bar_3d", "hitch", "two_arms")
 ROWS = {"five_bar": (2, 2), "four_bar_3d": (5, 2), "hitch": (4, 4), "two_arms": (6, 6)}
 
@@ -80,7 +83,7 @@ def test_an_unknown_task_in_launch_arguments_is_refused_with_the_known():
 
 
 def test_tasks_are_the_mechanisms_with_a_description_and_a_file():
-    assert set(TASKS) == {"slider", "crank", "seven_joints", *NEW, *REAL}
+    assert set(TASKS) == {"slider", "crank", "seven_joints", *NEW, *CONTACTS, *REAL}
 
 
 def goes_on(loop, arm, events):

@@ -400,6 +400,24 @@ def test_forces_and_reference_stand_where_they_should() -> None:
     assert (grip["names"], grip["values"]) == (["tip.x"], [0.13])
 
 
+def test_contacts_are_drawn_by_their_state_and_a_table_to_its_edge() -> None:
+    scene = scene_of("wipe_edge")
+    q = np.array([0.0, 0.35, 0.0, -1.7, 0.0, 1.1, 0.0])
+    for state in (2.0, 3.0):
+        picture = scene.frame_at(state_of(scene, q, **{"lambda_0/state": state}), 0.0)
+        assert picture is not None
+        (contact,) = picture["contacts"]
+        np.testing.assert_allclose(contact["at"], scene.arm.frame("tool").position, atol=1e-5)
+        assert (contact["normal"], contact["state"]) == ([0.0, 0.0, -1.0], state)
+    (table,) = picture["shapes"]
+    middle, *sides = np.array(table["sheet"])
+    np.testing.assert_allclose(middle, [0.45, -0.15, 0.3], atol=1e-5)
+    np.testing.assert_allclose(np.abs(sides).max(axis=0), [0.25, 0.15, 0.0], atol=1e-5)
+    nothing = scene_of("seven_joints").frame_at(state_of(scene, q), 0.0)
+    assert nothing is not None
+    assert nothing["contacts"] == []
+
+
 def test_the_numbers_of_a_geometry_come_back() -> None:
     scene = scene_of("slider")
     blob = scene.geometry("/controller")

@@ -167,11 +167,11 @@ class OneSidedContacts:
 
     def release(self, name: str) -> None:
         """Have a contact left: its force goes down at ``force.max_rate``, then the arm retreats."""
-        self._switch(self._switchable(name), False)
+        self._switch(self.require_felt(name), False)
 
     def require_near(self, name: str) -> OneSided:
         """The contact of this name; raises where `attach` would refuse it."""
-        each = self._switchable(name)
+        each = self.require_felt(name)
         row = each.rows[0]
         distance, rate = -self._work.gap[row], float(self._work.rate[row])
         most = SPEEDS * float(self._terms.contact_rules[SPEED])
@@ -208,7 +208,8 @@ class OneSidedContacts:
                 return each
         raise UnknownName("one-sided contact", name, self.names)
 
-    def _switchable(self, name: str) -> OneSided:
+    def require_felt(self, name: str) -> OneSided:
+        """The contact of this name; raises where `release` would refuse it."""
         each = self._named(name)
         if not self.felt:
             raise InvalidValue(

@@ -19,6 +19,7 @@ from projected_control.control.loop import ControlLoop
 from projected_control.errors import ProjectedControlError
 from projected_control.planning.way_check import WayCheck
 from projected_control.ros.console import GuardConsole, Notices
+from projected_control.ros.contact_topics import ContactServices
 from projected_control.ros.controller_manager import CannotEngage
 from projected_control.ros.last_word import LastWord
 from projected_control.ros.lifecycle import ERROR, OK, WARN, ManagedNode, Status
@@ -90,8 +91,10 @@ class ControllerNode(ManagedNode[ControllerSettings]):
         self._undrawable = False
         if self.settings.markers_rate:
             self.create_timer(1.0 / self.settings.markers_rate, self._draw)
+        self._contacts: ContactServices | None = None
         if isinstance(self.settings, ForceControllerSettings):
             self._hear(Float64MultiArray, "force_reference", self._on_force_reference)
+            self._contacts = ContactServices(self, self._loop_node)
         self._taring = TareService(self)
 
     def _new_console(self) -> GuardConsole:
@@ -202,7 +205,8 @@ class ControllerNode(ManagedNode[ControllerSettings]):
 
     def _listeners(self, reporter: StateReporter) -> list[Any]:
         """Who looks on at every tick."""
-        return [reporter, self._taring]
+        topics = [] if self._contacts is None else [self._contacts.topic(self.require_loop())]
+        return [reporter, self._taring, *topics]
 
     def listening_port(self, loop: ControlLoop) -> Port:
         """A way to the arm on which nothing is going to be sent."""

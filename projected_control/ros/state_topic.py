@@ -20,6 +20,7 @@ from std_msgs.msg import Header
 from projected_control.control.kept_state import what_binds
 from projected_control.control.loop import ControlLoop, Tick
 from projected_control.model.dynamics import condition_numbers
+from projected_control.ros.contact_topics import contacts_text
 from projected_control.ros.lifecycle import OK, WARN, Status
 from projected_control.ros.messages import NANOSECONDS, header_layout, state_layout
 from projected_control.ros.transport import let_arrive
@@ -229,6 +230,8 @@ def controller_status(loop: ControlLoop | None, runner: Runner | None) -> Status
         "limits": what_binds(controller) or "none binds",
         **summary["events"],
     }
+    if controller.contacts.names:
+        values["contacts"] = contacts_text(controller.contacts)
     if model.arm.passive:
         values["controllability"] = float(controller.margins[1])
     troubled = {a.name.lower(): n for a, n in statistics.actions.copy().items() if a}

@@ -97,6 +97,7 @@ PER_NAME = (
     *("q", "v", "effort", "tangent", "normal", "motion", "force_motion", "theta", "error"),
     *("lambda_desired", "lambda_measured"),
     *("given_up", "force_given_up", "binds", "ceiling_binds"),
+    *("contact_state", "contact_gap", "contact_force"),
     *("true_q", "true_v", "true_acceleration", "true_multipliers", "true_constraint_force"),
 )
 """Parts that stay lists where there is one joint, coordinate or constraint row."""
@@ -122,6 +123,10 @@ def plotted(rows: Array, columns: Places) -> Array:
         norms += [part("motion_share"), *part("binds").T]
     else:  # of one in which no solver kept limits
         norms += [np.ones(len(rows)), *np.zeros_like(part("q")).T]
+    if "contact_state" in columns:
+        norms += [*part("contact_state").T]
+    else:  # of one in which every contact held for ever
+        norms += [*np.zeros_like(part("lambda_desired")).T]
     flat = (p.reshape(len(rows), int(np.prod(p.shape[1:]))) for p in parts)
     return np.column_stack([*flat, *norms])
 
@@ -141,7 +146,8 @@ def plotted_names(coordinates: Sequence[str], rows: int, joints: Sequence[str]) 
     for joint in joints:
         names += [f"{joint}/tangent", f"{joint}/normal", f"{joint}/effort", f"{joint}/position"]
     names += ["residual", "torque_norm", "torque_norm/idc", "path/rate", "path/lag", "motion/share"]
-    return [*names, *(f"{joint}/binds" for joint in joints)]
+    names += [f"{joint}/binds" for joint in joints]
+    return [*names, *(f"lambda_{row}/state" for row in range(rows))]
 
 
 def _header(frame: str = "") -> CdrFormat:

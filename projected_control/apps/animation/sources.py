@@ -25,12 +25,15 @@ from projected_control.settings.nodes import FORCE, PASSIVE, TASKS, demo_cases
 from projected_control.settings.recorded import controller_settings
 from projected_control.simulation import JointFriction, Plant
 
-SECONDS = {"wipe": 12.0, "wipe_sphere": 12.0, "drawer": 6.0, "valve": 8.0}
+SECONDS = {
+    **{"wipe": 12.0, "wipe_sphere": 12.0, "drawer": 6.0, "valve": 8.0},
+    **{"wipe_edge": 5.0, "drawer_stop": 4.0, "peg": 4.0},
+}
 """How long tasks are shown that take longer than the usual time [s]."""
 
 USUAL_SECONDS = 4.0
 
-INSTANTS = ("impact", "cone", "unannounced")
+INSTANTS = ("impact", "cone", "touch", "unannounced")
 """Experiments about one instant, in which nothing moves on."""
 
 SWING_SECONDS = 4.0

@@ -12,7 +12,8 @@ DESCRIPTION = """\
 Draws an arm that moves, with what holds it, the trace of its tip and the force below, as GIF or MP4
 (for which ffmpeg is needed). It can be
 
-  a task or mechanism      slider, crank, five_bar, four_bar_3d, hitch, two_arms, seven_joints;
+  a task or mechanism      slider, crank, five_bar, four_bar_3d, hitch, two_arms, seven_joints,
+                           wipe_edge, drawer_stop, peg;
                            wipe, wipe_sphere, drawer, valve (the extra arms)
   an experiment            free-fall, slider-crank, table1, table2, wiping, laws, limits,
                            weak-motors

@@ -53,6 +53,8 @@ examples:
       the same task on our plant, MuJoCo, DART and Pinocchio's solver
   projected-control reproduce standing --robot solo12 --mu 0.3 --json
       torques and forces of a quadruped that stands (robots of the extra arms; ours without it)
+  projected-control reproduce touch --count 1000 --seed 1
+      a thousand random touches of tables that give, beside what others do
   projected-control reproduce all --out reproduction
       everything, and one page index.html
   projected-control reproduce free-fall --json | python3 -m json.tool
@@ -128,6 +130,10 @@ class Arguments(
     feet: list[str] | None = option(
         "links on which it stands (default: all with foot in their name)", metavar="LINK"
     )
+    count: int | None = option(
+        "how many random cases, for touch (default: 20)",
+        metavar="N",
+    )
     json: bool = flag("print one JSON object of the numbers, nothing else")
 
 
@@ -145,6 +151,7 @@ def run(args: Arguments) -> int:
         robot=args.robot,
         posture=_flat(args.posture),
         feet=None if args.feet is None else tuple(args.feet),
+        count=args.count,
     )
     names = names_of(args.case, options)
     extras.require("matplotlib", "projected-control reproduce")

@@ -34,6 +34,7 @@ class Options:
     robot: str | None = None  # which robot stands
     posture: tuple[float, ...] | None = None  # hips, thighs and knees, or one per joint [rad]
     feet: tuple[str, ...] | None = None  # links on which it stands
+    count: int | None = None  # how many random cases
 
     def __post_init__(self) -> None:
         from projected_control import validate  # NumPy, which no help needs
@@ -54,6 +55,8 @@ class Options:
             raise InvalidValue(f"restitution must lie between 0 and 1, got {self.restitution:g}")
         if self.mu is not None:
             validate.not_negative("mu", self.mu)
+        if self.count is not None and self.count < 1:
+            raise InvalidValue(f"count must be one or more, got {self.count}")
 
     @property
     def given(self) -> list[str]:
@@ -120,6 +123,11 @@ EXPERIMENTS = {
         "standing",
         "a robot stands on its feet: least torque, and within cones of friction (Righetti)",
         ("robot", "mu", "posture", "feet"),
+    ),
+    "touch": Experiment(
+        "touch",
+        "random touches of surfaces that give, beside a force loop alone and an impedance",
+        ("seed", "count"),
     ),
     "unannounced": Experiment(
         "unannounced",

@@ -123,8 +123,11 @@ def _places(model: Any, q: Array) -> Array:
 
 
 def tasks() -> dict[str, tuple[str, Path | None]]:
-    """What can be compared: tasks, and mechanisms of config/ with the case that drives them."""
-    found: dict[str, tuple[str, Path | None]] = {name: (name, None) for name in TASKS}
+    """What can be compared: tasks whose contacts hold, and mechanisms of config/ with the case that
+    drives them.
+    """
+    held = [name for name, case in TASKS.items() if "one_sided" not in _said(case.arm)]
+    found: dict[str, tuple[str, Path | None]] = {name: (name, None) for name in held}
     shown = {case.arm for case in TASKS.values()}
     for file in sorted(share_file("config", "seven_joints.yaml").parent.glob("*.yaml")):
         says = file.read_text(encoding="utf-8")
@@ -133,6 +136,11 @@ def tasks() -> dict[str, tuple[str, Path | None]]:
         if "robot_description_file" in says and file.stem not in shown:
             found[file.stem] = ("passive" if "passive_joints" in says else "force"), file
     return found
+
+
+def _said(arm: str) -> str:
+    """The text of a file of config/."""
+    return share_file("config", f"{arm}.yaml").read_text(encoding="utf-8")
 
 
 def followed(task: str, engine: str, step: float, seconds: float) -> Followed:

@@ -31,6 +31,22 @@ class Grip(NamedTuple):
     directions: Array  # one unit vector per coordinate, in the world
 
 
+class Touching(NamedTuple):
+    """A contact that comes and goes, as it is drawn.
+
+    Attributes:
+        frame: What touches.
+        body: Its constraint.
+        first: Number of that one's first row.
+        normal: Into the surface, as a sum of its rows.
+    """
+
+    frame: str
+    body: Constraint
+    first: int
+    normal: Array
+
+
 class Scene:
     """The pictures of one controller.
 
@@ -65,6 +81,10 @@ class Scene:
             self.controlled = build.controlled_rows(settings, rows) if held else []
         self._grips = _grips(members)
         self._bodies = list(_bodies(self._constraint, 0))
+        self._touching = _touching(settings, rows, self._bodies)
+        self._friction = 0.0
+        if isinstance(settings, ForceControllerSettings):
+            self._friction = settings.contact.friction
         limits = build.build_limits(settings, model.arm).effort
         self._largest = np.where(np.isfinite(limits) & (limits > 0.0), limits, 1.0)
         self.arm.update(np.zeros(self.arm.n), np.zeros(self.arm.n))
@@ -122,6 +142,7 @@ class Scene:
             "shapes": self._shapes(time),
             "trace": _rounded(self.arm.frame(self.frame).position),
             "forces": self._forces(state),
+            "contacts": self._contacts(state),
             "grips": self._reference(state),
             "torques": self._torques(state),
         }
@@ -160,6 +181,23 @@ class Scene:
             })  # fmt: skip
         return forces
 
+    def _contacts(self, state: Mapping[str, float]) -> list[dict[str, Any]]:
+        """Of every contact that comes and goes: where, its normal, its state and its cone."""
+        found = []
+        for each in self._touching:
+            basis = each.body.wrench_basis(self.arm, each.frame)[:3]
+            normal = basis @ each.normal
+            size = float(np.linalg.norm(normal))
+            if not (np.isfinite(size) and size > 0.0):
+                continue
+            found.append({
+                "at": _rounded(self.arm.frame(each.frame).position),
+                "normal": _rounded(normal / size),
+                "state": int(np.nan_to_num(state.get(f"lambda_{each.first}/state", 0.0))),
+                "friction": self._friction if each.body.rows > 1 else 0.0,
+            })  # fmt: skip
+        return found
+
     def _reference(self, state: Mapping[str, float]) -> list[dict[str, Any]]:
         grips = []
         for grip in self._grips:
@@ -193,6 +231,20 @@ class Scene:
                 "sliding": sliding,
             })  # fmt: skip
         return torques
+
+
+def _touching(
+    settings: ControllerSettings, constraint: Constraint | None, bodies: list[Any]
+) -> list[Touching]:
+    """The contacts of a controller that come and go, of constraints that have a frame."""
+    if constraint is None:
+        return []
+    return [
+        Touching(body.frame, body, first, each.normal)
+        for each in build.one_sided_of(settings, constraint)
+        for body, first in bodies
+        if first == each.rows[0]
+    ]
 
 
 def _grips(members: Any) -> list[Grip]:

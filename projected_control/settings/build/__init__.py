@@ -16,6 +16,7 @@ from projected_control.settings.build.arms import (
     refuse_moved_centre,
     set_payload,
 )
+from projected_control.settings.build.contacts import one_sided_of
 from projected_control.settings.build.controllers import (
     build_controller,
     build_force_gains,
@@ -84,6 +85,7 @@ __all__ = [
     "lead_force",
     "motion_controller",
     "motion_limits",
+    "one_sided_of",
     "passive_joint_controller",
     "plan_reference",
     "plan_task",

@@ -13,6 +13,9 @@ export const LAYERS = [
   ["arm", "arm", "soft"], ["constraint", "constraint", "grey"], ["reference", "reference", "green"],
   ["trace", "trace", "blue"], ["force", "force λ, λ_d", "orange"], ["torque", "torques", "purple"]];
 
+// Colours of a contact by its state, as ~/state has it: looked for, holds, slips; released is grey.
+const CONTACT = { 2: "orange", 3: "good", 4: "bad" };
+
 export class Scene {
   constructor(canvas, { onDrag, onDrop, may }) {
     Object.assign(this, { canvas, onDrag, onDrop, may });
@@ -148,6 +151,7 @@ export class Scene {
     if (this.shown.trace) this.drawTrace();
     this.handles = [];
     if (this.shown.force) picture.forces.forEach((force, i) => this.drawForce(force, i));
+    if (this.shown.force) (picture.contacts ?? []).forEach((contact) => this.drawContact(contact));
     if (this.shown.reference) picture.grips.forEach((grip, i) => this.drawGrip(grip, i));
     if (this.shown.constraint) picture.shapes.forEach((shape) => shape.is === "plane" && this.drawPlane(shape));
   }
@@ -228,6 +232,24 @@ export class Scene {
     this.pencil.stroke(2);
     this.onTop(() => this.dot(end, held ? 0.034 : 0.026, [...shade, 0.8]));
     this.handles.push({ kind: "force", number: i, at: end, source: force });
+  }
+
+  // A contact that comes and goes: green while it holds, red where it slips, a ring while nothing presses; its cone of friction.
+  drawContact({ at, normal, state, friction }) {
+    const shade = rgb(CONTACT[state] ?? "grey");
+    const [a, b] = square(normal), size = 0.04 * this.reach;
+    const ring = (radius, back) => Array.from({ length: 25 }, (_, i) => {
+      const t = (i * Math.PI) / 12;
+      return add(sub(at, scale(normal, back)), add(scale(a, radius * Math.cos(t)), scale(b, radius * Math.sin(t))));
+    });
+    this.pencil.path(ring(size, 0), shade);
+    if (friction > 0 && state >= 3) {
+      const high = 0.16 * this.reach, rim = ring(Math.min(friction, 2) * high, high);
+      this.pencil.path(rim, shade);
+      for (let i = 0; i < 24; i += 3) this.pencil.segment(at, rim[i], shade, 0.6);
+    }
+    this.pencil.stroke(2);
+    if (state >= 3) this.onTop(() => this.dot(at, 0.016, [...shade, 1]));
   }
 
   drawGrip(grip, i) {

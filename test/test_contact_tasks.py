@@ -1,0 +1,80 @@
+"""Tasks with contacts that come and go, as the demo shows them: an edge, a stop, a hole."""
+
+import numpy as np
+import pytest
+
+from projected_control.apps.demo.demo_settings import settings_for
+from projected_control.apps.demo.task_run import ready_task
+from projected_control.control.contact import ContactState
+
+RELEASED, LOST, HOLDS = (
+    float(state) for state in (ContactState.RELEASED, ContactState.LOST, ContactState.HOLDS)
+)
+
+
+class Done:
+    """A task that was run, tick by tick."""
+
+    def __init__(self, task, seconds, **changes):
+        settings = settings_for(task, seconds, "paper", True, changes)
+        self.runner, _ = ready_task(settings.case.node, settings.controller, settings.arm)
+        self.kept = self.runner.keep(settings.ticks)
+        self.statistics = self.runner.run(settings.ticks)
+        self.arm = self.runner.port.plant.model.arm.twin()
+        assert self.statistics.lost == ""
+
+    def __getitem__(self, name):
+        return self.kept.column(name)
+
+    def places(self, frame):
+        """Where a frame really was, N × 3."""
+        rest = np.zeros(self.arm.n)
+        return np.array([self.arm.update(q, rest).frame(frame).position for q in self["true_q"]])
+
+    def changes(self, row=0):
+        """The states of a contact, one after the other."""
+        states = self["contact_state"][:, row]
+        return states[np.concatenate([[True], np.diff(states) != 0.0])].tolist()
+
+
+def test_over_the_edge_of_a_table_and_on_in_the_air():
+    """Found, held within 5 %, lost within three ticks of the edge, no deeper than 5 mm, left."""
+    done = Done("wipe_edge", 8.0)
+    assert done.changes() == [LOST, HOLDS, RELEASED]
+    state, force = done["contact_state"][:, 0], done["true_multipliers"][:, 0]
+    place = done.places("tool")
+    assert place[0, 2] == pytest.approx(0.32, abs=1e-4)
+    held = np.flatnonzero(state == HOLDS)
+    late = held[500:-10]
+    np.testing.assert_allclose(force[late], 10.0, rtol=0.05)
+    left = np.flatnonzero(force > 0.0)[-1]
+    assert place[left, 1] == pytest.approx(0.0, abs=5e-4)
+    assert held[-1] - left <= 4
+    assert place[:, 2].min() > 0.295
+    assert place[-1, 2] == pytest.approx(0.35, abs=2e-3)
+    assert place[-1, 1] == pytest.approx(0.2, abs=1e-3)
+
+
+def test_a_drawer_meets_its_stop():
+    """15 cm to it at 5 cm/s, then 5 N, and no strain of the rail."""
+    done = Done("drawer_stop", 6.0)
+    row = done.runner.loop.controller.model.m - 1
+    assert done.changes(row) == [LOST, HOLDS]
+    x = done.places("hand")[:, 0]
+    assert (x[0], x[-1]) == (pytest.approx(0.6, abs=1e-4), pytest.approx(0.45, abs=1e-6))
+    forces = done["true_multipliers"]
+    np.testing.assert_allclose(forces[-500:, row], 5.0, rtol=0.02)
+    assert not forces[np.flatnonzero(x > 0.451), row].any()
+
+
+def test_a_peg_slides_into_a_hole_along_two_walls():
+    """The walls are found one after the other or together, and pressed with 4 N on the way."""
+    done = Done("peg", 6.0)
+    state, forces = done["contact_state"], done["true_multipliers"]
+    both = np.flatnonzero((state == HOLDS).all(axis=1))
+    place = done.places("peg")
+    assert place[0, 2] == pytest.approx(0.34, abs=1e-4)
+    assert place[-1, 2] == pytest.approx(0.24, abs=1e-3)
+    np.testing.assert_allclose(place[-1, :2], [0.503, 0.003], atol=1e-6)
+    np.testing.assert_allclose(forces[both[0] + 800 :], 4.0, rtol=0.05)
+    assert forces.min() >= 0.0
