@@ -33,7 +33,7 @@ examples:
   projected-control tune config/three_link_slider.yaml
   projected-control tune my_arm.yaml --record run.mcap --out tuned/
   projected-control tune my_arm.yaml --record run.mcap --apply force_controller
-  projected-control tune config/quadruped.yaml --lqr --error 0.05
+  projected-control tune config/quadruped.yaml --node passive_joint_controller --lqr --error 0.5
 """
 
 
