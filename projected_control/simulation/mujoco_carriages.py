@@ -46,10 +46,13 @@ class Mover:
     Attributes:
         rows: Which rows of the constraint.
         apply: Called with MuJoCo's model and data, and x of these rows.
+        lead: By how long x is to be told early [s]: of a plate on a spring with a damper, D/K;
+            None for an equality, whose spring is MuJoCo's own.
     """
 
     rows: slice
     apply: Callable[[Any, Any, Array], None]
+    lead: float | None = None
 
 
 @dataclass

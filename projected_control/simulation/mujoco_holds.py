@@ -240,7 +240,7 @@ class Holder:
         """A plane that gives, or that can be left (see `mujoco_plates`)."""
         held = functions[0]
         law, surface = self._laws[row], self._surface
-        if len(functions) != 1 or not isinstance(held, PositionAlong) or held.other or moves:
+        if len(functions) != 1 or not isinstance(held, PositionAlong) or held.other:
             key = "contact.stiffness" if law >= Row.GIVES else "constraint.one_sided"
             refuse(key, "a surface that gives, or that can be left, is a plate: a point_on_plane")
         require_plate(surface)
@@ -261,7 +261,17 @@ class Holder:
                 return [side * max(side * depth, 0.0) if law is not Row.GIVES else depth]
 
             self.holds.carriages.append(Carriage(held.frame, name, (joint,), settle, False))
-        self.holds.plates.append(plate_of(row, joint, law, surface))
+        made = plate_of(row, joint, law, surface)
+        self.holds.plates.append(made)
+        if moves:
+            if not joint:
+                _refuse_motion("a rigid surface that can be left")
+
+            def follow(model: Any, data: Any, x: Array) -> None:
+                model.qpos_spring[model.joint(joint).qposadr[0]] = x[0]
+
+            lead = made.damping / surface.K
+            self.holds.movers.append(Mover(slice(row, row + 1), follow, lead))
         if law is Row.GIVES:
             self._hold_point([held], slice(row, row + 1), False, plate)
         else:

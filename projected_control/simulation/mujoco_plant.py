@@ -257,7 +257,8 @@ class MujocoPlant(Plant):
         k, b = IMPEDANCE / constant**2, 2.0 / constant
         lead = target.x + (b * target.x_rate + target.x_acceleration) / k
         for mover in self._holds.movers:
-            mover.apply(self.mj_model, self.mj_data, lead[mover.rows])
+            x = lead if mover.lead is None else target.x + mover.lead * target.x_rate
+            mover.apply(self.mj_model, self.mj_data, x[mover.rows])
 
     def _look(self) -> None:
         """MuJoCo's positions and velocities, and its constraints there, once per state."""
@@ -368,7 +369,8 @@ class MujocoPlant(Plant):
         for plate in self._holds.plates:
             if plate.joint:
                 joint = self.mj_model.joint(plate.joint)
-                depth, rate = self._qpos[joint.qposadr[0]], self._qvel[joint.dofadr[0]]
+                place, rate = joint.qposadr[0], self._qvel[joint.dofadr[0]]
+                depth = self._qpos[place] - self.mj_model.qpos_spring[place]
                 found[plate.row] = self.surface.K * depth + plate.damping * rate
         return found
 

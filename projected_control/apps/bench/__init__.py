@@ -28,6 +28,7 @@ MEASUREMENTS = (
     "node",
     "gazebo",
     "sweep",
+    "assess",
 )
 """Modules of this package that are measurements, in the order of the help."""
 

@@ -66,7 +66,7 @@ def run(args: Arguments) -> int:
     case = make_case(study)
     what = RobustnessStudy(study, case)
     out = args.out or Path(f"{args.study.stem}_robustness")
-    with rows_of(study, case, what.design, out, args) as rows:
+    with rows_of(case, what.design, out, args, study.settings.time_limit) as rows:
         write_table(out, case, rows, study.path.read_text(encoding="utf-8"))
         found = judge(what, rows)
         outcome = outcome_of(found)

@@ -68,7 +68,7 @@ def run(args: Arguments) -> int:
     case = make_case(study)
     out = args.out or Path(f"{args.study.stem}_sweep")
     found: dict[str, Any] = {}
-    with rows_of(study, case, design_of(study, case), out, args) as rows:
+    with rows_of(case, design_of(study, case), out, args, study.settings.time_limit) as rows:
         table = write_table(out, case, rows, study.path.read_text(encoding="utf-8"))
         found = summary(case, rows)
     if args.json:

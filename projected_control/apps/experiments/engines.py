@@ -39,6 +39,9 @@ FORCE_BOUND, MOTION_BOUND = 0.01, 1e-4
 FALLS = 1.5
 """By how much an error falls from a step to the next where the step decides it, not rounding."""
 
+LITTLE = 0.1
+"""Share of the largest effort below which an arm's F, then next to nothing, is no measure."""
+
 TITLES = {
     "motion": "motion [m]",
     "force": "F = Aᵀλ, of its largest",
@@ -85,6 +88,7 @@ class Followed:
 
     places: Array  # of every frame of the arm, N × 3 per frame [m]
     force: Array  # F, N × n
+    effort: float  # largest of the efforts, as a vector [N·m]
     energy: float  # largest |E − E₀ − W| [J]
     residual: float  # largest ‖Φ‖
 
@@ -96,6 +100,7 @@ class Followed:
         return cls(
             _places(done.arm.plant.model.arm.pinocchio_model, done.q),
             part("true_constraint_force"),
+            float(np.linalg.norm(part("effort"), axis=1).max()),
             float(np.ptp(stored)),
             float(part("true_residual").max()),
         )
@@ -103,11 +108,12 @@ class Followed:
     def errors(self, reference: Followed) -> dict[str, float]:
         """How far it is from a reference, by quantity."""
         away = np.linalg.norm(self.places - reference.places, axis=-1)
-        largest = float(np.linalg.norm(reference.force, axis=1).max())
+        force = float(np.linalg.norm(reference.force, axis=1).max())
+        largest = max(force, LITTLE * reference.effort)
         off = np.linalg.norm(self.force - reference.force, axis=1)[1:]  # λ of no effort yet
         return {
             "motion": float(away.max()),
-            "force": float(off.max()) / max(largest, 1e-9),
+            "force": float(off.max()) / largest,
             "energy": self.energy,
             "residual": self.residual,
         }

@@ -16,10 +16,9 @@ from projected_control.apps.sweeps.code_digest import fingerprint
 from projected_control.apps.sweeps.designs import Design
 from projected_control.apps.sweeps.journal import Journal, by_chance
 from projected_control.apps.sweeps.local_pool import LocalPool, Pool, cores
-from projected_control.apps.sweeps.one_run import DONE, STATUSES, RunRow
-from projected_control.apps.sweeps.study import StudyFile
-from projected_control.apps.sweeps.sweep_case import SweepCase
-from projected_control.apps.sweeps.sweeping import say, sweep
+from projected_control.apps.sweeps.one_run import DONE, STATUSES, RunRow, run_points
+from projected_control.apps.sweeps.sweep_case import RunCase, SweepCase
+from projected_control.apps.sweeps.sweeping import MakeRuns, say, sweep
 from projected_control.errors import InvalidValue
 
 _NUMBER = re.compile(r"-?\b\d[\d.]*(e[+-]?\d+)?\b")
@@ -54,11 +53,16 @@ def make_pool(workers: int | None, scheduler: str, hang_seconds: float = float("
 
 @contextmanager
 def rows_of(
-    study: StudyFile, case: SweepCase, design: Design, out: Path, args: SweepOptions
+    case: RunCase,
+    design: Design,
+    out: Path,
+    args: SweepOptions,
+    time_limit: float,
+    make: MakeRuns = run_points,
 ) -> Iterator[list[RunRow]]:
     """All rows of a design, those in the folder already among them."""
     about = {"case": case.digest, **fingerprint()}
-    hang = PATIENCE * study.settings.time_limit
+    hang = PATIENCE * time_limit
     with output_folder(out), closing(Journal(out, about)) as journal:
         if args.again:
             journal.forget(by_chance(journal.rows))
@@ -68,7 +72,7 @@ def rows_of(
             closing(make_pool(args.workers, args.scheduler, hang)) as pool,
             terminal_progress(sys.stderr) as progress,
         ):
-            rows = sweep(case, design, pool, journal, progress)
+            rows = sweep(case, design, pool, journal, progress, make=make)
         yield rows
 
 

@@ -19,8 +19,8 @@ from zlib import crc32
 
 from projected_control.apps.reports.output import CannotWrite, write_files
 from projected_control.apps.sweeps.code_digest import fingerprint
-from projected_control.apps.sweeps.one_run import BY_CHANCE, NUMBERS, RunRow, phrases
-from projected_control.apps.sweeps.sweep_case import SweepCase
+from projected_control.apps.sweeps.one_run import BY_CHANCE, RunRow, phrases
+from projected_control.apps.sweeps.sweep_case import RunCase
 from projected_control.errors import InvalidValue
 
 JOURNAL, TABLE = "runs.journal", "runs.parquet"
@@ -174,7 +174,7 @@ def _row(item: Mapping[str, Any]) -> RunRow:
     return RunRow(**content)
 
 
-def write_table(folder: Path, case: SweepCase, rows: Sequence[RunRow], study: str) -> Path:
+def write_table(folder: Path, case: RunCase, rows: Sequence[RunRow], study: str) -> Path:
     """Write the rows as Parquet, whole or not at all.
 
     Every row has its point, its numbers, how it ended and why, and the digests of what computed
@@ -204,7 +204,7 @@ def write_table(folder: Path, case: SweepCase, rows: Sequence[RunRow], study: st
     columns["reason"] = pyarrow.array([row.reason for row in rows], pyarrow.string())
     columns["events"] = words(phrases(row.events) for row in rows)
     columns["stopped_by"] = words(phrases(row.stopped_by) for row in rows)
-    for name in NUMBERS:
+    for name in case.numbers:
         values = [row.numbers.get(name, float("nan")) for row in rows]
         columns[name] = pyarrow.array(values, pyarrow.float64())
     for name in ("code", "kernels"):
@@ -212,12 +212,7 @@ def write_table(folder: Path, case: SweepCase, rows: Sequence[RunRow], study: st
     about = {
         "study": study,
         "case": case.digest,
-        "node": case.node,
-        "controller": json.dumps(dict(case.controller)),
-        "simulated_arm": json.dumps(dict(case.arm)),
-        "description": case.description,
-        "seed": str(case.seed),
-        "seconds": repr(case.seconds),
+        **case.about,
         **made,
     }
     table = pyarrow.table(columns).replace_schema_metadata(about)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from projected_control.apps.demo.task_run import EVERY, SETTLED, TaskRun, ready_task, simulated_arm
 from projected_control.apps.reports.run_numbers import rms
 from projected_control.apps.sweeps.code_digest import fingerprint
-from projected_control.apps.sweeps.sweep_case import SweepCase, unpack
+from projected_control.apps.sweeps.sweep_case import NUMBERS, SweepCase, unpack
 from projected_control.control.events import Event, events_in
 from projected_control.control.loop import ControlLoop
 from projected_control.control.references import Reference
@@ -49,18 +49,6 @@ PIECE = 250  # ticks per call of C++, between which the clock is looked at
 LIMITED = int(
     Event.EFFORT_LIMITED | Event.RATE_LIMITED | Event.POSITION_LIMIT | Event.VELOCITY_LIMIT
 )
-
-NUMBERS = (
-    *("force_wanted", "force_error_rms", "force_error_max", "tracking_rms", "lateral_drift"),
-    *("tilt_error", "residual_max", "torque_peak_ratio", "error_growth"),
-    *("ended", "stopped", "first_stop", "limited"),
-)
-"""Numbers of a row. SI units; NaN where a run has none. Errors count after the first second, or the
-second half of a shorter run. ``error_growth`` is the RMS of errors, the last third over the second
-third (or over what is small, where that was less), of force or tracking, whichever grows more;
-``ended`` the time that was reached [s]; ``stopped`` and ``limited`` are ticks in which the guard
-sent something else, or limited something after the arm had settled; ``first_stop`` is when it first
-sent something else [s]."""
 
 SMALL_FORCE, SMALL_ERROR = 0.1, 1e-4
 """RMS errors up to which growing means nothing [N or N·m, m or rad]."""

@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 
 from projected_control.apps.sweeps import study
 from projected_control.apps.sweeps.designs import SAMPLE
-from projected_control.apps.sweeps.one_run import NUMBERS, PRUNED, Prune, RunPoint, RunRow
-from projected_control.apps.sweeps.sweep_case import SweepCase
+from projected_control.apps.sweeps.one_run import PRUNED, Prune, RunPoint, RunRow
+from projected_control.apps.sweeps.sweep_case import NUMBERS, SweepCase
 from projected_control.apps.sweeps.varied_axis import Axis
 from projected_control.errors import InvalidValue, UnknownName
 

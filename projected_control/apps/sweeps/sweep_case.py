@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import pinocchio
@@ -49,6 +49,19 @@ TURNS, SHIFTS = ("about_x", "about_y", "about_z"), ("x", "y", "z")
 _NAME = re.compile(r"(?:([a-z_]+)/)?([A-Za-z0-9_.]+)(?:\[(\d+)\])?")
 
 
+NUMBERS = (
+    *("force_wanted", "force_error_rms", "force_error_max", "tracking_rms", "lateral_drift"),
+    *("tilt_error", "residual_max", "torque_peak_ratio", "error_growth"),
+    *("ended", "stopped", "first_stop", "limited"),
+)
+"""Numbers of a row. SI units; NaN where a run has none. Errors count after the first second, or the
+second half of a shorter run. ``error_growth`` is the RMS of errors, the last third over the second
+third (or over what is small, where that was less), of force or tracking, whichever grows more;
+``ended`` the time that was reached [s]; ``stopped`` and ``limited`` are ticks in which the guard
+sent something else, or limited something after the arm had settled; ``first_stop`` is when it first
+sent something else [s]."""
+
+
 class StudyTarget(NamedTuple):
     """What a name of a study changes."""
 
@@ -56,6 +69,21 @@ class StudyTarget(NamedTuple):
     parameter: str  # full name; of an error of the constraint, what it is called after it
     element: int | None = None  # which number of a list; None for all of it
     constraint: str = ""  # the group of the constraint that has an error; empty where none has
+
+
+class RunCase(Protocol):
+    """What rows are of, for those who have them made and keep them."""
+
+    @property
+    def packed(self) -> bytes: ...
+    @property
+    def digest(self) -> str: ...
+    @property
+    def axes(self) -> tuple[Axis, ...]: ...
+    @property
+    def numbers(self) -> tuple[str, ...]: ...
+    @property
+    def about(self) -> Mapping[str, str]: ...
 
 
 @dataclass(frozen=True)
@@ -100,6 +128,23 @@ class SweepCase:
             "seed": self.seed,
         }
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+    @property
+    def numbers(self) -> tuple[str, ...]:
+        """Numbers that its rows have."""
+        return NUMBERS
+
+    @property
+    def about(self) -> Mapping[str, str]:
+        """What does not vary, for the table."""
+        return {
+            "node": self.node,
+            "controller": json.dumps(dict(self.controller)),
+            "simulated_arm": json.dumps(dict(self.arm)),
+            "description": self.description,
+            "seed": str(self.seed),
+            "seconds": repr(self.seconds),
+        }
 
     @property
     def nominal(self) -> tuple[float, ...]:

@@ -17,7 +17,7 @@ from projected_control.apps.sweeps.one_run import (
     RunRow,
     run_points,
 )
-from projected_control.apps.sweeps.sweep_case import SweepCase
+from projected_control.apps.sweeps.sweep_case import RunCase
 from projected_control.errors import InvalidValue
 
 WAIT_SECONDS = 0.2  # how long it waits for a row before it looks whether it shall end [s]
@@ -26,6 +26,9 @@ TITLE = "runs"
 
 Say = Callable[[str], None]
 
+MakeRuns = Callable[..., list[RunRow]]
+"""A function of a module that makes runs: of a packed case, points and a packed pruner."""
+
 
 def say(text: str) -> None:
     """Tell a person, beside the bars."""
@@ -33,12 +36,13 @@ def say(text: str) -> None:
 
 
 def sweep(
-    case: SweepCase,
+    case: RunCase,
     design: Design,
     pool: Pool,
     journal: Journal,
     progress: Progress = silent,
     tell: Say = say,
+    make: MakeRuns = run_points,
 ) -> list[RunRow]:
     """Make all runs of a design that are not in the journal yet; all rows, in order.
 
@@ -49,6 +53,7 @@ def sweep(
         journal: Where rows are kept.
         progress: Told how far it is, and what failed.
         tell: Told what happens to workers.
+        make: What a worker does with points of this case.
     """
     done: list[RunRow] = []
     total = max(design.expected(), 1)
@@ -57,20 +62,21 @@ def sweep(
         progress(TITLE, min(len(journal.rows) / total, 1.0), journal.failures)
 
     while points := design.next(done, len(done)):
-        _round(case, points, design.pruner(), pool, journal, show, tell)
+        _round(case, points, design.pruner(), pool, journal, show, tell, make)
         done += [journal.rows[point.number] for point in points]
     progress(TITLE, 1.0, journal.failures)
     return done
 
 
 def _round(
-    case: SweepCase,
+    case: RunCase,
     points: Sequence[RunPoint],
     prune: bytes,
     pool: Pool,
     journal: Journal,
     show: Callable[[], None],
     tell: Say,
+    make: MakeRuns,
 ) -> None:
     for point in points:
         _require_same(point, journal)
@@ -81,7 +87,7 @@ def _round(
         while left and len(asked) < pool.depth:
             point = left.popleft()
             asked[point.number] = point
-            pool.put(point.number, run_points, case.packed, [point], prune)
+            pool.put(point.number, make, case.packed, [point], prune)
         for each in pool.take(WAIT_SECONDS):
             point = asked.pop(each.key)
             rows = each.result or [_not_made(point, each.failure)]
