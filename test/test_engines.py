@@ -12,7 +12,8 @@ from test_mujoco import HELD as IN_MUJOCO
 from test_mujoco import arm_of, assembled, end_of, held_by, off, seven
 
 from projected_control.apps.cli import main
-from projected_control.apps.experiments import Options, engines, run_experiment
+from projected_control.apps.experiments import Options, run_experiment
+from projected_control.apps.experiments import engine_comparison as engines
 from projected_control.errors import InvalidValue, UnknownName
 from projected_control.extras import MissingExtra
 from projected_control.model.constrained_arm import ConstrainedArm

@@ -140,7 +140,7 @@ EXPERIMENTS = {
         ("seconds",),
     ),
     "engines": Experiment(
-        "engines",
+        "engine_comparison",
         "a task on our plant, MuJoCo, DART and Pinocchio's solver (docs/engines.md)",
         ("task", "seconds"),
     ),
