@@ -94,7 +94,7 @@ def test_processes_that_do_not_listen_are_killed(with_children):
     for process in running:
         assert process.stdout.readline() == b"runs\n"
     for _ in range(2):  # the second time there is nothing to do
-        end(running, {signal.SIGINT: 1.0, signal.SIGTERM: 1.0}, with_children)
+        end(running, {signal.SIGINT: 3.0, signal.SIGTERM: 3.0}, with_children)
         found = [process.returncode for process in running]
         assert found == [-signal.SIGINT, -signal.SIGTERM, -signal.SIGKILL]
     for process in running:

@@ -246,7 +246,7 @@ def test_controllers_are_configured_for_the_arm_at_hand():
 
 
 def test_an_arm_that_is_not_there_is_refused_with_those_there_are():
-    there = "slider_crank, three_link_passive, three_link_slider"
+    there = "slider_crank, .*three_link_passive, three_link_slider"
     with pytest.raises(ProjectedControlError, match=there):
         choices.arm_file("ros2_control", "three_link_slider")
 

@@ -25,6 +25,7 @@ INDEPENDENT = 1e-3
 """Smallest singular value of J_θ P, in the metric's coordinates, from which coordinates count as
 independent of the constraint and of each other."""
 
+SURELY = 1.0 + 1e-9  # by this factor one has to be better than those before: last bits do not count
 CLEARLY = 0.05  # the same from which another coordinate is proposed: not one that hardly does
 
 TAKES_PART = 0.3
@@ -67,7 +68,7 @@ def _what_would_do(model: ConstrainedArm, guilty: Sequence[int]) -> str:
         for other, said in _instead_of(members[i], model):
             members[i] = other
             margin = _margin(model, Coordinates(members))
-            if margin > best:
+            if margin > SURELY * best:
                 best, words = margin, said
         if words:
             return words

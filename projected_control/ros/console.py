@@ -15,8 +15,11 @@ from projected_control.control.events import Action, Event, GuardReport, answer_
 PAUSE = 5.0  # shortest time between two lines about the beginning of the same thing [s]
 QUEUED = 1000  # changes that wait to be put into words; of more the oldest are forgotten
 
-ANSWERED = sum(int(event) for event in Event if event and answer_to(int(event)))
-"""Events that the guard answers with something else than the controller's effort."""
+ANSWERED = int(Event.UNEXPECTED_CONTACT) | sum(
+    int(event) for event in Event if event and answer_to(int(event))
+)
+"""Events that the guard answers with something else than the controller's effort: always or, as a
+contact that was not declared, where a parameter says so."""
 
 _HOW = "{how back}"  # in an advice, the place of how an arm is brought back
 
@@ -156,4 +159,4 @@ def advice_for(event: Event, real: bool) -> str:
 def _sentence(event: Event, action: Action, real: bool) -> str:
     answer = ANSWERS.get(max(action, answer_to(int(event))), "")
     advice = advice_for(event, real)
-    return f"{event.phrase}: {answer}" + (f"; {advice}" if advice else "")
+    return f"{event.phrase}: " + "; ".join(filter(None, (answer, advice)))

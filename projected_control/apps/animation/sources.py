@@ -33,7 +33,7 @@ SECONDS = {
 
 USUAL_SECONDS = 4.0
 
-INSTANTS = ("impact", "cone", "touch", "unannounced")
+INSTANTS = ("impact", "cone", "touch", "unannounced", "standing")
 """Experiments about one instant, in which nothing moves on."""
 
 SWING_SECONDS = 4.0
