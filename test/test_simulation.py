@@ -488,7 +488,7 @@ def test_unreachable_is_said_with_the_distance(planar_arm):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (([0.0, 0.0],), "q must be 3 numbers, one per joint, got 2"),
+        (([0.0, 0.0],), "guess must have shape 3, got 2"),
         (([0.0, np.nan, 0.0],), "guess must be finite"),
         (([0.0] * 3, Coordinates.of_joints(["joint_1"])), "give both or none"),
         (([0.0] * 3, Coordinates.of_joints(["joint_1"]), [1.0, 2.0]), "must have shape 1, got 2"),
@@ -571,7 +571,7 @@ def test_bad_effort_is_refused_and_nothing_moves(effort, message):
     ("call", "message"),
     [
         (lambda plant: plant.reset([0.0, np.nan, 0.0]), "initial position q must be finite"),
-        (lambda plant: plant.reset([0.0, 0.0]), "q must be 3 numbers, one per joint, got 2"),
+        (lambda plant: plant.reset([0.0, 0.0]), "initial position q must have shape 3, got 2"),
         (lambda plant: plant.reset([0.0] * 3, [0.0]), "initial velocity must have shape 3, got 1"),
         (lambda plant: plant.reset([0.0] * 3, time=np.nan), "time must be finite"),
         (lambda plant: Plant(plant.model, 0.0), "integration step must be positive, got 0"),

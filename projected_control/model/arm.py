@@ -294,8 +294,13 @@ class Arm:
             q = to_pinocchio(q)
         pinocchio.computeAllTerms(self._model, self._data, q, v)
 
-    def configuration(self, q: ArrayLike) -> Array:
-        """q in n numbers; with a floating base it may be Pinocchio's, with n + 1."""
+    def configuration(self, q: ArrayLike, name: str = "") -> Array:
+        """q in n numbers; with a floating base it may be Pinocchio's, with n + 1.
+
+        Args:
+            q: Where, checked here.
+            name: By which an error calls it, where that is not q.
+        """
         if self.floats and np.shape(q) == (self.nq,):
             longer = validate.finite_array("q", q, (self.nq,))
             if abs(float(np.linalg.norm(longer[3:7])) - 1.0) > UNIT:
@@ -304,7 +309,9 @@ class Arm:
                     f"{longer[3:7].tolist()}"
                 )
             return from_pinocchio(longer)
-        return validate.vector("q", q, self.n)
+        return (
+            validate.finite_array(name, q, (self.n,)) if name else validate.vector("q", q, self.n)
+        )
 
     def pinocchio_q(self, q: ArrayLike) -> Array:
         """Pinocchio's q, nq numbers; the same as ours where the base is fixed."""

@@ -115,11 +115,7 @@ class InverseKinematics:
         self.equations = Equations(
             arm, constraint, self.tasks, validate.positive("tolerance of the constraint", tolerance)
         )
-        self.posture = (
-            None
-            if posture is None
-            else validate.finite_array("posture", arm.configuration(posture), (arm.n,))
-        )
+        self.posture = None if posture is None else arm.configuration(posture, "posture")
         self.lower = _bound("lower", lower, arm.limits.lower)
         self.upper = _bound("upper", upper, arm.limits.upper)
         if not (self.lower <= self.upper).all():
@@ -147,7 +143,7 @@ class InverseKinematics:
         Raises:
             Unreachable: Where the constraint or a task is missed, with by how much and why.
         """
-        start = validate.finite_array("guess", self.arm.configuration(guess), (self.arm.n,))
+        start = self.arm.configuration(guess, "guess")
         if values is not None:
             self.set_values(values)
         best, iterations, attempts = None, 0, 0

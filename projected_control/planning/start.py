@@ -7,7 +7,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from projected_control import validate
 from projected_control.arrays import Array
 from projected_control.control.references import Reference
 from projected_control.errors import InvalidValue, Unreachable
@@ -53,7 +52,7 @@ def assemble(
     Raises:
         Unreachable: Where there is no such configuration, with the distance that remains.
     """
-    start = validate.finite_array("guess", arm.configuration(guess), (arm.n,))
+    start = arm.configuration(guess, "guess")
     if (coordinates is None) != (values is None):
         raise InvalidValue("coordinates and their values go together: give both or none")
     tasks = []

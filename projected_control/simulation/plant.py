@@ -257,9 +257,7 @@ class Plant:
         n, terms = self.model.n, self.terms
         terms.time[0] = validate.finite("time", time)
         terms.effort[:] = terms.dry[:] = terms.pressing[0] = 0.0
-        self._q[:] = validate.finite_array(
-            "initial position q", self.model.arm.configuration(q), (n,)
-        )
+        self._q[:] = self.model.arm.configuration(q, "initial position q")
         self._v[:] = 0.0 if v is None else validate.finite_array("initial velocity", v, (n,))
         terms.y[2 * n] = 0.0
         state = self.model.evaluate(self._q, self._v, self.time)
