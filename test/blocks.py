@@ -153,7 +153,7 @@ def count() -> list[str]:
 
 
 class Session:
-    """A page read by somebody who does what it says, in a folder like a clone of this package."""
+    """A page whose reader does what it says, in a folder like a clone of this package."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(exist_ok=True)

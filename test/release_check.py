@@ -22,7 +22,7 @@ def problems(root: Path, tag: str) -> Iterator[str]:
         yield f"CHANGELOG.md has no line '## [{version}] - <date of today>'"
     addresses = [manifest.find("maintainer").get("email"), *(u.text for u in manifest.iter("url"))]
     if invented := [address for address in addresses if "example.com" in address]:
-        yield f"package.xml has addresses that nobody reads: {', '.join(invented)}"
+        yield f"package.xml has addresses that are invented: {', '.join(invented)}"
 
 
 if __name__ == "__main__":

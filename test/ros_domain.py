@@ -1,4 +1,4 @@
-"""A ROS domain that nobody else uses."""
+"""A ROS domain that no other process uses."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import IO
 
 
 def free_domain() -> tuple[int, IO[str]]:
-    """A domain nobody uses, and the lock that keeps it ours: other test runs ask here too.
+    """A domain that is not in use, and the lock that keeps it ours: other test runs ask here too.
 
     A node of this process that was destroyed is heard in its domain until Python has collected what
     still refers to it.

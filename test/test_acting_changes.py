@@ -228,7 +228,7 @@ def test_changes_while_cycles_run():
             ticks = len(taken)
             while (
                 i % 4 == 0 and len(taken) == ticks
-            ):  # some are taken one by one, whoever is faster
+            ):  # some are taken one by one, by which thread is faster
                 sleep(1e-4)
         done.set()
 

@@ -240,7 +240,7 @@ def test_workflows_and_pixi_call_targets_that_there_are():
 
 
 def test_a_release_is_refused_until_all_say_the_same(tmp_path):
-    """Tag, manifest, citation and changelog; and somebody must be behind the addresses."""
+    """Tag, manifest, citation and changelog; and the addresses must be real."""
     problems = runpy.run_path(str(ROOT / "test" / "release_check.py"))["problems"]
     names = ("package.xml", "CITATION.cff", "CHANGELOG.md")
     texts = {name: (ROOT / name).read_text(encoding="utf-8") for name in names}

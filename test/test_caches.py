@@ -39,7 +39,7 @@ def test_what_was_not_used_for_a_month_goes(cache):
 
 
 def test_of_two_that_need_it_one_makes_it(cache):
-    """The other waits, and takes what the first has made; nobody sees a half of it."""
+    """The other waits, and takes what the first has made; no process sees a half of it."""
     made, go_on = [], Event()
 
     def make(folder):

@@ -559,7 +559,7 @@ def test_a_second_contact_comes_and_goes_without_a_step_of_the_first(tmp_path):
     assert np.abs(np.diff(floor[made:])).max() <= 0.15 * F_D
 
 
-# Contacts that nobody declared
+# Contacts that were not declared
 
 
 def test_an_unexpected_contact_is_noticed_and_told_from_friction():

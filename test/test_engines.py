@@ -1,4 +1,4 @@
-"""Engines that nobody here wrote move the same arm as ours: DART, and Pinocchio's own solver.
+"""Engines that others wrote move the same arm as ours: DART, and Pinocchio's own solver.
 
 Both are held as in MuJoCo. Pinocchio's is of fourth order, so that it has to agree with our plant
 to nearly rounding, in forces too; DART's step is Euler's.

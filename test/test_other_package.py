@@ -1,4 +1,4 @@
-"""A package of somebody else adds a constraint, a law with its node and a port; YAML names them.
+"""Another package adds a constraint, a law with its node and a port; YAML names them.
 
 Real processes with a real distribution on their path; nothing of ours knows of it.
 """

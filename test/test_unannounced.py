@@ -1,4 +1,4 @@
-"""A wall that nobody announced, on the way of an arm of real parts."""
+"""A wall that was not announced, on the way of an arm of real parts."""
 
 from projected_control.apps.experiments.catalogue import run_experiment
 

@@ -80,7 +80,7 @@ def test_the_page_itself_is_let_in() -> None:
         ({"Sec_Fetch_Site": "cross-site"}, "cross-site"),
     ],
 )
-def test_a_stranger_is_refused_with_the_reason(changed: dict[str, str], reason: str) -> None:
+def test_a_foreign_request_is_refused_with_the_reason(changed: dict[str, str], reason: str) -> None:
     assert reason in GATE.refuse_websocket(headers(**changed), 0)
 
 
@@ -287,7 +287,7 @@ def test_controllers_are_known_by_their_topics() -> None:
         "/motion_controller/state": joint_state,
         "/motion_controller/heartbeat": header,
         "/effort_watchdog/heartbeat": header,
-        "/somebody/state": joint_state,
+        "/another/state": joint_state,
         "/joint_states": joint_state,
     }
     assert found_controllers.controllers(topics) == ["/left/force_controller", "/motion_controller"]
@@ -316,7 +316,7 @@ def test_a_kind_is_known_by_its_parameters(kind: str) -> None:
     assert found_controllers.kind_of([*parameters_of(kind), "use_sim_time"]) == kind
 
 
-def test_a_stranger_is_of_no_kind() -> None:
+def test_a_foreign_node_is_of_no_kind() -> None:
     assert found_controllers.kind_of(["gains.stiffness"]) == ""
 
 

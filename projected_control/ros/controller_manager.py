@@ -63,7 +63,6 @@ class LoadedController(NamedTuple):
 
     @property
     def active(self) -> bool:
-        """Whether it runs."""
         return self.state == "active"
 
     @property
@@ -111,7 +110,7 @@ def plan(
     )
     if not any(c.type == STATE_BROADCASTER and c.active for c in controllers):
         raise CannotEngage(
-            "no joint_state_broadcaster is active, so nobody would see the arm; spawn one"
+            "no joint_state_broadcaster is active, so that the arm would not be seen; spawn one"
         )
     needed = set(chosen.interfaces)
     arms = {f"{joint}/" for joint in joints}

@@ -112,8 +112,8 @@ class Neighbours:
         """In words, that these have commanded these numbers beside us."""
         who = _listed(others)
         if not others:
-            who = "somebody who has gone" + (
-                f", or who has the name of {self._watchdog}," if self._watchdog else ""
+            who = "a node that has gone" + (
+                f", or that has the name of {self._watchdog}," if self._watchdog else ""
             )
         return (
             f"{who} also commands this arm on {self._topic(commands)}: "
@@ -223,7 +223,7 @@ class ForeignCommand:
 
 def _listed(names: set[str]) -> str:
     known = sorted(name.lstrip("/") for name in names - {NAMELESS})
-    return ", ".join(known) or "somebody whose name is not known yet"
+    return ", ".join(known) or "a node whose name is not known yet"
 
 
 def of_ours(names: Iterable[str]) -> list[str]:

@@ -125,7 +125,7 @@ def description_from_topic(node: Node, seconds: float = DESCRIPTION_SECONDS) -> 
         side.destroy_node()
     raise ProjectedControlError(
         f"no arm is described: neither robot_description nor robot_description_file is given, and "
-        f"nobody has published on {topic} within {seconds:g} s"
+        f"no node has published on {topic} within {seconds:g} s"
     )
 
 

@@ -64,7 +64,7 @@ class TopicsPort(ListeningPort):
     def _no_taker_of_efforts(self) -> str:
         if self._commands.get_subscription_count():
             return ""
-        return f"nobody takes efforts on {self._commands.topic_name}"
+        return f"no node takes efforts on {self._commands.topic_name}"
 
     def engage(self) -> None:
         """From now on all commands but ours are foreign."""
@@ -108,7 +108,7 @@ class TopicsPort(ListeningPort):
             self.disturbed = self._monitor.foreign()
             if self.disturbed:
                 raise ProjectedControlError(
-                    f"somebody else also commands this arm, with {self.disturbed}"
+                    f"another node also commands this arm, with {self.disturbed}"
                 )
 
     def _heard_echo(self, effort: float) -> None:

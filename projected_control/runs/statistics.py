@@ -21,13 +21,12 @@ class Durations:
     """A ring of durations in nanoseconds, filled by one thread and summarised by another."""
 
     def __init__(self) -> None:
-        # Written to at once: pages of zeros that nobody has touched are no memory yet, and a run's
+        # Written to at once: pages of zeros that were never touched are no memory yet, and a run's
         # would grow with every tick.
         self._ring = np.full(SAMPLES, 0, dtype=np.int64)
         self.count = 0
 
     def add(self, nanoseconds: int) -> None:
-        """Add one duration."""
         self._ring[self.count % SAMPLES] = nanoseconds
         self.count += 1
 

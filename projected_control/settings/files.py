@@ -95,7 +95,7 @@ class ParameterFile:
             hint = f"did you mean {near}?" if near else f"expected one of {', '.join(ours)}"
             raise InvalidValue(
                 f"{self.path} has no section for a node of this package, only for "
-                f"{', '.join(names) or 'nobody'}; {hint}"
+                f"{', '.join(names) or 'no node'}; {hint}"
             )
 
     def require_names(self) -> None:
@@ -168,6 +168,14 @@ def _read(path: Path, what: str, entries: Callable[[_Loader, yaml.Node], Iterato
 def read_parameter_file(path: Path | str, node: str = "") -> dict[str, Value]:
     """What a parameter file says to all nodes, or to one of ours, by full parameter names."""
     return {name: given.value for name, given in read_file(path).given(node).items()}
+
+
+def parameter_text(sections: Mapping[str, Mapping[str, Any]]) -> str:
+    """A parameter file with these sections, each with its parameters."""
+    content = {section: {PARAMETERS: dict(values)} for section, values in sections.items()}
+    return str(
+        yaml.safe_dump(content, sort_keys=False, allow_unicode=True, default_flow_style=None)
+    )
 
 
 def combined(layers: Iterable[Mapping[str, Given]]) -> dict[str, Given]:

@@ -228,7 +228,7 @@ def test_the_command_without_launch(folder, start, own_domain):  # noqa: F811
 
 
 def test_numbers_for_nobody(folder):
-    """A missing folder, and a way on which nobody writes them."""
+    """A missing folder, and a way on which none are written."""
     for arguments, reason in (
         ((f"summary:={folder}/missing/numbers.json",), "there is no folder"),
         (("bridge:=ros2_control", f"summary:={folder}/n.json"), "ask it while it runs"),

@@ -73,7 +73,7 @@ NO_TORQUE = {
     "controller manager killed": 0.060,
     "arm killed": 0.150,
     "switched away": 0.020,
-    "somebody else": 0.020,
+    "another node": 0.020,
     "messages of the wrong size": 1.3,
 }
 """After which there is no torque, as docs/hardware.md says [s]."""
@@ -178,7 +178,7 @@ def test_both_killed(simulated):
 
 @pytest.mark.parametrize("numbers", [[1.0] * 3, [float("nan")] * 3])
 def test_after_foreign_commands_the_last_word_is_zero(simulated, numbers):
-    """By order, not by time: the effort controller is off, and what is sent then reaches nobody."""
+    """By order, not by time: the effort controller is off, what is sent then reaches no motor."""
     gaps = np.random.default_rng(11).uniform(0.0, 0.02, 200)
     with simulated.foreign_commander() as send:
 
@@ -204,7 +204,7 @@ def test_after_foreign_commands_the_last_word_is_zero(simulated, numbers):
 @pytest.mark.parametrize("numbers", [[1.0] * 3, [float("nan")] * 3])
 @pytest.mark.quiet
 def test_a_foreign_command_of_the_right_size(simulated, numbers):
-    """The controller stops at its first message, and nobody can reach the arm from then on."""
+    """The controller stops at its first message; from then on no other node reaches the arm."""
     with simulated.foreign_commander() as send:
         when = monotonic()
         send(*numbers)
@@ -214,7 +214,7 @@ def test_a_foreign_command_of_the_right_size(simulated, numbers):
         )
         send(*numbers)
         zero = simulated.silence_after(when)
-    report("somebody else", zero, said - when, f" sent {numbers}")
+    report("another node", zero, said - when, f" sent {numbers}")
 
 
 @pytest.mark.quiet

@@ -6,7 +6,7 @@ end differs: libraries do not clean up (the tracer of ROS, whose thread is not i
 there). What is about starting and ending starts whole processes: see `whole_starts` in conftest.py.
 
 As a script this is the template: a request and its answer are a line of JSON each, and it ends,
-with all its nodes, when nobody is there to ask.
+with all its nodes, when there is none to ask.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from typing import Any, NoReturn, TextIO
 FREE = frozenset({"ROS_DOMAIN_ID", "ROS_LOG_DIR", "PYTEST_CURRENT_TEST"})
 """What may differ from one node to the next: nothing that is imported looks at it."""
 
-LOST = 255  # the exit status of a node whose own was told to somebody who did not wait for it
+LOST = 255  # the exit status of a node whose own was told to a process that did not wait for it
 
 
 def _fixed(environment: Mapping[str, str]) -> dict[str, str]:
@@ -123,7 +123,7 @@ def _load_modules() -> None:
 
 
 def _serve(answers: TextIO) -> dict[str, Any] | None:
-    """Answer requests; in a fork, the request for it. None when nobody is there any more."""
+    """Answer requests; in a fork, the request for it. None when its asker has ended."""
     template = os.getpid()
     for line in sys.stdin:
         request = json.loads(line)

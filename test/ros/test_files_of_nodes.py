@@ -104,12 +104,12 @@ def test_a_description_beside_the_file_is_found(fleet: Fleet, tmp_path: Path) ->
 def test_the_description_comes_from_the_topic_where_nothing_else_gives_it(
     fleet: Fleet, tmp_path: Path
 ) -> None:
-    """Latched, as robot_state_publisher has it; refused with the reason while nobody says it."""
+    """Latched, as robot_state_publisher has it; refused with the reason while none is published."""
     values = {k: v for k, v in THREE_LINK.items() if k != "robot_description_file"}
     file = write(tmp_path / "arm.yaml", values)
     start(fleet, tmp_path, ARM, "--params-file", file)
     assert not fleet.change(ARM, "configure")
-    fleet.until_said(ARM, "nobody has published on /robot_description within")
+    fleet.until_said(ARM, "no node has published on /robot_description within")
     latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
     publisher = fleet.node.create_publisher(String, "robot_description", latched)
     urdf = read_description(share_file("urdf", "three_link_slider.urdf.xacro")).urdf

@@ -60,7 +60,7 @@ def test_ctrl_c_while_there_is_no_controller_manager(
     package = tmp_path / "controller_manager_msgs"
     package.mkdir()
     (package / "__init__.py").touch()
-    # of any type, as nobody is there to call
+    # of any type, as there is none to call
     (package / "srv.py").write_text(
         "from std_srvs.srv import Trigger as ListControllers, Trigger as SwitchController\n"
     )

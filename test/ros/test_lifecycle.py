@@ -115,7 +115,7 @@ def test_starts_and_stops(configured: Fleet) -> None:
 
 
 def test_deactivated_it_stays_so(fleet: Fleet) -> None:
-    """A node that started by itself does not undo what somebody did."""
+    """A node that started by itself does not undo what a user did."""
     fleet.start(ARM, SETTINGS)
     fleet.until_state(ARM, "active")
     assert fleet.change(ARM, "deactivate")

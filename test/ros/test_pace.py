@@ -120,13 +120,13 @@ def test_who_commands_without_answering_lets_time_go_on_by_the_clock(
 ) -> None:
     """As a controller does in the end, and a watchdog: the arm must not hang in the air for ever.
 
-    Where somebody answers again, each state waits again.
+    Where answers come again, each state waits again.
     """
     fleet = controller.fleet
     fleet.put(ARM, {"simulation.duration": 0.0})
     controller.answer(3)
     controller.send(0)
-    fleet.until(lambda: controller.now > 100_000_000, "a tenth of a second that nobody answers")
+    fleet.until(lambda: controller.now > 100_000_000, "a tenth of a second without an answer")
     controller.send(tag_of(controller.now))
     fleet.until(lambda: stands_still(controller), "states that wait")
     controller.answer(3)

@@ -58,7 +58,7 @@ def test_asked_for_and_said(fleet: Fleet, kind: str) -> None:
 
 
 def test_not_in_lockstep(fleet: Fleet) -> None:
-    """There a node runs as fast as it can, and would let nobody else run."""
+    """There a node runs as fast as it can, and would let no other process run."""
     process = fleet.start(ARM, SETTINGS, lockstep=True, realtime__priority=40)
     fleet.until_state(ARM, "active")
     assert os.sched_getscheduler(process.pid) == os.SCHED_OTHER

@@ -180,4 +180,4 @@ def test_no_taker_of_efforts(fleet: Fleet) -> None:
     joints = ["joint_1", "joint_2", "joint_3"]
     message = JointState(name=joints, position=[0.0] * 3, velocity=[0.0] * 3)
     fleet.node.create_timer(0.05, lambda: foreign.publish(message))
-    refuses(fleet, MOTION, "nobody takes efforts on /effort_controller/commands")
+    refuses(fleet, MOTION, "no node takes efforts on /effort_controller/commands")

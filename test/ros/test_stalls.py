@@ -1,4 +1,4 @@
-"""Processes that are killed or stopped (SIGSTOP) beside others: nobody waits for them.
+"""Processes that are killed or stopped (SIGSTOP) beside others: no other waits for them.
 
 At 1 kHz, as on an arm. What is counted here is order and outcome; the times are in `bench faults`,
 and in the tests marked quiet.

@@ -364,7 +364,7 @@ def test_the_controller_restarts_and_the_page_goes_on(browser: Browser, fleet: F
 
 
 def test_controls_stay_where_they_are_while_things_change(still: Browser, fleet: Fleet) -> None:
-    """What somebody is about to click is brought up to date, never replaced."""
+    """What a user is about to click is brought up to date, never replaced."""
     still.run(
         "window.kept = [...document.querySelectorAll('#parameters input, #parameters select, "
         "#targets input, #resume, #presets button, #presets select, #lights button, "

@@ -90,7 +90,7 @@ class Problem:
 
     @property
     def bare_urdf(self) -> str:
-        """Without meshes, which nobody needs here; efforts' limits are those of the problem."""
+        """Without meshes, which are not needed here; efforts' limits are those of the problem."""
         root = ElementTree.fromstring(self.urdf)
         for link in root.iter("link"):
             for kind in ("visual", "collision"):

@@ -18,7 +18,7 @@ transitions, set-points, and disturbances and faults to simulated arms.
 EPILOG = """\
 examples:
   projected-control view --control
-      here, in a browser; the address that is printed holds the token without which nobody gets in
+      here, in a browser; the address that is printed holds the token that lets a browser in
   ssh -L 8765:localhost:8765 robot
       on your own computer, to see the page of another one: open the address that it has printed
   projected-control view --host 0.0.0.0 --certificate cert.pem --key key.pem
@@ -55,7 +55,6 @@ class Arguments(
 
 
 def run(args: Arguments) -> int:
-    """Serve the page until Ctrl-C."""
     from projected_control.errors import InvalidValue
 
     if args.port is not None and not 0 <= args.port <= 65535:

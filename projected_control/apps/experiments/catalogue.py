@@ -131,7 +131,7 @@ EXPERIMENTS = {
     ),
     "unannounced": Experiment(
         "unannounced",
-        "into and out of a contact that nobody announced, beside an impedance (Pang, Tedrake)",
+        "into and out of a contact that was not announced, beside an impedance (Pang, Tedrake)",
         (),
     ),
     "weak-motors": Experiment(

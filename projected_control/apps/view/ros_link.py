@@ -73,7 +73,6 @@ class Ear:
         return drain(self._subscription)
 
     def close(self) -> None:
-        """Listen no more."""
         self._node.destroy_subscription(self._subscription)
 
 
@@ -107,7 +106,6 @@ class RosLink:
                 return
 
     def close(self) -> None:
-        """Leave."""
         self._closed = True
         self._thread.join(timeout=5.0)
         self._executor.shutdown()
@@ -152,7 +150,7 @@ class RosLink:
         give_up = monotonic() + MATCH_SECONDS
         while not publisher.get_subscription_count():
             if monotonic() > give_up:
-                raise NoAnswer(f"nobody listens on {topic}")
+                raise NoAnswer(f"no node listens on {topic}")
             await asyncio.sleep(0.02)
         publisher.publish(message)
 

@@ -1,4 +1,4 @@
-"""A package of somebody else that adds a constraint, a law with its node, and a port.
+"""Another package that adds a constraint, a law with its node, and a port.
 
 The tests put it on the path with its entry points (see `test_other_package`)::
 
