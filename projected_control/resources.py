@@ -91,6 +91,16 @@ def arms_folder() -> Path | None:
     return next((place for place in places if place.name == "robots" and place.is_dir()), None)
 
 
+def package_folders() -> list[Path]:
+    """Where ``package://`` of a description may lead: prefixes of ROS, and the extra ``arms``."""
+    prefixes = os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep)
+    found = [Path(prefix, "share") for prefix in prefixes if prefix]
+    found += [Path(p) for p in os.environ.get("ROS_PACKAGE_PATH", "").split(os.pathsep) if p]
+    if (arms := arms_folder()) is not None:
+        found += [arms.parents[1], arms]  # it is called example-robot-data/robots
+    return found
+
+
 def arm_description(name: str) -> Path:
     """The path of a real arm's description: ``arms/panda_description/urdf/panda.urdf``.
 

@@ -293,31 +293,17 @@ class MujocoPlant(Plant):
 
     @property
     def state(self) -> PlantState:
-        """Everything at this instant, under the effort last applied."""
-        self._observe()
-        n, model, terms = self.model.n, self.model, self.terms
-        y, slope, seen = terms.y.copy(), terms.slope.copy(), terms.seen.copy()
-        if not seen[-1] <= OFF:
+        """Everything at this instant; raises where the arm has left its constraint."""
+        found = super().state
+        if not found.residual <= OFF:
             raise SimulationFailed(
                 f"the arm left its constraint in MuJoCo at t = {self.time:.6g} s: it is off by "
-                f"{seen[-1]:.3g} at q = {y[:n].tolist()}; its constraints are springs, which a "
-                "smaller simulation.step makes harder"
+                f"{found.residual:.3g} at q = {found.q.tolist()}; its constraints are springs, "
+                "which a smaller simulation.step makes harder"
             )
-        return PlantState(
-            self.time,
-            y[:n],
-            y[n : 2 * n],
-            slope[n : 2 * n],
-            seen[n:-1],
-            seen[:n],
-            float(seen[-1]),
-            model.arm.energy,
-            float(y[-1]),
-            model.rank,
-        )
+        return found
 
     def _observe(self) -> None:
-        """Fill the workspace with what `state` says."""
         n, model, terms = self.model.n, self.model, self.terms
         self._act()
         acceleration, held = self._answer()
@@ -364,7 +350,7 @@ class MujocoPlant(Plant):
 
     @property
     def force_below(self) -> Array:
-        """On the springs of plates; elsewhere what holds the arm [N or N·m]."""
+        """On the springs of plates; without plates what holds the arm [N or N·m]."""
         found = super().force_below
         for plate in self._holds.plates:
             if plate.joint:

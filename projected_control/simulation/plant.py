@@ -314,10 +314,8 @@ class Plant:
     @property
     def state(self) -> PlantState:
         """Everything at this instant, under the effort last applied."""
+        self._observe()
         n, model, terms = self.model.n, self.model, self.terms
-        model.prepare(self._q, self._v, self.time)
-        observe_plant(self.sizes, self.work, *model.arguments)
-        self._observed = True
         y, slope, seen = terms.y.copy(), terms.slope.copy(), terms.seen.copy()
         return PlantState(
             self.time,
@@ -331,6 +329,12 @@ class Plant:
             float(y[-1]),
             model.rank,
         )
+
+    def _observe(self) -> None:
+        """Fill the workspace with what `state` says."""
+        self.model.prepare(self._q, self._v, self.time)
+        observe_plant(self.sizes, self.work, *self.model.arguments)
+        self._observed = True
 
     @property
     def force_below(self) -> Array:

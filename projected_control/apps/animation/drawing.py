@@ -80,7 +80,6 @@ class _Flat:
         scene.set_ylim(low[1] - margin, high[1] + margin)
 
     def show(self, i: int) -> None:
-        """The picture at an instant."""
         film, axes = self._film, self._axes
         for line, ends in zip(self._links, film.links[i], strict=True):
             line.set_data(*ends[:, axes].T)
@@ -121,7 +120,6 @@ class _Solid:
         scene.view_init(**_VIEW)
 
     def show(self, i: int) -> None:
-        """The picture at an instant."""
         film = self._film
         for line, ends in zip(self._links, film.links[i], strict=True):
             line.set_data_3d(*ends.T)

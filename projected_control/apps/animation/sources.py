@@ -11,6 +11,7 @@ from projected_control.apps.animation.film import Film, Strip, film_of
 from projected_control.apps.console.progress import Progress, silent
 from projected_control.apps.demo.demo_settings import settings_for
 from projected_control.apps.demo.task_run import TaskRun, run_task
+from projected_control.apps.docs.constraint_pages import constraint_of
 from projected_control.apps.experiments.catalogue import ALIASES, EXPERIMENTS, Options
 from projected_control.errors import InvalidValue, UnknownName
 from projected_control.model.arm import Arm
@@ -20,7 +21,7 @@ from projected_control.planning import assemble
 from projected_control.resources import share_file
 from projected_control.runs.recording import read_recording
 from projected_control.runs.simulated import SimulatedArm
-from projected_control.settings import build, groups
+from projected_control.settings import build
 from projected_control.settings.nodes import FORCE, PASSIVE, TASKS, demo_cases
 from projected_control.settings.recorded import controller_settings
 from projected_control.simulation import JointFriction, Plant
@@ -176,7 +177,7 @@ _SWINGS: dict[str, dict[str, Any]] = {
         "frame": "tool",
         "axis": [0.0, 0.0, 1.0],
         "direction": [0.0, 0.0, -1.0],
-        "angle": (0.5,),
+        "angle": 0.5,
     },
     "frame_fixed": {
         "frame": "tool",
@@ -190,8 +191,8 @@ _SWINGS: dict[str, dict[str, Any]] = {
         "point": [0.45, 0.0, 0.35],
         "direction": [0.0, 1.0, 0.0],
     },
-    "joint_coupling": {"joint": "joint_4", "other_joint": "joint_2", "ratio": (-1.0,)},
-    "joint_locked": {"joint": "joint_4", "position": (-1.4,)},
+    "joint_coupling": {"joint": "joint_4", "other_joint": "joint_2", "ratio": -1.0},
+    "joint_locked": {"joint": "joint_4", "position": -1.4},
 }
 """Constraints of the arm of seven joints in config/, within its reach."""
 
@@ -211,12 +212,7 @@ def swing(kind: str, seconds: float) -> Film:
             f"there is no picture of {kind!r}, which was not given an arm to swing on; there are "
             f"those of {', '.join([*_SWINGS, 'loop'])}; a parameter file with it can be shown"
         )
-    given: dict[str, Any] = {
-        name: tuple(value) if isinstance(value, list) else value for name, value in values.items()
-    }
-    given = {k: (v,) if k in ("radius", "length") else v for k, v in given.items()}
-    group = groups.Constraint(kind=kind, **given)
-    constraint = with_mimics(arm, CONSTRAINTS[kind].build(group, "constraint"))
+    constraint = with_mimics(arm, constraint_of(CONSTRAINTS[kind], values))
     guess = np.array(settings.arm.simulation.start)
     q0 = assemble(arm, constraint, guess)
     friction = JointFriction(viscous=0.6)

@@ -8,9 +8,9 @@ from io import BytesIO
 from pathlib import Path
 
 import numpy as np
-import yaml
 
 from projected_control import validate
+from projected_control.apps.reports.contents import Table
 from projected_control.arrays import Array
 from projected_control.control import MotionController, MotionGains
 from projected_control.control.limits import Limits
@@ -27,6 +27,7 @@ from projected_control.runs.recording import read_recording
 from projected_control.runs.runner import Runner
 from projected_control.runs.simulated import SimulatedArm
 from projected_control.settings import build
+from projected_control.settings.files import parameter_text
 from projected_control.settings.nodes import CONTROLLERS, SimulatedArmSettings
 from projected_control.simulation import ForceSensor, Plant
 
@@ -183,30 +184,24 @@ def parameter_file(found: Identification) -> str:
             f"{remark}"
         )
     values = parameter_values(found)
-    sections = {node: {"ros__parameters": values} for node in CONTROLLERS}
-    body = yaml.safe_dump(sections, sort_keys=False, default_flow_style=None) if values else ""
+    body = parameter_text(dict.fromkeys(CONTROLLERS, values)) if values else ""
     return "\n".join([*lines, body])
 
 
 def table(found: Identification) -> list[str]:
     """What was found, as lines of text."""
-    rows = [("parameter", "value", "± 95 %", "unit", "inflation", "remark")]
-    for e in (*found.estimates.values(), *found.stribeck.values()):
-        rows.append(
-            (e.name, f"{e.value:.4g}", f"{e.bound:.2g}", e.unit, f"{e.inflation:.1f}", e.remark)
-        )
+    rows = [
+        (e.name, f"{e.value:.4g}", f"{e.bound:.2g}", e.unit, f"{e.inflation:.1f}", e.remark)
+        for e in (*found.estimates.values(), *found.stribeck.values())
+    ]
     if found.centre is not None and found.centre_bound is not None:
         for axis, value, bound in zip("xyz", found.centre, found.centre_bound, strict=True):
             rows.append((f"payload centre {axis}", f"{value:.4g}", f"{bound:.2g}", "m", "", ""))
-    widths = [max(len(row[i]) for row in rows) for i in range(5)]
-    return [
-        "  ".join(cell.ljust(width) for cell, width in zip(row, (*widths, 0), strict=True)).rstrip()
-        for row in rows
-    ]
+    header = ("parameter", "value", "± 95 %", "unit", "inflation", "remark")
+    return Table("Identified", header, rows).lines()
 
 
 def numbers(found: Identification) -> dict[str, object]:
-    """What was found, for JSON."""
     content: dict[str, object] = {
         name: {
             "value": e.value,

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -181,43 +181,43 @@ CASES: dict[str, ForceCase] = {
 """The test, by name."""
 
 
-@dataclass(frozen=True)
-class ForceLaw:
+class ForceLaw(NamedTuple):
     """A law, and its one set of parameters for all cases."""
 
     title: str
-    source: str
     settings: Mapping[str, Any]
 
 
-ALL_SIX = ["tool.x", "tool.y", "tool.z", "lean_x", "lean_y", "turn"]
-"""Coordinates of a law that does not know where the surface is."""
+ALL_SIX = ("tool.x", "tool.y", "tool.z", "lean_x", "lean_y", "turn")
+"""Coordinates of a law that has to be told where the surface is."""
 
 LOOP = {"force.proportional": 0.3, "force.integral": 20.0, "force.cutoff": 20.0}
 """Of every force loop."""
 
-LAWS: dict[str, ForceLaw] = {
-    "projected": ForceLaw(
-        "hybrid projected control", "Aghili 2005; damping along the normal as in docs/laws.md", LOOP
-    ),
-    "selection": ForceLaw(
-        "selection matrix",
-        "Raibert and Craig 1981, Khatib 1987",
-        {**LOOP, "law": "selection", "selection.force": ["tool.z"], "coordinates": ALL_SIX},
-    ),
-    "impedance": ForceLaw(
-        "impedance and open-loop wrench",
-        "as controllers for ROS 2 offer it",
-        {
-            "law": "impedance",
-            "impedance.projected": False,
-            "impedance.stiffness": [1000.0, 1000.0, 1000.0, 50.0, 50.0, 50.0],
-            "impedance.damping_ratio": 0.7,
-            "coordinates": ALL_SIX,
-        },
-    ),
+SELECTION = ForceLaw(
+    "selection matrix",
+    {"law": "selection", "selection.force": ["tool.z"], "coordinates": [*ALL_SIX]},
+)
+"""Raibert and Craig 1981, Khatib 1987."""
+
+IMPEDANCE = ForceLaw(
+    "impedance and open-loop wrench",
+    {
+        "law": "impedance",
+        "impedance.projected": False,
+        "impedance.stiffness": [1000.0, 1000.0, 1000.0, 50.0, 50.0, 50.0],
+        "impedance.damping_ratio": 0.7,
+        "coordinates": [*ALL_SIX],
+    },
+)
+"""As controllers for ROS 2 offer it; a stiff one: that of a Panda in contact is lower."""
+
+LAWS = {
+    "projected": ForceLaw("hybrid projected control", LOOP),
+    "selection": ForceLaw(SELECTION.title, {**LOOP, **SELECTION.settings}),
+    "impedance": IMPEDANCE,
 }
-"""Ours, and what others offer, by name."""
+"""Ours (Aghili 2005; damping along the normal as in docs/laws.md), and what others offer."""
 
 
 def damping(stiffness: float) -> float:

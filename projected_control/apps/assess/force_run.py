@@ -93,7 +93,6 @@ class ForceTest:
 
     @property
     def points(self) -> tuple[tuple[float, ...], ...]:
-        """Every run."""
         ranges = (range(len(self.laws)), range(len(self.cases)), range(self.repeats))
         return tuple(
             (float(law), float(case), float(k))

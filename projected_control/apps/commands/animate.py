@@ -47,7 +47,6 @@ class Arguments(
 
 
 def run(args: Arguments) -> int:
-    """Compute, draw, write."""
     extras.require("matplotlib", "projected-control animate")
     from projected_control.apps.animation.drawing import encode, pictures, require_kind
     from projected_control.apps.animation.sources import film

@@ -56,5 +56,4 @@ class Arguments(
 
 
 def run(args: Arguments) -> int:
-    """Run the measurement asked for."""
     return int(args.measure(args))

@@ -22,7 +22,6 @@ class Arguments(
 
 
 def run(args: Arguments) -> int:
-    """Read both, draw, write."""
     from projected_control import extras
 
     extras.require("matplotlib", "projected-control compare")

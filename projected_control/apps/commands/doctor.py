@@ -74,7 +74,6 @@ def _rated(subject: str, fine: bool, found: str, advice: str) -> Finding:
 
 
 def examine() -> list[Finding]:
-    """Look at everything."""
     return [finding for look in EXAMINATIONS for finding in look()]
 
 

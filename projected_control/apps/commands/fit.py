@@ -51,14 +51,11 @@ class Arguments(
 
 
 def run(args: Arguments) -> int:
-    """Read, fit, print."""
-    import yaml
-
     from projected_control.apps.reports.contents import as_json
     from projected_control.model.fitting import SHAPES
+    from projected_control.settings.files import ALL_NODES, parameter_text
 
     fit = SHAPES[args.shape](points_of(args.motion, args.arm, args.frame), args.towards)
-    block = {"/**": {"ros__parameters": {"constraint": fit.constraint(args.frame)}}}
     found = (
         f"{fit.points} points; {1e3 * fit.residual:.3g} mm RMS off it, {1e3 * fit.largest:.3g} mm "
         f"at most; 95 %: place ± {1e3 * fit.place_bound:.2g} mm, direction ± "
@@ -67,7 +64,7 @@ def run(args: Arguments) -> int:
     if fit.radius_bound is not None:
         found += f", radius ± {1e3 * fit.radius_bound:.2g} mm"
     text = f"# A {args.shape} through {args.motion.name}: {found}.\n"
-    text += yaml.safe_dump(block, sort_keys=False, default_flow_style=None)
+    text += parameter_text({ALL_NODES: {"constraint": fit.constraint(args.frame)}})
     if args.out is not None:
         args.out.write_text(text, encoding="utf-8")
     if args.json:

@@ -74,7 +74,6 @@ class Arguments(
 
 
 def run(args: Arguments) -> int:
-    """Solve, print, draw."""
     from projected_control.apps.commands.check import require_picture
     from projected_control.errors import InvalidValue
     from projected_control.settings.build.kinematics import ArmKinematics
@@ -97,9 +96,9 @@ def run(args: Arguments) -> int:
 
 def _pose(case: ArmKinematics, args: Arguments) -> int:
     import numpy as np
-    import yaml
 
     from projected_control.apps.reports.contents import as_json
+    from projected_control.settings.files import ALL_NODES, parameter_text
 
     given = [_values(items) for items in args.task]
     wanted = given or ([case.wanted] if case.wanted else [])
@@ -107,8 +106,7 @@ def _pose(case: ArmKinematics, args: Arguments) -> int:
     ellipsoid = case.ellipsoid(found.q)
     if args.out is not None and found.met:
         start = [float(f"{x:.12g}") for x in found.q]
-        block = {"/**": {"ros__parameters": {"simulation": {"start": start}}}}
-        text = yaml.safe_dump(block, sort_keys=False, default_flow_style=None)
+        text = parameter_text({ALL_NODES: {"simulation": {"start": start}}})
         args.out.write_text(text, encoding="utf-8")
     if args.json:
         numbers: dict[str, Any] = {

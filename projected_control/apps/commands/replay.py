@@ -48,7 +48,6 @@ class Arguments(
 
 
 def run(args: Arguments) -> int:
-    """Replay, compare, say."""
     from projected_control import extras
 
     extras.require("matplotlib", "projected-control replay")

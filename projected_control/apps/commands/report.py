@@ -20,7 +20,6 @@ class Arguments(
 
 
 def run(args: Arguments) -> int:
-    """Read, draw, write."""
     from projected_control import extras
 
     extras.require("matplotlib", "projected-control report")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from projected_control import extras
 from projected_control.apps.console.command import Command, flag, option, positional
@@ -69,9 +69,11 @@ def _numbers(text: str) -> list[float]:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
 
 
-def _flat(parts: list[list[float]] | None) -> tuple[float, ...] | None:
-    """The numbers of an option that takes several at a time."""
-    return None if parts is None else tuple(x for part in parts for x in part)
+def _plain(given: Any) -> Any:
+    """What was typed, as `Options` has it: one tuple of all that several options or words give."""
+    if not isinstance(given, list):
+        return given
+    return tuple(x for part in given for x in (part if isinstance(part, list) else [part]))
 
 
 CASES = [(name, entry.summary) for name, entry in EXPERIMENTS.items()]
@@ -139,20 +141,7 @@ class Arguments(
 
 def run(args: Arguments) -> int:
     """Run the case or cases, write what was asked for, print the numbers or a summary."""
-    options = Options(
-        q0=_flat(args.q0),
-        seconds=args.seconds,
-        gravity=args.gravity,
-        seed=args.seed,
-        limit=args.limit,
-        restitution=args.restitution,
-        mu=args.mu,
-        task=args.task,
-        robot=args.robot,
-        posture=_flat(args.posture),
-        feet=None if args.feet is None else tuple(args.feet),
-        count=args.count,
-    )
+    options = Options(**{name: _plain(getattr(args, name)) for name in vars(Options())})
     names = names_of(args.case, options)
     extras.require("matplotlib", "projected-control reproduce")
     if args.json and args.out is None:

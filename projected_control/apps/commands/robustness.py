@@ -85,12 +85,11 @@ def run(args: Arguments) -> int:
 
 def record_worst(case: SweepCase, row: RunRow, folder: Path) -> None:
     """Make the worst run again, recorded, and write its parameters."""
-    import yaml
-
     from projected_control.apps.reports.output import write_files
     from projected_control.apps.sweeps.one_run import Attempt, RunPoint, bench_of, record_run
     from projected_control.runs.recorder import Recorder
     from projected_control.runs.recording_head import About
+    from projected_control.settings.files import parameter_text
     from projected_control.settings.nodes import ARM
     from projected_control.settings.recorded import files_of
 
@@ -100,7 +99,5 @@ def record_worst(case: SweepCase, row: RunRow, folder: Path) -> None:
     about = About(case.node, case.node, controller, simulated=arm, files=files_of(controller))
     (folder / "worst.mcap").unlink(missing_ok=True)
     record_run(bench, point, Recorder(folder / "worst.mcap", about))
-    both = {case.node: controller, ARM: arm}
-    content = {f"/{node}": {"ros__parameters": values} for node, values in both.items()}
-    text = yaml.safe_dump(content, sort_keys=False, allow_unicode=True)
+    text = parameter_text({f"/{case.node}": controller, f"/{ARM}": arm})
     write_files(folder, {"worst.yaml": text.encode()})

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import yaml
 
 from projected_control.apps.console.progress import Progress, silent
 from projected_control.apps.demo.task_run import TaskRun, run_task
@@ -17,6 +16,7 @@ from projected_control.resources import share_file
 from projected_control.runs.recorder import Recorder
 from projected_control.runs.recording_head import About
 from projected_control.settings import build
+from projected_control.settings.files import parameter_text
 from projected_control.settings.layers import Layers
 from projected_control.settings.nodes import (
     ARM,
@@ -85,10 +85,7 @@ class DemoSettings:
             ARM: self.arm,
             WATCHDOG: self.watchdog,
         }
-        content = {
-            f"/{name}": {"ros__parameters": settings.values()} for name, settings in nodes.items()
-        }
-        return yaml.safe_dump(content, sort_keys=False, allow_unicode=True)
+        return parameter_text({f"/{name}": each.values() for name, each in nodes.items()})
 
 
 def settings_for(

@@ -85,7 +85,6 @@ class Verdict:
         return f"This run is not what it should be: {'; '.join(self.problems)}. {self.advice}"
 
     def numbers(self) -> dict[str, Any]:
-        """For demo.json."""
         return {
             "answered": self.answered,
             "of": self.of,

@@ -31,16 +31,14 @@ HELD, WORLD, FORCE, ARM = "#d55e00", "#8a929c", "#009e73", "#3a3f46"
 EXAMPLES: dict[str, tuple[dict[str, Any], str]] = {
     "point_on_line": (
         {"frame": "tip", "point": [0.5, 0.0, 0.3], "direction": [0.0, 1.0, 0.0]},
-        "A slider, a slot, an edge that is followed. Two rows, or one with "
-        "`plane_normal`. λ is the "
-        "force across the line.",
+        "A slider, a slot, an edge that is followed. Two rows, or one with `plane_normal`. λ is "
+        "the force across the line.",
     ),
     "point_on_plane": (
         {"frame": "tip", "point": [0.5, 0.0, 0.2], "direction": [0.0, 0.0, 1.0]},
-        "A wiped table. One row; a positive λ presses along the normal. It gives a point "
-        "no moment: "
-        "a tool that is to stay square to the table is a coordinate, a pad that lies flat is "
-        "`frame_fixed` in tz, rx and ry.",
+        "A wiped table. One row; a positive λ presses along the normal. It gives a point no "
+        "moment: a tool that is to stay square to the table is a coordinate, a pad that lies "
+        "flat is `frame_fixed` in tz, rx and ry.",
     ),
     "point_at_point": (
         {"frame": "tip", "point": [0.5, 0.0, 0.3]},
@@ -48,39 +46,35 @@ EXAMPLES: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "point_on_circle": (
         {"frame": "tip", "point": [0.5, 0.0, 0.3], "direction": [1.0, 0.0, 0.0], "radius": 0.2},
-        "The handle of a crank, a door, a valve. Rows `axial` and `radial`; with "
-        "`plane_normal` the "
-        "second alone. How far round it is: a coordinate of kind `round`, which counts turns.",
+        "The handle of a crank, a door, a valve. Rows `axial` and `radial`; with `plane_normal` "
+        "the second alone. How far round it is: a coordinate of kind `round`, which counts "
+        "turns.",
     ),
     "point_on_surface": (
         {"frame": "tip", "surface": "sphere", "point": [0.5, 0.0, 0.3], "radius": 0.2},
-        "A sphere, a cylinder (with `direction`), or a height map (`heights_file`, "
-        "`spacing`), which "
-        "is interpolated by a bicubic spline, twice continuously differentiable. One "
-        "row, `normal`; "
-        "λ > 0 presses outwards, or up.",
+        "A sphere, a cylinder (with `direction`), or a height map (`heights_file`, `spacing`), "
+        "which is interpolated by a bicubic spline, twice continuously differentiable. One row, "
+        "`normal`; λ > 0 presses outwards, or up.",
     ),
     "distance": (
         {"frame": "tip", "length": 0.4, "point": [0.2, 0.0, 0.6]},
-        "A rod or a taut cable between two points, one of which may be on `other_frame`. "
-        "One row; λ "
-        "is the force that stretches it.",
+        "A rod or a taut cable between two points, one of which may be on `other_frame`. One "
+        "row; λ is the force that stretches it.",
     ),
     "parallel": (
         {"frame": "tip", "axis": [0.0, 0.0, 1.0], "direction": [0.0, 0.0, -1.0]},
-        "An axis that keeps its direction. Two rows; the opposite direction, for which they vanish "
-        "too, is refused. λ are moments.",
+        "An axis that keeps its direction. Two rows; the opposite direction, for which they "
+        "vanish too, is refused. λ are moments.",
     ),
     "angle": (
         {"frame": "tip", "axis": [0.0, 0.0, 1.0], "direction": [0.0, 0.0, -1.0], "angle": 0.7},
-        "An axis that keeps its angle with a direction, away from 0 and π (there: `parallel`). One "
-        "row; λ is the moment that opens the angle.",
+        "An axis that keeps its angle with a direction, away from 0 and π (there: `parallel`). "
+        "One row; λ is the moment that opens the angle.",
     ),
     "frame_fixed": (
         {"frame": "tip", "point": [0.5, 0.0, 0.2], "directions": ["tz", "rx", "ry"]},
-        "A weld, or what is left of it: any of the six directions tx, ty, tz, rx, ry, rz of "
-        "the world, "
-        "or of `other_frame`. In tz, rx and ry it is a pad that lies flat.",
+        "A weld, or what is left of it: any of the six directions tx, ty, tz, rx, ry, rz of the "
+        "world, or of `other_frame`. In tz, rx and ry it is a pad that lies flat.",
     ),
     "hinge": (
         {
@@ -89,19 +83,19 @@ EXAMPLES: dict[str, tuple[dict[str, Any], str]] = {
             "point": [0.5, 0.0, 0.3],
             "direction": [0.0, 1.0, 0.0],
         },
-        "A door on its hinges, a pin joint. Five rows, which keep their rank all the way "
-        "round. With `other_frame` it closes a chain.",
+        "A door on its hinges, a pin joint. Five rows, which keep their rank all the way round. "
+        "With `other_frame` it closes a chain.",
     ),
     "loop": (
         {"frame": "left_tip", "other_frame": "right_tip"},
-        "A closed chain: two links of one tree meet. Their origins alone (three rows, or two with "
-        "`plane_normal`), or any `directions` of other_frame's axes. Two arms are one description "
-        "with two branches.",
+        "A closed chain: two links of one tree meet. Their origins alone (three rows, or two "
+        "with `plane_normal`), or any `directions` of other_frame's axes. Two arms are one "
+        "description with two branches.",
     ),
     "joint_coupling": (
         {"joint": "finger_2", "other_joint": "finger_1", "ratio": 1.0},
-        "A gear or a belt: q = ratio · q_other + position. Mimic joints of a URDF become this by "
-        "themselves.",
+        "A gear or a belt: q = ratio · q_other + position. Mimic joints of a URDF become this "
+        "by themselves.",
     ),
     "joint_locked": (
         {"joint": "joint_3", "position": 0.4},
@@ -110,9 +104,8 @@ EXAMPLES: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
-def example(kind: ConstraintKind) -> Constraint:
-    """The constraint of a page's example."""
-    values, _ = EXAMPLES[kind.name]
+def constraint_of(kind: ConstraintKind, values: Mapping[str, Any]) -> Constraint:
+    """A constraint with these settings, as a page writes them."""
     given: dict[str, Any] = {k: (v,) if isinstance(v, float) else v for k, v in values.items()}
     constraint = kind.build(groups.Constraint(kind=kind.name, **given))
     assert constraint is not None
@@ -122,7 +115,7 @@ def example(kind: ConstraintKind) -> Constraint:
 def page(kind: ConstraintKind) -> str:
     """The page of a kind."""
     values, words = EXAMPLES[kind.name]
-    rows = example(kind).row_names
+    rows = constraint_of(kind, values).row_names
     lines = [f"# {kind.name}", "", f"{kind.title[0].upper()}{kind.title[1:]}. {words}", ""]
     lines += [f"![{kind.title}]({kind.name}.svg)"]
     moving = f"../images/constraints/{kind.name}.gif"
@@ -163,7 +156,7 @@ def draw(kind: ConstraintKind, path: Path) -> None:
         held = origin + np.array([0.3, 0.0, -0.265])
         axes.plot(*np.array([origin, held]).T, color=WORLD, linewidth=3)
     _draw_joints(axes, values) if "joint" in values else _draw_arm(axes, held, values)
-    for shape in example(kind).shapes():
+    for shape in constraint_of(kind, values).shapes():
         _draw_shape(axes, shape, held)
     axes.set_xlim(0.0, 0.9)
     axes.set_ylim(-0.45, 0.45)

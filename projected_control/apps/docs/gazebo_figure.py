@@ -15,12 +15,10 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
+from projected_control.apps.demo.task_run import ready_task
 from projected_control.apps.launch import choices
 from projected_control.apps.reports.style import BLUE, VERMILION, canvas, legend_above, render
 from projected_control.arrays import Array
-from projected_control.control.references import ReferencePoint
-from projected_control.runs.runner import Runner
-from projected_control.settings import build
 from projected_control.settings.nodes import demo_cases
 
 
@@ -31,14 +29,7 @@ def own_course(choice: str, ticks: int) -> tuple[Array, Array, Array]:
     chosen = choices.choose(given)
     layers = chosen.layers.on_top({**chosen.friction, **chosen.all_motors}, "figure")
     controller = layers.controller(case.node)
-    hardware = build.build_plant(layers.arm())
-    loop = build.build_loop(case.node, controller)
-    loop.warm_up()
-    state, model = hardware.sense(), loop.controller.model
-    loop.controller.hold(state.q, state.v)
-    here = ReferencePoint(model.theta.copy(), *np.zeros((2, model.k)))
-    loop.set_reference(build.build_reference(controller, here, 0.0))
-    runner = Runner(loop, hardware)
+    runner, _ = ready_task(case.node, controller, layers.arm())
     kept = runner.keep(ticks)
     runner.run(ticks)
     return kept.column("stamp"), kept.column("error"), kept.column("lambda_measured")
@@ -68,7 +59,6 @@ def draw(choice: str, numbers: dict[str, Any]) -> Figure:
 
 
 def main() -> int:
-    """Draw it."""
     choice, source, target = sys.argv[1:]
     numbers = json.loads(Path(source).read_text(encoding="utf-8"))
     Path(target).write_bytes(render(lambda: draw(choice, numbers)).png)

@@ -68,7 +68,6 @@ def draw() -> Figure:
 
 
 def main(path: Path) -> None:
-    """Write the picture."""
     path.write_bytes(render(draw).png)
 
 

@@ -85,7 +85,6 @@ class ConstantEffort:
     def bind(
         self, port: SimulatedArm, arm: Arm, constraint: Constraint, period: float, ticks: int
     ) -> Bound:
-        """See `Drive`."""
         effort = validate.finite_array("constant effort", self.values, (arm.n,))
         rows = Rows(ticks, arm.n, 0, 0, (arm.n, port.truth.multipliers.size))
 

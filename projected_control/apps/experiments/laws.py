@@ -6,6 +6,7 @@ which are stiff, which give way. docs/laws.md has the figure.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,6 @@ from projected_control.apps.console.progress import Progress
 from projected_control.apps.demo.task_run import EVERY
 from projected_control.apps.experiments.catalogue import Options
 from projected_control.apps.experiments.wiping import (
-    ALL_SIX,
     FIRST_SHOWN,
     LAWS,
     PRESS,
@@ -59,9 +59,8 @@ ROUGH: dict[str, Value] = {
 """What config/rough.yaml gives the force controller, for the motion controller."""
 
 LEVELS = [1.0, 1.0, 2.0, 2.0, 3.0]
-STIFFNESS = LAWS["impedance"][1]["impedance.stiffness"]
 
-CASES: dict[str, tuple[str, str, dict[str, Value]]] = {
+CASES: dict[str, tuple[str, str, Mapping[str, Value]]] = {
     "hybrid": ("hybrid", FORCE, {}),
     "operational_space": (
         "operational space, 3 levels",
@@ -71,16 +70,10 @@ CASES: dict[str, tuple[str, str, dict[str, Value]]] = {
     "impedance": (
         "impedance, projected",
         FORCE,
-        {
-            "law": "impedance",
-            "impedance.stiffness": STIFFNESS,
-            "impedance.damping_ratio": 0.7,
-            "disturbance.kind": "none",
-            "coordinates": [*ALL_SIX],
-        },
+        {**LAWS["impedance"].settings, "impedance.projected": True},
     ),
-    "impedance_open_loop": ("impedance, open-loop wrench", FORCE, LAWS["impedance"][1]),
-    "selection": ("selection matrix", FORCE, LAWS["selection"][1]),
+    "impedance_open_loop": ("impedance, open-loop wrench", FORCE, LAWS["impedance"].settings),
+    "selection": ("selection matrix", FORCE, LAWS["selection"].settings),
     "pidc": ("pidc, no force asked for", MOTION, ROUGH),
     "idc": ("idc", MOTION, {"law": "idc", **ROUGH}),
 }
@@ -93,7 +86,6 @@ COLOURS = (BLUE, SKY, GREEN, VERMILION, PURPLE, ORANGE, GREY, BLACK, BLACK)
 
 
 def run(options: Options, progress: Progress) -> Outcome:
-    """Wipe with every law."""
     seconds = options.seconds or SECONDS
     runs: dict[str, Wiped] = {}
     total = len(CASES) + len(JOINT_CASES)

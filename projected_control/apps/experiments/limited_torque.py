@@ -70,7 +70,6 @@ class Answer(NamedTuple):
     force: float  # λ on the slider [N]
 
     def numbers(self) -> dict[str, Any]:
-        """For JSON."""
         return {
             "effort": self.effort.tolist(),
             "acceleration": self.acceleration.tolist(),

@@ -61,7 +61,6 @@ class Control:
     def bind(
         self, port: SimulatedArm, arm: Arm, constraint: Constraint, period: float, ticks: int
     ) -> Bound:
-        """See `case.Drive`."""
         loop = self.loop(arm, constraint, period)
         runner = Runner(loop, port)
         runner.open()

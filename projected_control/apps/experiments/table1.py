@@ -115,7 +115,6 @@ def closed_form(gravity: float, seconds: float) -> dict[str, float]:
 
 
 def run(options: Options, progress: Progress) -> Outcome:
-    """Table I and Figs. 5 and 6."""
     cases = describe(options)
     runs = {name: simulate(case, progress) for name, case in cases.items()}
     ours = {name: rms_norm(recording) for name, recording in runs.items()}

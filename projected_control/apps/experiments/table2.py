@@ -33,7 +33,6 @@ Runs = Mapping[str, Mapping[str, Run]]  # by setting, then by controller
 
 
 def run(options: Options, progress: Progress) -> Outcome:
-    """Table II and Fig. 8."""
     runs = {
         key: {
             name: Run.of(simulate(describe(setting, name, options), progress))

@@ -62,7 +62,7 @@ BOUNCES = 3
 """How many bounces a fast touch may have, each shorter than the one before."""
 
 COLOURS = {"projected": BLUE, "selection": GREEN, "impedance": VERMILION}
-NAMES = {"projected": "ours", "selection": "force loop alone", "impedance": LAWS["impedance"][0]}
+NAMES = {"projected": "ours", "selection": "force loop alone", "impedance": LAWS["impedance"].title}
 
 
 @dataclass(frozen=True)
@@ -146,7 +146,7 @@ def layers_of(touch: Touch, law: str) -> Layers:
     height = _table(Layers.read([bare]))
     start = ["tool.x", "tool.y", "tool.z", "lean_x", "lean_y"]
     own: dict[str, Value] = {
-        **LAWS[law][1],
+        **LAWS[law].settings,
         "contact.stiffness": [touch.stiffness],
         "simulation.touches": False,
         "simulation.coordinates": start,

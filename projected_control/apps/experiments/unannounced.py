@@ -1,4 +1,4 @@
-"""Into and out of a contact that nobody announced (the case of Pang and Tedrake, 2021).
+"""Into and out of a contact that was not announced (the case of Pang and Tedrake, 2021).
 
 An arm of seven joints made of real parts goes along a line that passes 2 cm through a wall, waits
 there, and comes back. No controller knows of the wall. Beside ours (projected inverse dynamics with
@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
+from projected_control.apps.assess.force_cases import ALL_SIX, IMPEDANCE
 from projected_control.apps.console.progress import Progress
 from projected_control.apps.experiments.catalogue import Options
-from projected_control.apps.experiments.wiping import ALL_SIX
 from projected_control.apps.reports.contents import Outcome, Picture, Table
 from projected_control.apps.reports.style import BLUE, GREY, VERMILION, canvas
 from projected_control.arrays import Array
@@ -82,12 +82,8 @@ def settings_of(law: str, stiffness: float) -> Layers:
         "simulation.values": [*START, 0.0, 0.0],
     }
     if law == "impedance":
-        own |= {
-            "law": "impedance",
-            "impedance.projected": False,
-            "impedance.stiffness": [stiffness, 1000.0, 1000.0, 50.0, 50.0, 50.0],
-            "impedance.damping_ratio": 0.7,
-        }
+        along = [stiffness, *IMPEDANCE.settings["impedance.stiffness"][1:]]
+        own |= {**IMPEDANCE.settings, "impedance.stiffness": along}
     return Layers.read([bare, real], "paper").on_top(own, "the experiment")
 
 
@@ -154,7 +150,7 @@ def run(options: Options, progress: Progress) -> Outcome:
     mine, other = (numbers[law] for law in LAWS)
     return Outcome(
         "unannounced",
-        "Into and out of a contact that nobody announced",
+        "Into and out of a contact that was not announced",
         "after Pang and Tedrake (2021); a comparison of ours",
         f"A tool goes along a line that passes {1e3 * (DEEPEST - WALL):.0f} mm through a wall of "
         f"{STIFFNESS * 1e-3:g} N/mm of which no controller knows, waits, and comes back, on an arm "

@@ -8,7 +8,7 @@ on top, as controllers for ROS 2 offer it (`impedance.projected: false`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
+from projected_control.apps.assess.force_cases import IMPEDANCE, SELECTION, ForceLaw
 from projected_control.apps.console.progress import Progress
 from projected_control.apps.demo.task_run import SETTLED, TaskRun, run_task
 from projected_control.apps.experiments.catalogue import Options
@@ -33,29 +34,12 @@ PRESS = 10.0  # force wanted on the table [N]
 FIRST_SHOWN = 0.05
 """From when on the figure shows them [s]: before, the arm takes up its own weight."""
 
-ALL_SIX = ("tool.x", "tool.y", "tool.z", "lean_x", "lean_y", "turn")
-"""Coordinates of a law that has to be told where the table is."""
-
-LAWS: dict[str, tuple[str, dict[str, Value]]] = {
-    "projected": ("hybrid projected control", {}),
-    "selection": (
-        "selection matrix",
-        {"law": "selection", "selection.force": ["tool.z"], "coordinates": [*ALL_SIX]},
-    ),
-    "impedance": (
-        "impedance and open-loop wrench",
-        {
-            "law": "impedance",
-            "impedance.projected": False,
-            "impedance.stiffness": [1000.0, 1000.0, 1000.0, 50.0, 50.0, 50.0],
-            "impedance.damping_ratio": 0.7,
-            "disturbance.kind": "none",
-            "coordinates": [*ALL_SIX],
-        },
-    ),
+LAWS = {
+    "projected": ForceLaw("hybrid projected control", {}),
+    "selection": SELECTION,
+    "impedance": ForceLaw(IMPEDANCE.title, {**IMPEDANCE.settings, "disturbance.kind": "none"}),
 }
-"""What wipes: its name in the table, and its parameters. The impedance is a stiff one: that of a
-Panda in contact is lower."""
+"""What wipes."""
 
 
 @dataclass(frozen=True)
@@ -87,13 +71,15 @@ def run(options: Options, progress: Progress) -> Outcome:
         runs[name] = {}
         for count, law in enumerate(LAWS):
             progress("wiping a table", (done + count / len(LAWS)) / len(cases))
-            runs[name][law] = wiped(wipe(FORCE, LAWS[law][1], seconds, files))
+            runs[name][law] = wiped(wipe(FORCE, LAWS[law].settings, seconds, files))
     progress("wiping a table", 1.0)
     numbers = {name: {law: r.numbers() for law, r in each.items()} for name, each in runs.items()}
     return _outcome(numbers, runs, seconds)
 
 
-def wipe(node: str, own: dict[str, Value], seconds: float, files: Sequence[Path] = ()) -> TaskRun:
+def wipe(
+    node: str, own: Mapping[str, Value], seconds: float, files: Sequence[Path] = ()
+) -> TaskRun:
     """Wipe with a controller that has these parameters of its own."""
     bare = share_file("config", "seven_joints.yaml")
     layers = Layers.read([bare, *files], "paper").on_top(own, "the experiment")
@@ -116,7 +102,7 @@ def wiped(done: TaskRun) -> Wiped:
 def _outcome(numbers: Any, runs: dict[str, dict[str, Wiped]], seconds: float) -> Outcome:
     rows = [
         [
-            f"{LAWS[law][0]}, {case}",
+            f"{LAWS[law].title}, {case}",
             f"{found['force_error_rms']:.3g}",
             f"{found['force_error_max']:.3g}",
             f"{1e3 * found['lateral_drift']:.3g}",
@@ -174,7 +160,7 @@ def _figure(runs: dict[str, dict[str, Wiped]]) -> Figure:
             shown = one.times >= FIRST_SHOWN
             times, off = one.times[shown], np.maximum(one.drift[shown], 1e-7)
             look: Any = {"color": colours[law], "linewidth": 1.0}
-            force.plot(times, one.force[shown], label=LAWS[law][0], **look)
+            force.plot(times, one.force[shown], label=LAWS[law].title, **look)
             drift.plot(times, 1e3 * off, **look)
         force.set_title(f"arm {case}" if case == "as described" else "rough arm")
         drift.set_yscale("log")

@@ -51,9 +51,6 @@ class Monitor(Observer):
         self._node.create_subscription(JointState, f"{controller}/state", self._on_state, DEPTH)
         self._node.create_subscription(JointState, f"{ARM}/truth", self._on_truth, KEPT)
         self._node.create_subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics, 10)
-        self._summaries = {
-            node: self._node.create_client(Trigger, f"{node}/summary") for node in (controller, ARM)
-        }
         self._node.create_subscription(ParameterEvent, "/parameter_events", self._on_event, 100)
         for kind, topic in (
             (JointTrajectory, "reference"),
@@ -142,26 +139,17 @@ class Monitor(Observer):
         return self._ask(ARM, seconds)
 
     def _ask(self, node: str, seconds: float) -> dict[str, Any]:
-        client = self._summaries[node]
-        if not client.wait_for_service(timeout_sec=seconds):
-            raise ProjectedControlError(f"{node} does not answer")
-        future = client.call_async(Trigger.Request())
-        self._executor.spin_until_future_complete(future, timeout_sec=seconds)
-        response = future.result() if future.done() else None
-        if response is None or not response.success:
-            reason = "it does not answer" if response is None else response.message
-            raise ProjectedControlError(f"no summary of {node}: {reason}")
+        response = self.call(Trigger, f"{node}/summary", Trigger.Request(), seconds)
+        if not response.success:
+            raise ProjectedControlError(f"no summary of {node}: {response.message}")
         numbers: dict[str, Any] = json.loads(response.message)
         return numbers
 
     def go_on(self, seconds: float = 5.0) -> None:
         """Let simulated time pass on after the duration that was asked for."""
-        client = self._node.create_client(SetParameters, f"{ARM}/set_parameters")
-        if not client.wait_for_service(timeout_sec=seconds):
-            raise ProjectedControlError(f"{ARM} does not answer")
         never = Parameter("simulation.duration", value=0.0).to_parameter_msg()
-        future = client.call_async(SetParameters.Request(parameters=[never]))
-        self._executor.spin_until_future_complete(future, timeout_sec=seconds)
+        request = SetParameters.Request(parameters=[never])
+        self.call(SetParameters, f"{ARM}/set_parameters", request, seconds)
 
 
 def _row(message: JointState) -> list[float]:

@@ -30,7 +30,6 @@ class Fleet:
         self._killed: list[subprocess.Popen[bytes]] = []
 
     def start(self, node: str, arguments: Sequence[str]) -> None:
-        """Start a node."""
         command = [sys.executable, "-m", "projected_control.ros", node, "--ros-args", *arguments]
         with (self._folder / f"{node}.log").open("wb") as log:
             self._running[node] = started(
@@ -60,7 +59,6 @@ class Fleet:
         return node in self._running
 
     def pid(self, node: str) -> int:
-        """Its process."""
         return self._running[node].pid
 
     def kill(self, node: str) -> None:

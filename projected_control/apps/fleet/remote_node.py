@@ -30,15 +30,39 @@ class Observer:
         self._node = rclpy.create_node(name, context=self._context, start_parameter_services=False)
         self._executor = SingleThreadedExecutor(context=self._context)
         self._executor.add_node(self._node)
+        self._clients: dict[str, Any] = {}
+
+    def call(self, kind: Any, service: str, request: Any, seconds: float = ANSWER_SECONDS) -> Any:
+        """The answer of a service; raises where none comes within so long, twice [s]."""
+        client = self._clients.get(service)
+        if client is None:
+            client = self._clients[service] = self._node.create_client(kind, service)
+        if not client.wait_for_service(timeout_sec=seconds):
+            node, _, offered = service.rpartition("/")
+            raise ProjectedControlError(
+                f"there is no node {node} that offers {offered}: {self._others()}"
+            )
+        future = client.call_async(request)
+        self._executor.spin_until_future_complete(future, timeout_sec=seconds)
+        answer = future.result() if future.done() else None
+        if answer is None:
+            raise ProjectedControlError(f"{service.rpartition('/')[0]} does not answer")
+        return answer
+
+    def _others(self) -> str:
+        names = sorted(
+            name.removesuffix("/summary")
+            for name, _ in self._node.get_service_names_and_types()
+            if name.endswith("/summary")
+        )
+        return f"controllers that run: {', '.join(names)}" if names else "no controller runs"
 
     def spin(self, seconds: float) -> None:
-        """Listen for a while."""
         end = monotonic() + seconds
         while (left := end - monotonic()) > 0.0:
             self._executor.spin_once(timeout_sec=left)
 
     def close(self) -> None:
-        """Leave the graph."""
         self._executor.shutdown()
         leave(self._context, self._node)
 
@@ -63,39 +87,17 @@ class RemoteNode(Observer):
         request = SetParametersAtomically.Request(
             parameters=[Parameter(n, value=v).to_parameter_msg() for n, v in values.items()]
         )
-        answer = self._call(SetParametersAtomically, "set_parameters_atomically", request)
+        answer = self.call(
+            SetParametersAtomically, f"{self.name}/set_parameters_atomically", request
+        )
         if not answer.result.successful:
             raise ProjectedControlError(f"{self.name} refuses: {answer.result.reason}")
 
     def summary(self) -> dict[str, Any]:
         """The numbers of its present run, or of the last one; empty where it has not run."""
-        answer = self._call(Trigger, "summary", Trigger.Request())
+        answer = self.call(Trigger, f"{self.name}/summary", Trigger.Request())
         numbers: dict[str, Any] = json.loads(answer.message) if answer.success else {}
         return numbers
-
-    def _call(self, kind: Any, service: str, request: Any) -> Any:
-        client = self._node.create_client(kind, f"{self.name}/{service}")
-        try:
-            if not client.wait_for_service(timeout_sec=ANSWER_SECONDS):
-                raise ProjectedControlError(
-                    f"there is no node {self.name} that offers {service}: {self._others()}"
-                )
-            future = client.call_async(request)
-            self._executor.spin_until_future_complete(future, timeout_sec=ANSWER_SECONDS)
-            answer = future.result() if future.done() else None
-            if answer is None:
-                raise ProjectedControlError(f"{self.name} does not answer")
-            return answer
-        finally:
-            self._node.destroy_client(client)
-
-    def _others(self) -> str:
-        names = sorted(
-            name.removesuffix("/summary")
-            for name, _ in self._node.get_service_names_and_types()
-            if name.endswith("/summary")
-        )
-        return f"controllers that run: {', '.join(names)}" if names else "no controller runs"
 
 
 @contextmanager

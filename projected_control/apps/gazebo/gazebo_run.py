@@ -23,13 +23,14 @@ from projected_control.apps.gazebo import world_files as gazebo_files
 from projected_control.apps.gazebo.arguments import AUTO, COMPILED, PYTHON, ROS2_CONTROL
 from projected_control.apps.launch import choices
 from projected_control.apps.launch.choices import BOOLEANS, Choice
-from projected_control.errors import InvalidValue, ProjectedControlError
+from projected_control.errors import ProjectedControlError
 from projected_control.native.gazebo_build import gazebo_library
 from projected_control.native.plugin_build import ros_prefixes
 from projected_control.resources import share_file
 from projected_control.ros.gazebo_modules import find_gazebo
 from projected_control.ros.gazebo_stopwatch import read_outcome, read_trouble
 from projected_control.settings import build
+from projected_control.settings.files import ALL_NODES, parameter_text
 from projected_control.settings.nodes import ControllerSettings
 
 POINT_MASSES = ("slider_crank.urdf.xacro",)
@@ -68,7 +69,6 @@ class Request:
 
     @property
     def drawn(self) -> bool:
-        """Whether RViz shows it."""
         return BOOLEANS[self.given["rviz"]]
 
 
@@ -83,9 +83,7 @@ def requested(given: Mapping[str, str]) -> Request:
     chosen = choose(given)
     summary = choices.summary_file(given["summary"])
     drawn = DRAWN if BOOLEANS[given["rviz"]] else {}
-    controller = chosen.settings(chosen.case.node, drawn)
-    if not isinstance(controller, ControllerSettings):
-        raise InvalidValue(f"{controller.title()} is no controller")
+    controller = chosen.controller(drawn)
     said = choices.remarks(chosen, controller, show=BOOLEANS[given["show"]])
     if through and summary is not None:
         raise ProjectedControlError(
@@ -192,7 +190,7 @@ def simulator(request: Request, world: Path) -> Process:
 def state_publisher(urdf: str, folder: Path) -> Process:
     """Publishes the description, and where its links are."""
     file = folder / "state_publisher.yaml"
-    file.write_text(gazebo_files.parameter_file({"robot_description": urdf}), encoding="utf-8")
+    file.write_text(parameter_text({ALL_NODES: {"robot_description": urdf}}), encoding="utf-8")
     return node("robot_state_publisher", ["--params-file", str(file)])
 
 

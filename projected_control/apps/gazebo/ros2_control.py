@@ -19,13 +19,13 @@ from projected_control.apps.gazebo.world_files import (
     GazeboFiles,
     WorldOptions,
     files_in,
-    parameter_file,
     start_in,
     wrench_frame,
     write_scene,
 )
 from projected_control.apps.launch.hardware_block import with_hardware
 from projected_control.errors import InvalidValue
+from projected_control.settings.files import ALL_NODES, parameter_text
 from projected_control.settings.nodes import ControllerSettings
 from projected_control.settings.real_arms import WEIGHT
 
@@ -82,7 +82,8 @@ def write_ros2_control_files(
     frame = wrench_frame(controller, start)
     if frame:
         more |= {"ros2_control.wrench": "wrench", "constraint.wrench_frame": frame}
-    files.parameters.write_text(parameter_file({**settings, **more}), encoding="utf-8")
+    text = parameter_text({ALL_NODES: {**settings, **more}})
+    files.parameters.write_text(text, encoding="utf-8")
     system = plugin(
         "gz_ros2_control-system",
         "gz_ros2_control::GazeboSimROS2ControlPlugin",

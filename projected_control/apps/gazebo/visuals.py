@@ -12,7 +12,7 @@ import numpy as np
 import pinocchio
 
 from projected_control.model.arm import Arm
-from projected_control.resources import arms_folder
+from projected_control.resources import package_folders
 
 COLOUR = "0.55 0.58 0.62 1"  # of what the description gives none
 
@@ -121,22 +121,9 @@ def mesh_file(name: str) -> Path | None:
     if scheme != "package":
         return None
     package, _, inside = rest.partition("/")
-    places = [place / inside for place in _package_folders(package)]
+    places = [folder / package / inside for folder in package_folders()]
     return next((place for place in places if place.is_file()), None)
 
 
 def _existing(path: Path) -> Path | None:
     return path if path.is_absolute() and path.is_file() else None
-
-
-def _package_folders(package: str) -> Iterator[Path]:
-    try:
-        from ament_index_python.packages import get_package_share_directory
-
-        yield Path(get_package_share_directory(package))
-    except (ImportError, LookupError, OSError, ValueError):
-        pass
-    arms = arms_folder()
-    if arms is not None:
-        yield arms.parents[1] / package
-        yield arms / package

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 from xml.etree.ElementTree import Element
 
 import numpy as np
-import yaml
 
 from projected_control.apps.gazebo.chains import Holder, holder_of
 from projected_control.apps.gazebo.model import (
@@ -29,6 +28,7 @@ from projected_control.model.arm import Arm
 from projected_control.model.friction import JointFriction
 from projected_control.resources import share_file
 from projected_control.settings import build
+from projected_control.settings.files import ALL_NODES, parameter_text
 from projected_control.settings.nodes import (
     ARM,
     ControllerSettings,
@@ -160,7 +160,7 @@ def write_files(
         summary: File for the numbers of the run, written when the world ends; none if not given.
     """
     files, start = files_in(folder), start_in(settings)
-    files.parameters.write_text(parameter_file(controller.values()), encoding="utf-8")
+    files.parameters.write_text(parameter_text({ALL_NODES: controller.values()}), encoding="utf-8")
     access = "" if options.access is None else str(options.access)
     module = "gazebo_stopwatch" if options.bare else "gazebo_system"
     systems = [
@@ -225,11 +225,6 @@ def wrench_frame(controller: ControllerSettings, start: Start) -> str:
 def _friction(friction: JointFriction) -> dict[str, Any]:
     """In the terms of `JointFriction`, for a file."""
     return {name: np.asarray(getattr(friction, name)).tolist() for name in ("coulomb", "viscous")}
-
-
-def parameter_file(settings: Mapping[str, Any]) -> str:
-    """Parameters of a node, as text."""
-    return str(yaml.safe_dump({"/**": {"ros__parameters": dict(settings)}}))
 
 
 def write_scene(

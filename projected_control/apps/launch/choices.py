@@ -109,6 +109,11 @@ class Choice:
         """The complete settings of a node, with values of the launch file's own on top."""
         return self.layers.on_top(own, "launch file and its arguments").settings(node)
 
+    def controller(self, own: Mapping[str, Any]) -> ControllerSettings:
+        """The complete settings of the controller, with values of the launch file's own on top."""
+        layers = self.layers.on_top(own, "launch file and its arguments")
+        return layers.controller(self.case.node)
+
     def values(self) -> dict[str, Any]:
         """Everything that is given to any node, by name."""
         return {k: v for node in nodes() for k, v in self.layers.values(node).items()}

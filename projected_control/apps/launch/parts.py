@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-import yaml
 from launch.action import Action
 from launch.actions import (
     DeclareLaunchArgument,
@@ -30,6 +29,7 @@ from projected_control.apps.launch import choices, declared
 from projected_control.apps.launch.choices import Choice
 from projected_control.apps.launch.declared import Argument
 from projected_control.errors import ProjectedControlError
+from projected_control.settings.files import ALL_NODES, parameter_text
 from projected_control.settings.nodes import NodeSettings
 from projected_control.with_parent import tied
 
@@ -136,8 +136,7 @@ def tie(name: str) -> dict[str, Any]:
 
 def parameter_file(context: LaunchContext, name: str, settings: NodeSettings) -> Path:
     """Write the parameters of a node, as far as they were given or differ from its defaults."""
-    written = {"/**": {"ros__parameters": choices.given_values(settings)}}
-    content = yaml.safe_dump(written, allow_unicode=True)
+    content = parameter_text({ALL_NODES: choices.given_values(settings)})
     return temporary_file(context, f"{name}_", content)
 
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import yaml
 
 from projected_control.apps.reports.contents import Table
 from projected_control.arrays import Array
@@ -15,6 +14,7 @@ from projected_control.errors import InvalidValue
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.planning.lqr import LqrGains, linearise, lqr
 from projected_control.settings import build
+from projected_control.settings.files import parameter_text
 from projected_control.settings.nodes import ControllerSettings, SimulatedArmSettings
 
 SLOWNESS = 0.2
@@ -39,7 +39,6 @@ class Proposal:
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The gains, as parameters."""
         return {
             "gains.stiffness": [float(f"{loop.stiffness:.4g}") for loop in self.loops],
             "gains.damping": [float(f"{loop.damping:.4g}") for loop in self.loops],
@@ -47,7 +46,6 @@ class Proposal:
 
     @property
     def numbers(self) -> dict[str, Any]:
-        """For ``--json``."""
         return self.parameters | {
             "coordinates": list(self.names),
             "lqr_gain": self.gains.gain,
@@ -57,10 +55,8 @@ class Proposal:
         }
 
     def parameter_file(self, node: str) -> str:
-        """A file with the gains."""
-        content = {node: {"ros__parameters": self.parameters}}
         head = f"# Proposed by projected-control tune --lqr --error {self.error:g}.\n"
-        return head + yaml.safe_dump(content, sort_keys=False, default_flow_style=None)
+        return head + parameter_text({node: self.parameters})
 
     def table(self) -> Table:
         """What a terminal shows."""

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import yaml
 from matplotlib.figure import Figure
 
 from projected_control.apps.reports.contents import Table
@@ -21,6 +20,7 @@ from projected_control.apps.reports.style import (
 from projected_control.apps.tuning.choice import ForceChoice, Stiffness, Tuned
 from projected_control.apps.tuning.measure import Measured
 from projected_control.apps.tuning.trials import Response
+from projected_control.settings.files import parameter_text
 
 LARGEST_RISE = 4.0  # factor of the stiffness beyond which a caution is due
 
@@ -65,8 +65,7 @@ def parameter_file(found: Findings) -> str:
     ]
     if found.proposed.force_margin is not None:
         lines.append(f"#   force: both gains may grow by {found.proposed.force_margin:.2f}")
-    content = {found.node: {"ros__parameters": parameters(found)}}
-    return "\n".join([*lines, yaml.safe_dump(content, sort_keys=False, default_flow_style=None)])
+    return "\n".join([*lines, parameter_text({found.node: parameters(found)})])
 
 
 def cautions(found: Findings) -> list[str]:
@@ -198,8 +197,6 @@ def _text(value: Any) -> str:
 
 
 def numbers(found: Findings) -> dict[str, Any]:
-    """For JSON."""
-
     def response(one: Response | None) -> dict[str, Any] | None:
         if one is None:
             return None
