@@ -71,7 +71,6 @@ class ContactTopic:
         self._before: tuple[ContactState, ...] = ()
 
     def ticked(self, tick: Tick) -> None:
-        """A tick was made."""
         if not self._names:
             return
         contacts, self._ticks = self._contacts, self._ticks + 1

@@ -478,7 +478,6 @@ class ControllerNode(ManagedNode[ControllerSettings]):
     # What others see
 
     def _draw(self) -> None:
-        """What RViz shows."""
         if self._runner is None or self._undrawable:
             return
         try:

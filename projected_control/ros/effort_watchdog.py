@@ -327,7 +327,6 @@ class EffortWatchdogNode(ManagedNode[WatchdogSettings]):
 
 
 def main() -> int:
-    """The executable."""
     return run(EffortWatchdogNode, WATCHDOG)
 
 

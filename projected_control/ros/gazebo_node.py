@@ -104,7 +104,6 @@ class KeptCourse:
             self._squares += expected @ expected, np.sum((tick.multipliers - expected) ** 2)
 
     def summary(self) -> dict[str, Any]:
-        """The numbers of the run."""
         force, difference = np.sqrt(self._squares / max(self._compared, 1))
         compared = self._compared > 0
         return {

@@ -155,7 +155,6 @@ class ArmSystem:
 
     @never_raises
     def pre_update(self, info: Any, ecm: Any) -> None:
-        """Read, decide, apply."""
         if monotonic() - self._spun >= SPIN_SECONDS:
             self._serve()
         self._node.hear()

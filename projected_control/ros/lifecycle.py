@@ -229,7 +229,6 @@ class ManagedNode(LifecycleNode, Generic[S]):
     # Diagnostics
 
     def publish_diagnostics(self) -> None:
-        """Publish the status on /diagnostics."""
         level, message, values = self.status()
         label = self._state_machine.current_state[1]
         if self.stopped_by_itself:

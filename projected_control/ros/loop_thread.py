@@ -120,7 +120,6 @@ class SignsOfLife:
         self._thread.start()
 
     def stop(self) -> None:
-        """Send no more."""
         self._ended.set()
         self._thread.join(END_SECONDS)
 

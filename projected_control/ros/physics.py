@@ -182,7 +182,6 @@ class Physics(Worker):
         self.waits = 0.0
 
     def _rest_while(self, resting: Callable[[], bool]) -> None:
-        """Time stands still on purpose."""
         if resting():
             self._repeat_until(lambda: not resting())
             self.pace.rest()

@@ -184,7 +184,6 @@ class SimulatedArmNode(ManagedNode[SimulatedArmSettings]):
 
 
 def main() -> int:
-    """The executable."""
     return run(SimulatedArmNode, ARM)
 
 

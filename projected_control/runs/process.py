@@ -145,14 +145,12 @@ class RecordingFile:
         return self._file.tell()
 
     def add(self, message: Message) -> None:
-        """Write one message."""
         channel = self._channel(message.channel)
         time = message.time_ns
         self._writer.add_message(channel, time, message.data, time, message.sequence)
         self.pending += len(message.data)
 
     def add_rows(self, first: int, rows: Any) -> None:
-        """Write what rows amount to."""
         for message in self._encoder.messages(first, rows):
             self.add(message)
 
@@ -175,7 +173,6 @@ class RecordingFile:
         self.pending = 0
 
     def finish(self, ticks: int, lost: int, reason: str) -> None:
-        """Complete the file."""
         end = {"rows": str(ticks), "lost": str(lost), "reason": reason}
         self._writer.add_metadata(END, end)
         self._writer.finish()
@@ -219,7 +216,6 @@ def serve(ring: Ring, pipe: Connection, file: BinaryIO, stop: list[int]) -> None
 
 
 def main(arguments: Sequence[str]) -> int:
-    """The process; see above."""
     stop: list[int] = []
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the loop: we end when it has
     signal.signal(signal.SIGTERM, lambda *_: stop.append(1))

@@ -196,7 +196,6 @@ class Recorder:
         return spare
 
     def put(self, tick: Tick, took_ns: int, stamp_ns: int) -> None:
-        """A state was answered."""
         if self._waits and self._ring is not None:
             self._let_catch_up(self._ring)
         self._rows.put(tick, took_ns, stamp_ns)

@@ -97,7 +97,6 @@ class EffortTare:
         self._slowest, self._fastest = np.full(model.n, np.inf), np.full(model.n, -np.inf)
 
     def ticked(self, tick: Tick) -> None:
-        """Take another tick into account."""
         if self._left <= 0:
             return
         self._left -= 1
@@ -113,7 +112,6 @@ class EffortTare:
 
     @property
     def done(self) -> bool:
-        """Whether the time is over."""
         return self._left <= 0
 
     @property

@@ -28,7 +28,6 @@ class Arguments(Command, help="how well a force is held", description=DESCRIPTIO
 
 
 def run(args: Arguments) -> int:
-    """Measure and report."""
     from projected_control import validate
     from projected_control.apps.assess.force_cases import CASES
     from projected_control.apps.assess.force_run import follow, judge

@@ -88,7 +88,6 @@ class CallTiming:
 
     @property
     def numbers(self) -> dict[str, Any]:
-        """For JSON."""
         names = ("python_us", "kernel_us", "cost_us", "bound_us")
         return {
             "what": self.what,

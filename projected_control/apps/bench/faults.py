@@ -91,7 +91,6 @@ class Arguments(
 
 
 def run(args: Arguments) -> int:
-    """Measure and report. The exit status is 1 where a bound is missed."""
     from projected_control import validate
     from projected_control.apps.console.progress import terminal_progress
     from projected_control.apps.reports.contents import as_json
@@ -187,7 +186,6 @@ def missed(numbers: dict[str, Any]) -> list[str]:
 
 
 def table(numbers: dict[str, Any]) -> str:
-    """For people."""
     times = ("p50_ms", "max_ms", "bound_ms")
     rows = [
         [row["fault"], row["follows"], str(row["repeats"]), *(f"{row[t]:.0f}" for t in times)]

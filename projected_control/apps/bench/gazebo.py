@@ -49,7 +49,6 @@ class GazeboCase:
     runs: list[dict[str, Any]] = field(default_factory=list)  # what every run said of itself
 
     def of(self, quantity: str) -> list[float]:
-        """One quantity of every run."""
         return [float(run[quantity]) for run in self.runs]
 
     def middle(self, quantity: str) -> float:
@@ -72,7 +71,6 @@ class GazeboCase:
         return str(self.runs[-1].get("engine", ""))
 
     def numbers(self, plain: float) -> dict[str, Any]:
-        """For JSON."""
         return {
             "times_real_time": round(self.median, 3),
             "of_plain": round(self.median / plain, 3),
@@ -110,7 +108,6 @@ class Arguments(
 
 
 def run(args: Arguments) -> int:
-    """Measure and report."""
     from projected_control import validate
 
     seconds = validate.positive("seconds", args.seconds)
@@ -127,8 +124,9 @@ def run(args: Arguments) -> int:
             "is not sourced (apt install ros-$ROS_DISTRO-ros-gz)"
         )
     from projected_control.apps.console.progress import terminal_progress
+    from projected_control.apps.gazebo.gazebo_run import library
 
-    access, reason = _library(args.access)
+    access, reason = library(args.access)
     cases = {name: GazeboCase(name) for name in (PLAIN, *CASES)}
     with tempfile.TemporaryDirectory() as scratch, terminal_progress(sys.stderr) as progress:
         worlds = {name: _write(Path(scratch), name, args.arm, access) for name in cases}
@@ -149,25 +147,10 @@ def run(args: Arguments) -> int:
     )
 
 
-def _library(asked: str) -> tuple[Path | None, str]:
-    """The compiled library, and why there is none."""
-    from projected_control.native.gazebo_build import gazebo_library
-
-    if asked == "python":
-        return None, "asked for"
-    try:
-        return gazebo_library(), ""
-    except ProjectedControlError as error:
-        if asked == "compiled":
-            raise
-        return None, str(error)
-
-
 def _write(scratch: Path, name: str, arm: str, access: Path | None) -> Path:
     """The world of a case."""
     from projected_control.apps.gazebo.world_files import WorldOptions, write_files
     from projected_control.apps.launch import choices
-    from projected_control.settings.nodes import ControllerSettings
 
     folder = scratch / name
     folder.mkdir()
@@ -175,9 +158,7 @@ def _write(scratch: Path, name: str, arm: str, access: Path | None) -> Path:
     chosen = choices.choose({**given, "preset": "paper", "friction": "false"})
     layers = chosen.layers.on_top(chosen.all_motors, "bench")
     chosen = replace(chosen, layers=layers)
-    controller = chosen.settings(chosen.case.node, {})
-    if not isinstance(controller, ControllerSettings):
-        raise InvalidValue(f"{controller.title()} is no controller")
+    controller = chosen.controller({})
     options = WorldOptions(access=access, bare=name == PLAIN)
     files = write_files(
         folder,
@@ -220,12 +201,13 @@ def _report(
     args: Arguments, cases: dict[str, GazeboCase], bounds: dict[str, float], reason: str
 ) -> None:
     plain = cases[PLAIN].median
+    asked = "asked for" if args.access == "python" else ""
     if args.json:
         numbers = {name: case.numbers(plain) for name, case in cases.items()}
-        print(json.dumps({**numbers, "bounds": bounds, "python_reads": reason}))
+        print(json.dumps({**numbers, "bounds": bounds, "python_reads": reason or asked}))
         return
-    if reason and args.access == "auto":
-        print(f"Python reads the arm: {reason}")
+    if reason:
+        print(reason)
     header = (
         "",
         "times real time",

@@ -58,7 +58,6 @@ class LimitTiming:
 
     @property
     def numbers(self) -> dict[str, Any]:
-        """For JSON."""
         names = ("look_us", "look_share", "free_us", "bound_us", "ratio", "most_us", "cap_us")
         return {
             "joints": self.case.joints,

@@ -32,7 +32,6 @@ class Arguments(
 
 
 def run(args: Arguments) -> int:
-    """Measure and report. The exit status is 1 where the bound is missed."""
     from projected_control import validate
 
     bound = validate.positive("bound", args.bound)
@@ -76,7 +75,6 @@ def missed(numbers: dict[str, Any], bound: float) -> list[str]:
 
 
 def table(numbers: dict[str, Any]) -> str:
-    """For people."""
     rows = [
         [who, *(f"{least[part]:.0f}" for part in ("self", "arm", "watchdog"))]
         for who, least in numbers["us_per_state"].items()

@@ -45,7 +45,6 @@ class FiveBarCase(MechanismCase):
     """The five-bar as a case of `tick_timing`."""
 
     def build(self) -> tuple[ControlLoop, SimulatedArm]:
-        """See `TickCase.build`."""
         return five_bar_loop()
 
 

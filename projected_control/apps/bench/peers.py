@@ -31,7 +31,6 @@ class Arguments(Command, help="one tick beside those of other libraries", descri
 
 
 def run(args: Arguments) -> int:
-    """Measure and report. The exit status is 1 where the bound is missed."""
     from projected_control import validate
 
     bound = None if args.bound is None else validate.positive("bound", args.bound)
@@ -59,7 +58,6 @@ def missed(peers: list[dict[str, Any]], bound: float | None = None) -> list[str]
 
 
 def table(peers: list[dict[str, Any]], missing: dict[str, str], engine: str) -> str:
-    """For people."""
     times = ("p50_us", "ours_p50_us", "ratio")
     rows = [[p["name"], p["robot"], *(f"{p[time]:.2f}" for time in times)] for p in peers]
     header = ("what", "robot", "median (µs)", "ours (µs)", "ours / it")

@@ -39,7 +39,6 @@ class Arguments(
 
 
 def run(args: Arguments) -> int:
-    """Measure and report. The exit status is 1 where the bound is missed."""
     from projected_control import validate
     from projected_control.native.build import COUNTER, loop_folder
 
@@ -81,7 +80,6 @@ def missed(rows: list[dict[str, Any]], bound: float) -> list[str]:
 
 
 def table(rows: list[dict[str, Any]]) -> str:
-    """For people."""
     parts = {"late_us": ("p50", "p99", "p99.9", "max"), "cycle_us": ("p50", "p99", "max")}
     columns = [(part, name) for part, names in parts.items() for name in names]
     shown = bench.table(

@@ -55,7 +55,6 @@ class Scene:
         self.close()
 
     def close(self) -> None:
-        """End all of it."""
         self._fleet.stop()
         self._monitor.close()
 
@@ -80,7 +79,6 @@ class FaultScene(Scene):
         self._wire = Wire()
 
     def close(self) -> None:
-        """End all of it."""
         self._fleet.stop()
         self._wire.close()
         self._monitor.close()
@@ -103,7 +101,6 @@ class FaultScene(Scene):
     # What is done, by node
 
     def kill(self, node: str) -> None:
-        """kill -9."""
         self._fleet.kill(node)
 
     def hang(self, node: str) -> None:
@@ -242,7 +239,6 @@ class NodeScene(Scene):
         self._echo: subprocess.Popen[bytes] | None = None
 
     def close(self) -> None:
-        """End all of it."""
         if self._echo is not None:
             end([self._echo], {signal.SIGTERM: SETTLE_SECONDS})
         super().close()

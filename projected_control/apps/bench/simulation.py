@@ -60,7 +60,6 @@ class Speed:
 
     @property
     def numbers(self) -> dict[str, Any]:
-        """For JSON."""
         return {
             "arm": self.arm,
             "joints": self.joints,
@@ -86,7 +85,6 @@ class Arguments(Command, help="a closed loop in process", description=DESCRIPTIO
 
 
 def run(args: Arguments) -> int:
-    """Measure and report."""
     from projected_control import validate
 
     seconds = validate.positive("seconds", args.seconds)

@@ -67,7 +67,6 @@ class Arguments(Command, help="many runs, on all cores", description=DESCRIPTION
 
 
 def run(args: Arguments) -> int:
-    """Measure and report."""
     from projected_control.errors import InvalidValue
 
     if not 2 <= args.runs <= 1_000_000 or not 0 <= args.memory_runs <= 10_000_000:

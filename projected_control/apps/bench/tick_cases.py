@@ -10,6 +10,7 @@ from scipy.linalg import qr
 
 from projected_control.apps.bench.random_trees import random_urdf
 from projected_control.apps.demo.demo_settings import settings_for
+from projected_control.apps.demo.task_run import ready_task, simulated_arm
 from projected_control.control import (
     ComputedTorqueController,
     Controller,
@@ -25,7 +26,7 @@ from projected_control.control import (
 from projected_control.control.kept_state import keep_state
 from projected_control.control.limits import Limits
 from projected_control.control.loop import ControlLoop
-from projected_control.control.references import Constant, ReferencePoint
+from projected_control.control.references import Constant
 from projected_control.control.state import RawState
 from projected_control.errors import InvalidValue
 from projected_control.model.arm import Arm
@@ -40,7 +41,6 @@ from projected_control.model.constraints import (
 from projected_control.model.coordinates import Coordinate, Coordinates
 from projected_control.resources import arm_description, arms_folder, share_file
 from projected_control.runs.simulated import SimulatedArm
-from projected_control.settings import build
 from projected_control.simulation import BUILT_IN, make_plant
 
 PERIOD = 1e-3
@@ -301,13 +301,8 @@ class MechanismCase:
     def build(self) -> tuple[ControlLoop, SimulatedArm]:
         """The loop and an arm for it, on the reference from the start."""
         settings = settings_for(self.robot, 1.0, "paper", True, {})
-        arm = build.build_plant(settings.arm)
-        loop = build.build_loop(settings.case.node, settings.controller)
-        state, controller = arm.sense(), loop.controller
-        controller.hold(state.q, state.v)
-        here = ReferencePoint(controller.model.theta.copy(), *np.zeros((2, controller.model.k)))
-        loop.set_reference(build.build_reference(settings.controller, here, 0.0))
-        return loop, arm
+        runner, _ = ready_task(settings.case.node, settings.controller, settings.arm)
+        return runner.loop, simulated_arm(runner)
 
 
 class StillArm(SimulatedArm):
@@ -334,26 +329,21 @@ class LimitCase:
 
     @property
     def robot(self) -> str:
-        """Says how many limits bind."""
         return f"{self.binding} limits bind"
 
     @property
     def joints(self) -> int:
-        """As without."""
         return self.free.joints
 
     @property
     def rows(self) -> int:
-        """As without."""
         return self.free.rows
 
     @property
     def law(self) -> str:
-        """As without."""
         return self.free.law
 
     def build(self) -> tuple[ControlLoop, SimulatedArm]:
-        """See `TickCase.build`."""
         loop, moving = self.free.build()
         state = moving.open()
         loop.begin(state)

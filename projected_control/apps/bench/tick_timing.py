@@ -72,7 +72,6 @@ class TickTiming:
 
     @property
     def numbers(self) -> dict[str, Any]:
-        """For JSON."""
         times = ("p50_us", "p99_us", "pinocchio_us", "ratio")
         return {
             **{name: getattr(self.case, name) for name in ("robot", "joints", "rows", "law")},
@@ -192,7 +191,6 @@ class ColdTiming:
 
     @property
     def numbers(self) -> dict[str, Any]:
-        """For JSON."""
         times = {"p50_us": round(self.p50_us, 3), "p999_us": round(self.p999_us, 3)}
         rounds = {"samples": self.samples, "rounds_us": [round(us, 3) for us in self.rounds_us]}
         counts = {"faults": self.faults, "taken_away": self.taken_away}

@@ -37,7 +37,6 @@ class Arguments(Command, help="a loop with and without the live page", descripti
 
 
 def run(args: Arguments) -> int:
-    """Measure and report. The exit status is 1 where a bound is missed."""
     from projected_control import validate
 
     bound = validate.positive("bound", args.bound)
@@ -124,7 +123,6 @@ def missed(numbers: dict[str, Any], bound: float) -> list[str]:
 
 
 def table(numbers: dict[str, Any]) -> str:
-    """For people."""
     turns = {"alone": "alone", "watched": "with the page"}
     latencies = {"latency_p50_us": "latency p50 (µs)", "latency_p99_us": "p99 (µs)"}
     rows = [[name, *(f"{numbers[key][t]:.1f}" for t in turns)] for key, name in latencies.items()]

@@ -125,7 +125,6 @@ class Wire:
             sleep(0.001)
 
     def close(self) -> None:
-        """Leave."""
         self._inbox.close()
         self._thread.join()
         leave(self._context, self._node)

@@ -174,7 +174,6 @@ def _require_file(path: Path) -> None:
 
 
 def _add(parser: argparse._ActionsContainer, name: str, hint: Any, declared: Declared) -> None:
-    """Declare one argument."""
     flags = (f"--{name.replace('_', '-')}",) if declared.flags is None else declared.flags
     keywords: dict[str, Any] = {
         key: value

@@ -104,7 +104,6 @@ def layout(
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Write the layout."""
     path, *rest = arguments
     if rest:
         node, *names = rest

@@ -63,7 +63,6 @@ class MotionAndForce(NamedTuple):
     held: list[float]
 
     def numbers(self) -> dict[str, object]:
-        """For demo.json."""
         return {
             "motion_torque_rms": self.motion,
             "motion_torque_rms_idc": self.idc,

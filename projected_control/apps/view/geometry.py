@@ -6,9 +6,7 @@ not found, the arm is drawn as capsules along its kinematic chain.
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,7 +14,7 @@ import pinocchio
 from numpy.typing import NDArray
 
 from projected_control.arrays import Array
-from projected_control.resources import arms_folder
+from projected_control.resources import package_folders
 
 Indices = NDArray[np.uint32]
 
@@ -75,7 +73,7 @@ class Looks:
 
     def _load(self, urdf: str) -> None:
         geometry = pinocchio.buildGeomFromUrdfString(
-            self._model, urdf, pinocchio.GeometryType.VISUAL, None, package_folders()
+            self._model, urdf, pinocchio.GeometryType.VISUAL, None, [*map(str, package_folders())]
         )
         parts = [_part(shown) for shown in geometry.geometryObjects]
         if sum(len(part.triangles) for part in parts) > MOST_TRIANGLES:
@@ -100,16 +98,6 @@ class Looks:
             pieces = [_ball(1.4 * radius)]
             pieces += [_rod(end, radius) for end in each if np.linalg.norm(end) > 2.0 * radius]
             self.parts.append(RigidPart(*_joined(pieces), GREY))
-
-
-def package_folders() -> list[str]:
-    """Where ``package://`` may lead: prefixes of ROS, and the extra ``arms``."""
-    prefixes = os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep)
-    found = [str(Path(prefix, "share")) for prefix in prefixes if prefix]
-    found += [p for p in os.environ.get("ROS_PACKAGE_PATH", "").split(os.pathsep) if p]
-    if (arms := arms_folder()) is not None:
-        found.append(str(arms.parent.parent))  # it is called example-robot-data/robots
-    return found
 
 
 def _part(shown: Any) -> RigidPart:

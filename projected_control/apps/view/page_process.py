@@ -111,6 +111,5 @@ class PageProcess:
         return processor_time(self._process.pid)
 
     def close(self) -> None:
-        """End it."""
         end([self._process], {signal.SIGTERM: END_SECONDS})
         self._address.unlink(missing_ok=True)  # its token is worth nothing any more

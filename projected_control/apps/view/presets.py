@@ -8,12 +8,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from projected_control.apps.reports.output import write_files
 from projected_control.errors import InvalidValue, UnknownName
 from projected_control.resources import PRESETS
-from projected_control.settings.files import ALL_NODES, PARAMETERS, read_file
+from projected_control.settings.files import ALL_NODES, parameter_text, read_file
 from projected_control.settings.layers import preset_file
 
 GROUPS = ("gains", "force", "limits", "compensation", "disturbance")
@@ -72,8 +70,7 @@ def save(name: str, values: Mapping[str, Any]) -> Path:
             nested.setdefault(group, {})[inner] = value
     if not nested:
         raise InvalidValue("there are no gains and limits to save")
-    text = yaml.safe_dump({ALL_NODES: {PARAMETERS: nested}}, sort_keys=False, allow_unicode=True)
     place = folder()
     place.mkdir(parents=True, exist_ok=True)
-    content = f"# Saved from the live page.\n{text}".encode()
+    content = f"# Saved from the live page.\n{parameter_text({ALL_NODES: nested})}".encode()
     return write_files(place, {f"{name}.yaml": content})[0]

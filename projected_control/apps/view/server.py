@@ -52,8 +52,6 @@ logger = logging.getLogger(__name__)
 
 
 class Page:
-    """The page."""
-
     def __init__(self, watch: MirrorWatch, commands: Commands, gate: access.Gate) -> None:
         self._commands, self._gate = commands, gate
         self._feed = Feed(watch, commands)
@@ -78,7 +76,6 @@ class Page:
         return int(server.sockets[0].getsockname()[1])
 
     async def close(self) -> None:
-        """Serve no more."""
         for client in list(self._clients):
             with suppress(Exception):
                 await asyncio.wait_for(client.socket.close(), 1.0)

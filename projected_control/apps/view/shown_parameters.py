@@ -35,7 +35,6 @@ class ParameterControl:
     live: bool  # whether it may change while the node is active
 
     def as_json(self) -> dict[str, Any]:
-        """For the browser."""
         return asdict(self)
 
     def convert(self, value: Any) -> Any:

@@ -76,7 +76,6 @@ class MirrorWatch:
         self._log = link.listen(Log, "/rosout", 200)
 
     async def run(self) -> None:
-        """Until cancelled."""
         discovered = 0.0
         try:
             while True:
