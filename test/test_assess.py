@@ -9,7 +9,7 @@ from projected_control.apps.assess import force_run
 from projected_control.apps.assess.force_cases import CASES, LAWS, damping
 from projected_control.apps.assess.force_page import found_in, latex
 from projected_control.apps.assess.force_recording import judged
-from projected_control.apps.assess.force_run import Curve, ForceTest, follow, judge
+from projected_control.apps.assess.force_run import ForceCurve, ForceTest, follow, judge
 from projected_control.apps.cli import main
 from projected_control.apps.sweeps.one_run import DONE, RunPoint, RunRow
 from projected_control.errors import InvalidValue
@@ -17,7 +17,7 @@ from projected_control.errors import InvalidValue
 
 def curve(force, wanted=10.0, seconds=4.0):
     time = np.arange(0.0, seconds, 1e-3)
-    return Curve(time, force(time), np.full(time.size, wanted), np.zeros(time.size))
+    return ForceCurve(time, force(time), np.full(time.size, wanted), np.zeros(time.size))
 
 
 def test_numbers_of_a_known_force():

@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from projected_control.apps.assess.force_cases import CASES, LAWS
-from projected_control.apps.assess.force_run import ABOUT, NUMBERS, Curve, ForceTest, follow
+from projected_control.apps.assess.force_run import ABOUT, NUMBERS, ForceCurve, ForceTest, follow
 from projected_control.apps.console.progress import Progress
 from projected_control.apps.reports.contents import Outcome, Picture, Table
 from projected_control.apps.reports.style import COLOURS, GREY, canvas
@@ -46,7 +46,7 @@ def outcome_of(test: ForceTest, rows: Sequence[RunRow], progress: Progress) -> O
     """The page of a test."""
     found = found_in(test, rows)
     shown = [name for name in SHOWN if name in test.cases]
-    curves: dict[str, dict[str, Curve]] = {}
+    curves: dict[str, dict[str, ForceCurve]] = {}
     for done, case in enumerate(shown):
         progress("pictures", done / len(shown))
         curves[case] = {}
@@ -132,7 +132,7 @@ def latex(test: ForceTest, found: Mapping[str, Any]) -> str:
     return "\n".join([*lines, r"\hline", r"\end{tabular}", ""])
 
 
-def draw(curves: Mapping[str, Mapping[str, Curve]]) -> Figure:
+def draw(curves: Mapping[str, Mapping[str, ForceCurve]]) -> Figure:
     """The force below the surface over time, one panel per case."""
     rows = max((len(curves) + 1) // 2, 1)
     figure, axes = canvas(rows, 2, height=2.1 * rows + 0.5)

@@ -112,7 +112,7 @@ class ForceTest:
         }
 
 
-class Curve(NamedTuple):
+class ForceCurve(NamedTuple):
     """A run, one line per tick."""
 
     time: Array  # [s]
@@ -231,7 +231,7 @@ def moved(port: SimulatedArm, motion: Reference, engine: str) -> SimulatedArm:
 
 def follow(
     law: str, case: ForceCase, engine: str, seed: int = 0, repetition: int = 0
-) -> tuple[Curve, str, str]:
+) -> tuple[ForceCurve, str, str]:
     """Make a run: its curve, why the simulation failed, why the guard ended it."""
     runner, reference = ready(law, case, engine, seed, repetition)
     ticks = round(case.seconds / runner.loop.controller.period)
@@ -258,7 +258,7 @@ def _tick_by_tick(runner: Runner, ticks: int) -> tuple[Rows, str, Array]:
 
 def _curve(
     runner: Runner, rows: Rows, force: Array, case: ForceCase, reference: Reference
-) -> Curve:
+) -> ForceCurve:
     time = rows.column("stamp")
     probe = simulated_arm(runner).plant.model.arm.twin()
     coordinates = runner.loop.controller.model.coordinates
@@ -272,10 +272,10 @@ def _curve(
         away = coordinates.difference(reference.at(time[i]).value, value)[along]
         drift[i : i + every] = float(np.linalg.norm(away))
     wanted = np.array([case.wanted.at(t).value[0] for t in time])
-    return Curve(time, force[: time.size], wanted, drift)
+    return ForceCurve(time, force[: time.size], wanted, drift)
 
 
-def judge(curve: Curve, case: ForceCase) -> dict[str, float]:
+def judge(curve: ForceCurve, case: ForceCase) -> dict[str, float]:
     """The numbers of a run; NaN where it has none."""
     late = curve.time >= case.changes
     if late.sum() < 3 or not np.isfinite(curve.force).all():

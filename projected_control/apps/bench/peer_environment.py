@@ -77,7 +77,7 @@ def main() -> None:
 
 
 @dataclass(frozen=True)
-class Problem:
+class PeerProblem:
     """A robot at rest that is asked for a motion of its joints."""
 
     urdf: str  # its description
@@ -104,12 +104,12 @@ class Problem:
         return ElementTree.tostring(root, encoding="unicode")
 
 
-def five_bar() -> Problem:
+def five_bar() -> PeerProblem:
     """The five-bar, without limits."""
-    return Problem(five_bar_urdf(), assembled(), ACTUATED, PASSIVE, ENDS)
+    return PeerProblem(five_bar_urdf(), assembled(), ACTUATED, PASSIVE, ENDS)
 
 
-def ask(peer: Peer, seconds: float, problem: Problem | None = None) -> dict[str, Any]:
+def ask(peer: Peer, seconds: float, problem: PeerProblem | None = None) -> dict[str, Any]:
     """What a peer says of a problem, the five-bar's unless given, solved again and again.
 
     Raises:

@@ -16,7 +16,7 @@ from projected_control.apps.bench.peer_environment import (
     PLACO,
     TSID,
     Peer,
-    Problem,
+    PeerProblem,
     Unavailable,
     ask,
     five_bar,
@@ -56,7 +56,7 @@ class Comparison(NamedTuple):
 
     robot: str  # for the table
     peer: Peer
-    problem: Problem
+    problem: PeerProblem
     case: TimedCase  # the same for us
     bound: float | None  # what our tick may take of theirs; None for what is only told
 
@@ -87,14 +87,14 @@ def comparisons() -> list[Comparison]:
     return found
 
 
-def humanoid(case: TimedCase) -> Problem:
+def humanoid(case: TimedCase) -> PeerProblem:
     """What talos is asked for in a case of ours."""
     loop, _ = case.build()
     model = loop.controller.model
     arm, start = model.arm, HUMANOID.setup.start
     assert model.coordinates is not None
     effort = loop.guard.limits.effort if isinstance(case, LimitCase) else None
-    return Problem(
+    return PeerProblem(
         arm.urdf,
         dict(zip(arm.joint_names, start, strict=True)),
         tuple(model.coordinates.names),

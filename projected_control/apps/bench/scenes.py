@@ -37,7 +37,7 @@ SETTLED = 1000  # states after which a turn begins
 EFFORT = "0.1"  # what the echo sends to each joint [N·m]
 
 
-class Scene:
+class BenchScene:
     """Nodes in a ROS domain in which no others of ours are, and a monitor that listens to them."""
 
     def __init__(self, folder: Path, settings: DemoSettings) -> None:
@@ -68,7 +68,7 @@ class Scene:
         self._fleet.check()
 
 
-class FaultScene(Scene):
+class FaultScene(BenchScene):
     """The simulated arm, its watchdog and the hybrid controller, with another node on the wire."""
 
     arm, watchdog = ARM, WATCHDOG
@@ -137,7 +137,7 @@ class FaultScene(Scene):
         return self._wire.torque_after_command(), ""
 
 
-class ViewScene(Scene):
+class ViewScene(BenchScene):
     """A loop that can be looked at."""
 
     def __init__(self, folder: Path) -> None:
@@ -223,7 +223,7 @@ class ViewScene(Scene):
         return {"p50": p50, "p99": p99, "missed": missed, "seconds": seconds}
 
 
-class NodeScene(Scene):
+class NodeScene(BenchScene):
     """An arm whose states a controller answers, or a node that only echoes.
 
     Args:

@@ -68,7 +68,7 @@ class Alternatives:
         self.required = required
 
 
-class Declared(NamedTuple):
+class DeclaredArgument(NamedTuple):
     """An argument, besides its name and type."""
 
     help: str | None  # what it is, for the help
@@ -89,7 +89,7 @@ def positional(
     choices: Sequence[str] | None = None,
 ) -> Any:
     """Declare an argument that is known by its place."""
-    return Declared(help, (), default, metavar, choices)
+    return DeclaredArgument(help, (), default, metavar, choices)
 
 
 def option(
@@ -103,7 +103,7 @@ def option(
     alternatives: Alternatives | None = None,
 ) -> Any:
     """Declare an option; without flags, ``--`` and its name."""
-    return Declared(help, flags, default, metavar, choices, read, alternatives)
+    return DeclaredArgument(help, flags, default, metavar, choices, read, alternatives)
 
 
 def flag(
@@ -113,7 +113,7 @@ def flag(
     alternatives: Alternatives | None = None,
 ) -> Any:
     """Declare an option that is given or not."""
-    return Declared(help, flags, False, alternatives=alternatives)
+    return DeclaredArgument(help, flags, False, alternatives=alternatives)
 
 
 class Command(argparse.Namespace):
@@ -146,7 +146,7 @@ class Command(argparse.Namespace):
         groups: dict[Alternatives | None, argparse._ActionsContainer] = {None: parser}
         hints = get_type_hints(cls)
         for name, declared in vars(cls).items():
-            if isinstance(declared, Declared):
+            if isinstance(declared, DeclaredArgument):
                 kind = declared.alternatives
                 if kind is not None and kind not in groups:
                     groups[kind] = parser.add_mutually_exclusive_group(required=kind.required)
@@ -157,7 +157,7 @@ class Command(argparse.Namespace):
 def require_files(arguments: argparse.Namespace, command: type[Command]) -> None:
     """Raise where a file that a command is to read cannot be opened; pipes are left alone."""
     for name, declared in vars(command).items():
-        if isinstance(declared, Declared) and declared.flags == ():
+        if isinstance(declared, DeclaredArgument) and declared.flags == ():
             given = getattr(arguments, name)
             for path in given if isinstance(given, list) else [given]:
                 if isinstance(path, Path):
@@ -173,7 +173,9 @@ def _require_file(path: Path) -> None:
         raise InvalidValue(f"cannot read {path}: {why}") from None
 
 
-def _add(parser: argparse._ActionsContainer, name: str, hint: Any, declared: Declared) -> None:
+def _add(
+    parser: argparse._ActionsContainer, name: str, hint: Any, declared: DeclaredArgument
+) -> None:
     flags = (f"--{name.replace('_', '-')}",) if declared.flags is None else declared.flags
     keywords: dict[str, Any] = {
         key: value
@@ -185,7 +187,7 @@ def _add(parser: argparse._ActionsContainer, name: str, hint: Any, declared: Dec
     parser.add_argument(*(flags or (name,)), **keywords, **_reading(hint, bool(flags), declared))
 
 
-def _reading(hint: Any, is_option: bool, declared: Declared) -> dict[str, Any]:
+def _reading(hint: Any, is_option: bool, declared: DeclaredArgument) -> dict[str, Any]:
     """How values of a type are read, and how many there are."""
     if hint is bool:
         return {"action": "store_true"}

@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from projected_control.apps.demo.demo_settings import DemoSettings
-from projected_control.apps.demo.verdict import Comparison, Verdict
+from projected_control.apps.demo.verdict import ComparedNumber, Verdict
 from projected_control.apps.reports import run_numbers
 from projected_control.apps.reports.contents import Outcome, Picture, Table
 from projected_control.apps.reports.run_numbers import (
@@ -117,7 +117,7 @@ def pictures(
     ]
 
 
-def _ratio(each: Comparison) -> str:
+def _ratio(each: ComparedNumber) -> str:
     if each.ratio is None or abs(each.expected) < 1e-9:
         return "–"
     return f"{each.ratio:.4f}"

@@ -43,7 +43,7 @@ noticed."""
 
 
 @dataclass(frozen=True)
-class Comparison:
+class ComparedNumber:
     """A number of the run beside the one in process."""
 
     # key, label: its name, and in words.
@@ -67,7 +67,7 @@ class Verdict:
     answered: int  # states that the controller answered
     of: int  # states that it should have answered
     # Number by number; empty where there is nothing to compare with.
-    comparisons: Sequence[Comparison]
+    comparisons: Sequence[ComparedNumber]
     changed: Sequence[str]  # what was changed while it ran, by which its numbers may differ
     problems: Sequence[str]  # what is wrong with the run, in sentences; empty for nothing
     advice: str  # what to do about it; empty where nothing is wrong
@@ -135,7 +135,7 @@ def _compare(
     expected: Mapping[str, Any],
     units: Mapping[str, str],
     lockstep: bool,
-) -> list[Comparison]:
+) -> list[ComparedNumber]:
     found = []
     errors = run_numbers.by_unit(expected, units)
     summary = run_numbers.with_units(summary, run_numbers.by_unit(summary, units))
@@ -144,7 +144,7 @@ def _compare(
         ours, wanted = float(summary[key]), float(expected[key])
         floor = FLOORS[run_numbers.KEY if key not in FLOORS else key][0 if lockstep else 1]
         within = abs(ours - wanted) <= TOLERANCE[lockstep] * abs(wanted) + floor
-        found.append(Comparison(key, label, ours, wanted, not within))
+        found.append(ComparedNumber(key, label, ours, wanted, not within))
     return found
 
 

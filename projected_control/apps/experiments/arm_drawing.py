@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
-from projected_control.apps.experiments.case import ArmSpec
+from projected_control.apps.experiments.case import CaseArm
 from projected_control.apps.experiments.case_run import CaseRun
 from projected_control.apps.reports.style import GREY, VERMILION
 from projected_control.arrays import Array
@@ -27,7 +27,7 @@ def shades(count: int) -> list[tuple[float, ...]]:
     return [tuple(colormaps["Blues"](x)) for x in np.linspace(1.0, 0.38, count)]
 
 
-def chain_points(spec: ArmSpec, q: Array) -> Array:
+def chain_points(spec: CaseArm, q: Array) -> Array:
     """The joints and the tip in the drawing plane, one arm per row of q: N × frames × 2 [m]."""
     arm = spec.load()
     rest = np.zeros(arm.n)

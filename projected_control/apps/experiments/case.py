@@ -25,7 +25,7 @@ NEAR = 1e-3  # how far off the constraint a start may be typed, to be put on it 
 
 
 @dataclass(frozen=True)
-class ArmSpec:
+class CaseArm:
     """A description and its arguments."""
 
     file: str  # name in urdf/
@@ -41,7 +41,7 @@ class ArmSpec:
 
 
 @lru_cache(maxsize=8)
-def _expanded(spec: ArmSpec) -> Arm:
+def _expanded(spec: CaseArm) -> Arm:
     """Read once: expanding a description takes longer than many a simulation."""
     return Arm.from_urdf(
         share_file("urdf", spec.file),
@@ -102,7 +102,7 @@ class Case:
     """One simulation."""
 
     name: str  # for progress and messages
-    arm: ArmSpec  # which arm
+    arm: CaseArm  # which arm
     constraint: Constraint  # what really holds it
     drive: Drive  # what drives it
     q0: tuple[float, ...]  # initial joint positions [rad or m]; on the constraint

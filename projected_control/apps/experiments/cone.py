@@ -22,7 +22,7 @@ MU = 0.15  # unless another is asked for
 SHOWN = np.linspace(0.01, 0.3, 59)  # coefficients of the curves
 
 
-class Held(NamedTuple):
+class HeldTip(NamedTuple):
     """How the arm holds its tip."""
 
     effort: Array  # of the joints [N·m]
@@ -30,7 +30,7 @@ class Held(NamedTuple):
     slack: float  # by how much the force is out of the cone [N]: above zero it will slip
 
 
-class Standing:
+class ArmAtRest:
     """The arm at rest, its tip held along the floor and by it: rows x and −z."""
 
     def __init__(self) -> None:
@@ -43,7 +43,7 @@ class Standing:
         self.per_effort = model.A_pinv.T.copy()
         self.at_rest = -self.per_effort @ model.h
 
-    def hold(self, mu: float, limit: float = np.inf) -> Held:
+    def hold(self, mu: float, limit: float = np.inf) -> HeldTip:
         """The least ‖f‖ with the force in the cone, or as little out of it as the limit allows."""
         rows = cone_rows(mu, 1)[:, [1, 0]]  # λ is along, then into the floor
         levels = [
@@ -52,7 +52,7 @@ class Standing:
         ]
         effort = solve(levels, np.full(2, -limit), np.full(2, limit)).x
         force = self.at_rest + self.per_effort @ effort
-        return Held(effort, force, max(0.0, float((rows @ force).max())))
+        return HeldTip(effort, force, max(0.0, float((rows @ force).max())))
 
     @property
     def needed(self) -> float:
@@ -62,7 +62,7 @@ class Standing:
 
 def run(options: Options, progress: Progress) -> Outcome:
     """The case for one µ and one limit, and the curves over µ."""
-    standing = Standing()
+    standing = ArmAtRest()
     mu = MU if options.mu is None else options.mu
     limit = np.inf if options.limit is None else options.limit
     held = standing.hold(mu, limit)
@@ -119,7 +119,7 @@ def run(options: Options, progress: Progress) -> Outcome:
     )
 
 
-def draw(curves: list[Held], needed: float) -> Figure:
+def draw(curves: list[HeldTip], needed: float) -> Figure:
     """Torques and slack over µ."""
     figure, (left, right) = canvas(1, 2, height=2.6)
     efforts = np.array([each.effort for each in curves])

@@ -83,7 +83,7 @@ DIFFERENCES = (
 
 
 @dataclass(frozen=True)
-class Followed:
+class EngineRun:
     """One run."""
 
     places: Array  # of every frame of the arm, N × 3 per frame [m]
@@ -93,7 +93,7 @@ class Followed:
     residual: float  # largest ‖Φ‖
 
     @classmethod
-    def of(cls, done: TaskRun) -> Followed:
+    def of(cls, done: TaskRun) -> EngineRun:
         """What a run kept, every hundredth of a second."""
         part = done.kept.column
         stored = part("true_energy") - part("true_work_done")
@@ -105,7 +105,7 @@ class Followed:
             float(part("true_residual").max()),
         )
 
-    def errors(self, reference: Followed) -> dict[str, float]:
+    def errors(self, reference: EngineRun) -> dict[str, float]:
         """How far it is from a reference, by quantity."""
         away = np.linalg.norm(self.places - reference.places, axis=-1)
         force = float(np.linalg.norm(reference.force, axis=1).max())
@@ -149,7 +149,7 @@ def _said(arm: str) -> str:
     return share_file("config", f"{arm}.yaml").read_text(encoding="utf-8")
 
 
-def followed(task: str, engine: str, step: float, seconds: float) -> Followed:
+def followed(task: str, engine: str, step: float, seconds: float) -> EngineRun:
     """A task of the demonstration, or a mechanism of config/, on one engine."""
     own: dict[str, Any] = {**BARE, "simulation.engine": engine, "simulation.step": step}
     case, file = tasks()[task]
@@ -159,7 +159,7 @@ def followed(task: str, engine: str, step: float, seconds: float) -> Followed:
     done, _ = in_process(settings, silent)
     if done.statistics.lost:
         raise InvalidValue(f"the guard ended it: {done.statistics.lost}")
-    return Followed.of(done)
+    return EngineRun.of(done)
 
 
 def order(steps: Mapping[float, dict[str, float]], what: str) -> float:

@@ -10,8 +10,8 @@ from matplotlib.figure import Figure
 from projected_control.apps.console.progress import Progress
 from projected_control.apps.experiments.arm_drawing import fit_beside, mark_instants, stroboscope
 from projected_control.apps.experiments.case import (
-    ArmSpec,
     Case,
+    CaseArm,
     ConstantEffort,
     joint_angles,
     refuse_singular,
@@ -34,7 +34,7 @@ from projected_control.apps.reports.style import (
 from projected_control.arrays import Array
 from projected_control.model.constraints import PointOnLine
 
-ARM = ArmSpec(
+ARM = CaseArm(
     "three_link_slider.urdf.xacro",
     {
         **{f"l{i}": 1.0 for i in (1, 2, 3)},  # m

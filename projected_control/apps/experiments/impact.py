@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from projected_control.apps.console.progress import Progress
-from projected_control.apps.experiments.case import ArmSpec
+from projected_control.apps.experiments.case import CaseArm
 from projected_control.apps.experiments.catalogue import Options
 from projected_control.apps.reports.contents import Outcome, Picture, Table
 from projected_control.apps.reports.style import BLUE, GREY, VERMILION, canvas
@@ -19,7 +19,7 @@ from projected_control.simulation import Plant
 from projected_control.simulation.impacts import Impact, impact
 from projected_control.simulation.surfaces import Surface
 
-ARM = ArmSpec("slider_crank.urdf.xacro", chain=("link_1", "link_2", "tip"))
+ARM = CaseArm("slider_crank.urdf.xacro", chain=("link_1", "link_2", "tip"))
 """Aghili's arm of (66): two rods of 1 m without mass, 1 kg at the end of each."""
 
 Q = (np.pi / 3, -2 * np.pi / 3)  # its tip is on the floor here, 1 m from the base

@@ -18,7 +18,7 @@ from projected_control.apps.experiments.arm_drawing import (
     multiples_of_pi,
     stroboscope,
 )
-from projected_control.apps.experiments.case import ArmSpec, Case, ConstantEffort, start_on
+from projected_control.apps.experiments.case import Case, CaseArm, ConstantEffort, start_on
 from projected_control.apps.experiments.case_run import CaseRun, simulate
 from projected_control.apps.experiments.catalogue import Options
 from projected_control.apps.experiments.random_starts import Study, study_random_starts
@@ -28,7 +28,7 @@ from projected_control.arrays import Array
 from projected_control.errors import InvalidValue
 from projected_control.model.constraints import PointOnLine
 
-ARM = ArmSpec("slider_crank.urdf.xacro", gravity=0.0, chain=("link_1", "link_2", "tip"))
+ARM = CaseArm("slider_crank.urdf.xacro", gravity=0.0, chain=("link_1", "link_2", "tip"))
 """Two links of 1 m with 1 kg at their ends."""
 
 EFFORT = (1.0, 0.0)  # N·m

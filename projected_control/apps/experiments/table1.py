@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from scipy.integrate import trapezoid
 
 from projected_control.apps.console.progress import Progress
-from projected_control.apps.experiments.case import ArmSpec, Case
+from projected_control.apps.experiments.case import Case, CaseArm
 from projected_control.apps.experiments.case_run import CaseRun, simulate
 from projected_control.apps.experiments.catalogue import Options
 from projected_control.apps.experiments.paper_controllers import Control, rms_norm
@@ -30,7 +30,7 @@ from projected_control.control.references import Constant
 from projected_control.model.constraints import PointOnLine
 from projected_control.model.coordinates import Coordinates
 
-ARM = ArmSpec("slider_crank.urdf.xacro", gravity=0.0)  # two links of 1 m with 1 kg at their ends
+ARM = CaseArm("slider_crank.urdf.xacro", gravity=0.0)  # two links of 1 m with 1 kg at their ends
 START, GOAL = np.pi / 6.0, np.pi / 3.0  # desired course of q1 [rad]
 
 GAINS = MotionGains(25.0, 10.0)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from projected_control.apps.experiments.case import ArmSpec, Case
+from projected_control.apps.experiments.case import Case, CaseArm
 from projected_control.apps.experiments.case_run import CaseRun
 from projected_control.apps.experiments.catalogue import Options
 from projected_control.apps.experiments.paper_controllers import (
@@ -24,7 +24,7 @@ from projected_control.model.coordinates import Coordinate, Coordinates
 from projected_control.planning import start_of
 from projected_control.simulation import FRICTIONLESS, JointFriction
 
-ARM = ArmSpec(
+ARM = CaseArm(
     "three_link_slider.urdf.xacro", chain=("link_1", "link_2", "link_3", "tip"), plane=(0, 1)
 )
 """Uniform rods of 0.2, 0.4 and 0.1 m, 2.746 kg each, in a horizontal plane."""

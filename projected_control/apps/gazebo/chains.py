@@ -37,7 +37,7 @@ class ChainJoint(NamedTuple):
     point: Array  # A point of the axis [m], in the world
 
 
-class Surface(NamedTuple):
+class TouchedFace(NamedTuple):
     """A face of a box that the held point may touch, and leave."""
 
     centre: Array  # of the face [m], in the world
@@ -46,7 +46,7 @@ class Surface(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Holder:
+class HoldingChains:
     """What holds an arm."""
 
     frame: str  # frame of the arm that is held
@@ -58,7 +58,7 @@ class Holder:
     # Whether the weld holds the arm in a direction in which it cannot move anyway, as a
     # planar arm across its plane.
     redundant: bool = False
-    surface: Surface | None = None  # what it touches, where nothing is welded
+    surface: TouchedFace | None = None  # what it touches, where nothing is welded
 
     @property
     def slides(self) -> bool:
@@ -185,7 +185,7 @@ REASONS = {
 """Why the others do not make sense there."""
 
 
-def holder_of(settings: Any, arm: Arm) -> Holder | None:
+def holder_of(settings: Any, arm: Arm) -> HoldingChains | None:
     """What holds the arm of some settings, at the state that it is at; None where nothing does.
 
     Raises:
@@ -211,9 +211,9 @@ def holder_of(settings: Any, arm: Arm) -> Holder | None:
         origin, axes = carrier.position, carrier.rotation
     held = Held(group, arm.frame(group.frame).position, origin, axes)
     if group.one_sided:
-        return Holder(group.frame, (), (), surface=_surface(group, held.position))
+        return HoldingChains(group.frame, (), (), surface=_surface(group, held.position))
     carriage, pin = CHAINS[group.kind](held)
-    return Holder(
+    return HoldingChains(
         group.frame,
         carriage,
         pin,
@@ -222,7 +222,7 @@ def holder_of(settings: Any, arm: Arm) -> Holder | None:
     )
 
 
-def _surface(group: Any, position: Array) -> Surface:
+def _surface(group: Any, position: Array) -> TouchedFace:
     """The table of a constraint that can be left."""
     if group.kind != "point_on_plane" or group.free_side == "positive":
         raise InvalidValue(
@@ -234,7 +234,7 @@ def _surface(group: Any, position: Array) -> Surface:
     (plane,) = PointOnPlane(group.frame, group.point, group.direction, extent).shapes()
     assert isinstance(plane, Plane)
     centre, *sides = plane.piece(position, (TABLE, TABLE))
-    return Surface(centre, plane.normal, (sides[0], sides[1]))
+    return TouchedFace(centre, plane.normal, (sides[0], sides[1]))
 
 
 def _is_redundant(arm: Arm, group: Any, point: Array, joints: Sequence[ChainJoint]) -> bool:

@@ -16,7 +16,7 @@ from xml.etree.ElementTree import Element, SubElement
 import numpy as np
 import pinocchio
 
-from projected_control.apps.gazebo.chains import ChainJoint, Holder, Surface
+from projected_control.apps.gazebo.chains import ChainJoint, HoldingChains, TouchedFace
 from projected_control.apps.gazebo.visuals import Visual, add_pose, add_visual, in_text
 from projected_control.arrays import Array
 from projected_control.errors import InvalidDescription, InvalidValue
@@ -56,7 +56,7 @@ class GazeboModel(NamedTuple):
 def build_model(
     arm: Arm,
     q: Array,
-    holder: Holder | None,
+    holder: HoldingChains | None,
     *,
     friction: JointFriction = FRICTIONLESS,
     contact_friction: float = 0.0,
@@ -134,7 +134,7 @@ class _Writer:
             }
             _axis(joint, axis, bounds, float(viscous[i]), float(coulomb[i]))
 
-    def add_holder(self, holder: Holder, wrench_frame: str, mu: float) -> dict[str, float]:
+    def add_holder(self, holder: HoldingChains, wrench_frame: str, mu: float) -> dict[str, float]:
         """Sensor, pin and carriage, and the weld; how the held point slides with the carriage.
 
         What can be left is a box instead, and a ball at the held point that touches it.
@@ -165,7 +165,7 @@ class _Writer:
         self.model.append(_weld(carriage.get("name", ""), pin.get("name", "")))
         return slides
 
-    def _touch(self, ball: Element, surface: Surface, mu: float) -> None:
+    def _touch(self, ball: Element, surface: TouchedFace, mu: float) -> None:
         """A ball and a box that collide, and nothing else of the model does.
 
         The ball is about the held point, the box as far below its face as the ball is thick.

@@ -11,7 +11,7 @@ from xml.etree.ElementTree import Element
 
 import numpy as np
 
-from projected_control.apps.gazebo.chains import Holder, holder_of
+from projected_control.apps.gazebo.chains import HoldingChains, holder_of
 from projected_control.apps.gazebo.model import (
     SENSOR_JOINT,
     SENSOR_TOPIC,
@@ -74,12 +74,12 @@ class WorldOptions:
 PLAIN = WorldOptions()
 
 
-class Start(NamedTuple):
+class GazeboStart(NamedTuple):
     """An arm as it starts in Gazebo."""
 
     arm: Arm  # as it is simulated: with payload, and with masses that its controller does not know
     q: Array  # joint positions, on the constraint [rad or m]
-    holder: Holder | None  # what holds it; None for an arm that moves freely
+    holder: HoldingChains | None  # what holds it; None for an arm that moves freely
     friction: JointFriction  # of its joints
     settings: SimulatedArmSettings  # of the simulated arm
 
@@ -89,7 +89,7 @@ class Start(NamedTuple):
         return dict(zip(self.arm.joint_names, self.q.tolist(), strict=True))
 
 
-def start_in(settings: Mapping[str, Any]) -> Start:
+def start_in(settings: Mapping[str, Any]) -> GazeboStart:
     """The arm of some settings, assembled.
 
     Raises:
@@ -112,7 +112,7 @@ def start_in(settings: Mapping[str, Any]) -> Start:
             "friction at the contact (friction.contact) needs a point that slides along a line, a "
             f"plane or a circle; here it does not ({own.constraint.kind})"
         )
-    return Start(arm, q, holder, own.friction, own)
+    return GazeboStart(arm, q, holder, own.friction, own)
 
 
 def _refuse(settings: SimulatedArmSettings) -> None:
@@ -200,7 +200,7 @@ def write_files(
     return files
 
 
-def solver_for(holder: Holder | None) -> str:
+def solver_for(holder: HoldingChains | None) -> str:
     """The solver of DART that suits what holds an arm.
 
     Dantzig's method solves for all forces at once, and fails where some of them are not unique, as
@@ -217,7 +217,7 @@ def files_in(folder: Path) -> GazeboFiles:
     return GazeboFiles(*(folder / name for name in (*names, "arm.urdf", "outcome.txt")))
 
 
-def wrench_frame(controller: ControllerSettings, start: Start) -> str:
+def wrench_frame(controller: ControllerSettings, start: GazeboStart) -> str:
     """In whose axes the force is measured."""
     return controller.constraint.wrench_frame or (start.holder.frame if start.holder else "")
 
@@ -230,7 +230,7 @@ def _friction(friction: JointFriction) -> dict[str, Any]:
 def write_scene(
     files: GazeboFiles,
     controller: ControllerSettings,
-    start: Start,
+    start: GazeboStart,
     options: WorldOptions,
     systems: Sequence[Element],
 ) -> GazeboModel:

@@ -11,7 +11,7 @@ from projected_control.resources import PRESETS
 from projected_control.settings.nodes import TASKS, demo_cases
 
 
-class Argument(NamedTuple):
+class LaunchArgument(NamedTuple):
     """One of them."""
 
     name: str  # before the ``:=``
@@ -27,10 +27,10 @@ class Argument(NamedTuple):
         return f"{self.description}{takes} (default: {self.default or 'empty'})"
 
 
-def common(controller: str, preset: str) -> list[Argument]:
+def common(controller: str, preset: str) -> list[LaunchArgument]:
     """Which controller on which arm; these are the defaults."""
     return [
-        Argument(
+        LaunchArgument(
             "controller",
             controller,
             "motion: least torque (PIDC), which leans on the constraint what weight that can "
@@ -39,26 +39,26 @@ def common(controller: str, preset: str) -> list[Argument]:
             "dynamics, the baseline.",
             list(demo_cases()),
         ),
-        Argument(
+        LaunchArgument(
             "arm",
             "auto",
             "A file in config/ without its ending (three_link_slider, three_link_passive, "
             "slider_crank), or the path of a parameter file; auto is slider_crank for passive, "
             "else three_link_slider.",
         ),
-        Argument(
+        LaunchArgument(
             "preset",
             preset,
             "Gains and limits: a file in config/presets/ without its ending "
             f"({', '.join(PRESETS)}), or a path. What the arm's file says counts before it.",
         ),
-        Argument(
+        LaunchArgument(
             "friction",
             "false",
             "Joint friction of a simulated arm: Coulomb 0.3 N·m, viscous 0.05 N·m·s/rad.",
             list(BOOLEANS),
         ),
-        Argument(
+        LaunchArgument(
             "show",
             "false",
             "Print every parameter of the controller and where it came from.",
@@ -67,9 +67,9 @@ def common(controller: str, preset: str) -> list[Argument]:
     ]
 
 
-def task() -> Argument:
+def task() -> LaunchArgument:
     """A mechanism or a task in place of a controller and an arm."""
-    return Argument(
+    return LaunchArgument(
         "task",
         "",
         "A mechanism or task with the controller that fits it: "
@@ -77,7 +77,7 @@ def task() -> Argument:
     )
 
 
-def read(words: Iterable[str], declared: Sequence[Argument]) -> dict[str, str]:
+def read(words: Iterable[str], declared: Sequence[LaunchArgument]) -> dict[str, str]:
     """Every argument by name, as ``name:=value`` gives it or at its default.
 
     Raises:

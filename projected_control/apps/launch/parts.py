@@ -27,7 +27,7 @@ from launch_ros.actions import LifecycleNode, Node
 
 from projected_control.apps.launch import choices, declared
 from projected_control.apps.launch.choices import Choice
-from projected_control.apps.launch.declared import Argument
+from projected_control.apps.launch.declared import LaunchArgument
 from projected_control.errors import ProjectedControlError
 from projected_control.settings.files import ALL_NODES, parameter_text
 from projected_control.settings.nodes import NodeSettings
@@ -36,7 +36,7 @@ from projected_control.with_parent import tied
 _USERS_PREFIX = LaunchConfiguration("launch-prefix", default="")
 
 
-def declare(argument: Argument) -> DeclareLaunchArgument:
+def declare(argument: LaunchArgument) -> DeclareLaunchArgument:
     """An argument, as launch wants it."""
     more = {"choices": list(argument.choices)} if argument.choices else {}
     return DeclareLaunchArgument(
