@@ -122,7 +122,7 @@ def _declared(path: Path) -> set[str]:
     return {
         call.args[0].value
         for call in calls
-        if getattr(call.func, "id", "") in ("DeclareLaunchArgument", "Argument")
+        if getattr(call.func, "id", "") in ("DeclareLaunchArgument", "LaunchArgument")
         and call.args
         and isinstance(call.args[0], ast.Constant)
     }

@@ -59,26 +59,23 @@ def task() -> DeclareLaunchArgument:
 
 def names() -> list[DeclareLaunchArgument]:
     """What our nodes are called, and the topics they listen to."""
-    return [
-        DeclareLaunchArgument(
-            "namespace", default_value="", description="Namespace of our nodes and their topics."
-        ),
-        DeclareLaunchArgument(
-            "joint_states", default_value="joint_states", description="Topic of the joint states."
-        ),
-        DeclareLaunchArgument(
-            "wrench", default_value="wrench", description="Topic of the measured wrench."
-        ),
-    ]
+    named = (
+        LaunchArgument("namespace", "", "Namespace of our nodes and their topics."),
+        LaunchArgument("joint_states", "joint_states", "Topic of the joint states."),
+        LaunchArgument("wrench", "wrench", "Topic of the measured wrench."),
+    )
+    return [declare(each) for each in named]
 
 
 def priority(unless_given: str) -> DeclareLaunchArgument:
     """One switch for the priority of all nodes."""
-    return DeclareLaunchArgument(
-        "priority",
-        default_value="",
-        description="SCHED_FIFO priority of all our nodes, 1 to 99, or 0 for the ordinary "
-        f"scheduler; {unless_given}. Each node says what it was granted.",
+    return declare(
+        LaunchArgument(
+            "priority",
+            "",
+            "SCHED_FIFO priority of all our nodes, 1 to 99, or 0 for the ordinary scheduler; "
+            f"{unless_given}. Each node says what it was granted.",
+        )
     )
 
 
