@@ -93,8 +93,8 @@ def test_tasks_agree_on_all_engines(task, monkeypatch):
 def test_engines_that_disagree_are_named():
     """The bounds are looked at: a plant of the wrong mass is found."""
     reference = engines.followed("slider", "built_in", 1e-3, 0.1)
-    heavy = engines.Followed(reference.places + 2e-4, 1.02 * reference.force, 1.0, 0.0, 0.0)
-    right = engines.Followed(reference.places, reference.force, 1.0, 0.0, 0.0)
+    heavy = engines.EngineRun(reference.places + 2e-4, 1.02 * reference.force, 1.0, 0.0, 0.0)
+    right = engines.EngineRun(reference.places, reference.force, 1.0, 0.0, 0.0)
     found = {
         name: {engines.JUDGED: run.errors(reference)}
         for name, run in (("mujoco", heavy), ("dart", right))
