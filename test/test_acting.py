@@ -7,16 +7,19 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from acting import ActingPlant
+from acting import Acting, ActingPlant, begin_message
 from acting_runs import NEEDS_NATIVE, ActingRun
 from arms import slider_model, state_on
 from loops import LAWS, T, build, opened
 
 from projected_control import Runner, SimulatedArm
+from projected_control.apps.demo.demo_settings import settings_for
+from projected_control.apps.demo.task_run import ready_task, simulated_arm
+from projected_control.control.silence import SilenceAnswer, silence_array
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.native import build as build_module
-from projected_control.native.session import RemoteTick
-from projected_control.native.updates import Section
+from projected_control.native.session import RemoteTick, begin_sections
+from projected_control.native.updates import Section, Status, Update, encode
 from projected_control.simulation import Encoders, ForceSensor, JointFriction, Motors, Plant
 
 pytestmark = NEEDS_NATIVE
@@ -128,3 +131,76 @@ def test_a_cycle_allocates_nothing():
         check=False,
     )
     assert done.stdout.splitlines() == [f"{law} 0 True" for law in LAWS], done.stderr
+
+
+# A floating base, whose six numbers are state interfaces like those of joints
+
+
+def quadruped():
+    """The task's loop, opened, and its simulated arm."""
+    asked = settings_for("quadruped", 1.0, "paper", True, {})
+    ready, _ = ready_task(asked.case.node, asked.controller, asked.arm)
+    hardware = simulated_arm(ready)
+    Runner(ready.loop, hardware).open()
+    return ready.loop, hardware
+
+
+def test_a_robot_with_legs_gets_the_same_torques_and_moves_as_in_process():
+    """The base as base_x … base_rz among the state interfaces, no motor on them; 500 cycles."""
+    run = ActingRun(quadruped())
+    run.go(500)
+    loop, hardware = quadruped()
+    expected = [loop.update(row).effort.copy() for row in run.rows]
+    assert np.array_equal(np.array(run.efforts), np.array(expected))
+    assert not np.array(run.efforts)[:, :6].any()
+    loop, hardware = quadruped()
+    runner = Runner(loop, hardware)
+    runner.open()
+    states = [runner.step().state.q.copy() for _ in range(500)]
+    np.testing.assert_allclose([row.q for row in run.rows], states, rtol=0.0, atol=1e-9)
+
+
+def test_without_the_base_among_the_state_interfaces_a_robot_with_legs_is_refused():
+    loop, _ = quadruped()
+    names = loop.controller.model.arm.joint_names
+    acting = Acting(names[6:], T)
+    answer = acting.receive(begin_message(loop))
+    assert answer.status is Status.JOINTS
+    assert "joint base_x is not among the controller's parameter joints" in answer.reason
+
+
+@pytest.mark.parametrize(
+    ("section", "numbers", "reason"),
+    [
+        (Section.KINDS, {5: 0}, "a floating base is not six joints"),
+        (Section.KINDS, {8: 8}, "a floating base is not the first joint"),
+        (Section.PARENTS, {6: 3}, "a joint is carried by a part of the base"),
+        (Section.FUNCTIONS, {0: 14.0}, "a frame sits on joint 14"),
+    ],
+)
+def test_a_base_that_cannot_be_meant_is_refused(section, numbers, reason):
+    """Of thirteen joints of Pinocchio's; a frame on the fourteenth would be read beyond them."""
+    loop, _ = quadruped()
+    model = loop.controller.model
+    silence = silence_array(model.m, model.k, SilenceAnswer.STOP, 0.1, 0.2)
+    sections = begin_sections(loop, silence, 0.01)
+    changed = np.array(sections[section])
+    for place, number in numbers.items():
+        changed[place] = number
+    sections[section] = changed
+    answer = Acting(model.arm.joint_names, T).receive(encode(Update.BEGIN, 7, 1, sections))
+    assert answer.status is Status.VALUE
+    assert reason in answer.reason
+
+
+def test_a_base_whose_state_is_lost_ends_in_zero_effort():
+    """NaN in place of the base's orientation: what the guard does with any joint's."""
+    run = ActingRun(quadruped())
+    run.go(100)
+    assert np.abs(run.effort).max() > 1.0
+    run.plant.read(run.effort)
+    lost = run.plant.q.copy()
+    lost[4] = np.nan
+    for _ in range(200):
+        effort = run.acting.cycle(lost, run.plant.v, None)
+    assert not effort.any()

@@ -21,6 +21,7 @@ from projected_control.apps.bench.tick_cases import (
     GROWTH,
     HUMANOID,
     LARGE,
+    LEGGED,
     MECHANISMS,
     TASK_LAWS,
     LimitCase,
@@ -38,12 +39,13 @@ ANY = ("--bound", "1e9", "--native-bound", "1e9", "--call-bound", "1e9")
 
 NATIVE = not reason_against()
 HUMANOIDS = () if arms_folder() is None else (HUMANOID,)
+WALKERS = LEGGED[:1] if arms_folder() is None else LEGGED
 ENGINES = ("python" if COMPILED else "numpy", *(["native"] if NATIVE else []))
 
 
 def timed_ticks():
     """Cases in their order, once per engine; those with thirty joints and more in C++ alone."""
-    cases = (*CASES, *TASK_LAWS, *MECHANISMS, LARGE, *GROWTH, *HUMANOIDS)
+    cases = (*CASES, *TASK_LAWS, *MECHANISMS, LARGE, *GROWTH, *HUMANOIDS, *WALKERS)
     return [
         (case.joints, case.rows, case.law)
         for case in cases
@@ -69,7 +71,7 @@ def test_cases_are_as_named_and_run_undisturbed(case):
     assert np.abs(loop.controller.error[0]).max() < 0.02  # on its way: it began at 0.05
 
 
-@pytest.mark.parametrize("case", MECHANISMS, ids=lambda case: case.robot)
+@pytest.mark.parametrize("case", [*MECHANISMS, *WALKERS], ids=lambda case: case.robot)
 def test_mechanisms_are_as_named_and_run_undisturbed(case):
     loop, hardware = case.build()
     statistics = run(loop, hardware, TICKS)

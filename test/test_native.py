@@ -9,7 +9,9 @@ from arms import planar_chain_model, random_state, slider_model, spatial_model, 
 from kinds import ARMS, KINDS
 
 from projected_control import Runner, SimulatedArm, kernel_library
-from projected_control.apps.bench.tick_cases import CASES
+from projected_control.apps.bench.tick_cases import CASES, LEGGED
+from projected_control.apps.demo.demo_settings import settings_for
+from projected_control.apps.demo.task_run import ready_task, simulated_arm
 from projected_control.apps.experiments import table1
 from projected_control.apps.experiments.case_run import attempt
 from projected_control.apps.experiments.catalogue import Options
@@ -34,6 +36,7 @@ from projected_control.control.references import (
     Sines,
 )
 from projected_control.errors import InvalidValue
+from projected_control.model.arm import Arm
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.coordinates import Coordinates
 from projected_control.native import exports, library
@@ -41,6 +44,7 @@ from projected_control.native.cpp_arm import NativeArm
 from projected_control.native.header import header, library_sizes
 from projected_control.native.simulation import NativeLoop, NativeSimulation
 from projected_control.planning import assemble
+from projected_control.resources import share_file
 from projected_control.simulation import Encoders, ForceSensor, JointFriction, Motors, Plant
 
 REASON = library.reason_against() if COMPILED else "the kernels are not compiled"
@@ -170,10 +174,10 @@ def test_a_wrench_that_changes_with_the_configuration_is_the_same_in_a_native_ru
 
 
 @native
-@pytest.mark.parametrize("case", CASES, ids=str)
+@pytest.mark.parametrize("case", [*CASES, LEGGED[0]], ids=str)
 def test_a_native_run_is_the_python_run(case):
     """2,000 ticks of plant and loop in C++: every number of every tick, bit for bit."""
-    ticks = 2000
+    ticks = 500 if case in LEGGED else 2000
     loop, hardware = case.build()
     runner = Runner(loop, hardware)
     runner.open()
@@ -189,6 +193,26 @@ def test_a_native_run_is_the_python_run(case):
         np.testing.assert_array_equal(native.column(name), python.column(name), err_msg=name)
     assert loop.counters.ticks[0] == ticks
     assert loop.report.action is Action.FOLLOW
+
+
+@native
+def test_forces_of_feet_by_the_momentum_are_the_same_in_a_native_run():
+    """C of a floating base, in C++ as in Python; the estimate is what the feet carry."""
+    asked = settings_for("quadruped", 1.0, "paper", True, {"force.source": "momentum"})
+    ready, _ = ready_task(asked.case.node, asked.controller, asked.arm)
+    hardware = simulated_arm(ready)
+    Runner(ready.loop, hardware).open()
+    rows = NativeSimulation(ready.loop, hardware).run(300).rows
+    again, _ = ready_task(asked.case.node, asked.controller, asked.arm)
+    runner = Runner(again.loop, simulated_arm(again))
+    runner.open()
+    kept = runner.keep(300)
+    for _ in range(300):
+        runner.step()
+    estimate = rows.column("lambda_measured")
+    np.testing.assert_array_equal(estimate, kept.column("lambda_measured"))
+    true = rows.column("true_multipliers")
+    np.testing.assert_allclose(np.abs(estimate[100:]), np.abs(true[100:]), atol=0.05)
 
 
 @native
@@ -250,11 +274,19 @@ def test_a_live_load_reaches_the_native_loop():
 # Pinocchio's pass
 
 
+def floating():
+    return Arm.from_urdf(share_file("urdf", "quadruped.urdf.xacro"), base="floating")
+
+
 @native
-@pytest.mark.parametrize("arm", ARMS)
-def test_the_pass_in_cpp_is_pythons(arm):
-    robot = ARMS[arm][0]()
+@pytest.mark.parametrize("load", [*(arm[0] for arm in ARMS.values()), floating])
+def test_the_pass_in_cpp_is_pythons(load):
+    robot = load()
     other = NativeArm(robot)
+    robot.set_payload(robot.frame_names[-1], 0.3, [0.1, 0.0, 0.2])
+    if robot.floats:
+        robot.scale_masses(1.1)  # the trunk's too
+    other.take_load()
     for seed in range(50):
         q, v = random_state(robot, seed)
         robot.update(q, v)

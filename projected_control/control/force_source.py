@@ -24,7 +24,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import numpy as np
-import pinocchio
 from numpy.typing import ArrayLike, NDArray
 
 from projected_control import validate
@@ -227,7 +226,7 @@ class ForceSource:
         if self.computed_in_python:
             self._learn_basis()
         if self.observes or self.number == _MOMENTUM:
-            pinocchio.computeCoriolisMatrix(self._model.arm.pinocchio_model, self._data, q, v)
+            self._model.arm.compute_coriolis(self._data, q, v)
 
     def _learn_basis(self) -> None:
         constraint = self._model.constraint

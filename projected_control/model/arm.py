@@ -209,6 +209,7 @@ class Arm:
         self.spatial_jacobian: Array = self._data.J.reshape(6, self.n)
         self.placements: Array = placements_of(self._data)
         self._attachments: dict[str, Attachment] = {}
+        self._longer: Array = np.zeros(self.nq)
         self.update(self.q, self.v)
 
     def _singular_inertia(self) -> list[str]:
@@ -290,9 +291,18 @@ class Arm:
 
     def compute(self, q: Array, v: Array) -> None:
         """`update` for kernels that copy the state to `q` and `v` themselves."""
-        if self.floats:
-            q = to_pinocchio(q)
-        pinocchio.computeAllTerms(self._model, self._data, q, v)
+        pinocchio.computeAllTerms(self._model, self._data, self.lengthened(q), v)
+
+    def compute_coriolis(self, data: pinocchio.Data, q: Array, v: Array) -> None:
+        """C, with C q̇ the Coriolis and centrifugal part of h, into data of the caller's own."""
+        pinocchio.computeCoriolisMatrix(self._model, data, self.lengthened(q), v)
+
+    def lengthened(self, q: Array) -> Array:
+        """Pinocchio's q of ours, unchecked; of a floating base it holds until the next call."""
+        if not self.floats:
+            return q
+        to_pinocchio(q, self._longer)
+        return self._longer
 
     def configuration(self, q: ArrayLike, name: str = "") -> Array:
         """q in n numbers; with a floating base it may be Pinocchio's, with n + 1.
@@ -315,8 +325,7 @@ class Arm:
 
     def pinocchio_q(self, q: ArrayLike) -> Array:
         """Pinocchio's q, nq numbers; the same as ours where the base is fixed."""
-        ours = self.configuration(q)
-        return to_pinocchio(ours) if self.floats else np.array(ours)
+        return np.array(self.lengthened(self.configuration(q)))
 
     def moved(self, q: ArrayLike, step: ArrayLike) -> Array:
         """q ⊕ step, as if the arm moved with q̇ = step for one second; a new array."""

@@ -117,10 +117,15 @@ def shorten_rotation(q: Numbers) -> None:
         q[3 + i] = turn[i]
 
 
-def to_pinocchio(q: Array) -> Array:
-    """Pinocchio's q, one number longer, from ours."""
-    w, x, y, z = quaternion_of((q[3], q[4], q[5]))
-    return np.concatenate([q[:3], (x, y, z, w), q[SIZE:]])
+@kernel
+def to_pinocchio(q: Numbers, longer: Numbers) -> None:
+    """longer ← Pinocchio's q, one number longer than ours."""
+    turn = quaternion_of(vector(q, 3))
+    for i in range(3):
+        longer[i], longer[3 + i] = q[i], turn[1 + i]
+    longer[6] = turn[0]
+    for i in range(6, q.size):
+        longer[1 + i] = q[i]
 
 
 def from_pinocchio(q: Array) -> Array:

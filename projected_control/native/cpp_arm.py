@@ -15,8 +15,12 @@ from projected_control.native.library import native_loop
 
 Array = NDArray[np.float64]
 
-KINDS = ("RX", "RY", "RZ", "RevoluteUnaligned", "PX", "PY", "PZ", "PrismaticUnaligned")
-"""Pinocchio's joints of one number, in the order of native_loop.h."""
+_TURNING, _SLIDING = (
+    ("RX", "RY", "RZ", "RevoluteUnaligned"),
+    ("PX", "PY", "PZ", "PrismaticUnaligned"),
+)
+KINDS = (*_TURNING, *_SLIDING, "FreeFlyer")
+"""Pinocchio's joints, in the order of native_loop.h; all but the last of one number."""
 
 _REALS = ctypes.POINTER(ctypes.c_double)
 _WHOLES = ctypes.POINTER(ctypes.c_int64)
@@ -43,6 +47,7 @@ class _Pass(ctypes.Structure):
         ("h", _REALS),
         ("spatial_jacobian", _REALS),
         ("placements", _REALS),
+        ("places", ctypes.c_int64),
         ("width", ctypes.c_int64),
         ("kinetic_energy", _REALS),
         ("potential_energy", _REALS),
@@ -83,7 +88,9 @@ class NativeArm:
         self.M: Array = np.ctypeslib.as_array(result.M, (n, n)).T
         self.h: Array = np.ctypeslib.as_array(result.h, (n,))
         self.spatial_jacobian: Array = np.ctypeslib.as_array(result.spatial_jacobian, (n, 6)).T
-        self.placements: Array = np.ctypeslib.as_array(result.placements, (n + 1, result.width))
+        self.placements: Array = np.ctypeslib.as_array(
+            result.placements, (result.places, result.width)
+        )
         self.coriolis: Array = np.ctypeslib.as_array(result.coriolis, (n, n)).T
         self._energies = result.kinetic_energy, result.potential_energy
         self._compare(arm)
@@ -143,11 +150,12 @@ def arm_numbers(arm: Arm) -> dict[str, NDArray[Any]]:
     Raises:
         InvalidDescription: Where it has a joint that the native loop does not know.
     """
-    arm.require_fixed("a loop without Python", "its joints are single numbers, to each its axis")
     model, n = arm.pinocchio_model, arm.n
-    kinds, axes = np.zeros(n, dtype=np.int64), np.zeros((n, 3))
-    for i in range(n):
-        joint = model.joints[i + 1]
+    # A floating base is one joint of Pinocchio's, and the first six lines here.
+    more = max(arm.base_size - 1, 0)
+    kinds, axes = np.full(n, KINDS.index("FreeFlyer"), dtype=np.int64), np.zeros((n, 3))
+    for i in range(arm.base_size, n):
+        joint = model.joints[i + 1 - more]
         name = joint.shortname().removeprefix("JointModel")
         if name not in KINDS:
             raise InvalidDescription(
@@ -158,9 +166,11 @@ def arm_numbers(arm: Arm) -> dict[str, NDArray[Any]]:
         if name.endswith("Unaligned"):
             axes[i] = joint.extract().axis
     placements = list(model.jointPlacements)[1:]
+    placements = [placements[0]] * more + placements
+    parents = np.array([0] * more + list(model.parents)[1:], dtype=np.int64)
     arrays = {
         "kinds": kinds,
-        "parents": np.array(list(model.parents)[1:], dtype=np.int64),
+        "parents": np.where(parents > 0, parents + more, 0),
         "axes": axes,
         "rotations": np.array([place.rotation for place in placements]),
         "positions": np.array([place.translation for place in placements]),

@@ -42,6 +42,7 @@ C_KERNELS = {
     "simulation.plant_kernels.begin_step": ("status",),
     "simulation.plant_kernels.advance_step": ("status",),
     "runs.rows.put_tick": (),
+    "model.floating_base.to_pinocchio": (),
 }
 """Kernels that C calls, by their own names, and the names of their results."""
 

@@ -364,8 +364,15 @@ MECHANISMS = (
     MechanismCase("two_arms", 14, 6, HYBRID),
 )
 
+LEGGED = (
+    MechanismCase("quadruped", 18, 12, PASSIVE),
+    MechanismCase("anymal_squat", 18, 12, PASSIVE),
+    MechanismCase("lean", 38, 12, PASSIVE),
+)
+"""Robots with legs, their bases float: ours, ANYmal on four points, talos on two soles."""
+
 TimedCase = TickCase | MechanismCase | LimitCase
 
 ALL_CASES: tuple[TimedCase, ...] = (*CASES, *TASK_LAWS, *MECHANISMS, LARGE, *GROWTH)
-ALL_CASES += () if arms_folder() is None else (HUMANOID,)
+ALL_CASES += LEGGED[:1] if arms_folder() is None else (HUMANOID, *LEGGED)
 """In the order in which they are measured."""

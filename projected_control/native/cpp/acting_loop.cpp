@@ -57,6 +57,7 @@ Verdict ActingLoop::fill(const Message &begin, const Surroundings &surroundings)
   Verdict verdict;
   arm_ = arm_from(begin, sizes_.n, verdict);
   if (!arm_) return verdict;
+  sizes_.places = projected_control_arm_pass(arm_).places;
   if (Verdict v = bind(begin); !v.accepted()) return v;
   if (Verdict v = check_contents(); !v.accepted()) return v;
   if (Verdict v = check_pinocchio(begin); !v.accepted()) return v;
@@ -205,6 +206,7 @@ Verdict ActingLoop::bind(const Message &message) {
 
 Verdict ActingLoop::check_contents() {
   const int64_t n = sizes_.n, m = sizes_.m, k = sizes_.k;
+  const auto last = static_cast<double>(sizes_.places - 1);  // on which a frame may sit
   for (const auto &[name, table, count, size, empty] :
        {std::tuple<const char *, const double *, int64_t, int64_t, bool>{
             "reference", tick_.reference, tick_.reference_shape[0], k, true},
@@ -224,13 +226,13 @@ Verdict ActingLoop::check_contents() {
       tick_.functions, sizes_.frames, m + k, n, 0);
   for (int64_t frame = 0; frame < sizes_.frames; ++frame) {
     const double joint = table.anchors[frame * (4 + n)];
-    if (!(joint >= 0.0 && joint <= static_cast<double>(n)))
+    if (!(joint >= 0.0 && joint <= last))
       return refused(bad_value, "a frame sits on joint %g", joint);
   }
   const auto control =
       projected_control_control_terms_view(tick_.control_work, n, m, k, sizes_.p);
   const auto task = projected_control_task_terms_view(control.task, n, k);
-  if (!(task.axes_joint[0] >= 0.0 && task.axes_joint[0] <= static_cast<double>(n)))
+  if (!(task.axes_joint[0] >= 0.0 && task.axes_joint[0] <= last))
     return refused(bad_value, "the task axes sit on joint %g", task.axes_joint[0]);
   for (int64_t i = 0; i < k; ++i) {
     if (!(task.level[i] >= 1.0 && task.level[i] <= static_cast<double>(k)))
@@ -239,7 +241,7 @@ Verdict ActingLoop::check_contents() {
       return refused(bad_value, "three coordinates of a vector begin at the last but one");
   }
   const auto source = projected_control_source_terms_view(tick_.source_work, n, m);
-  if (!(source.joint[0] >= 0.0 && source.joint[0] <= static_cast<double>(n)))
+  if (!(source.joint[0] >= 0.0 && source.joint[0] <= last))
     return refused(bad_value, "the sensor sits on joint %g", source.joint[0]);
   if (std::fabs(source.sign[0]) != 1.0)
     return refused(bad_value, "the sign of the wrench is %g, expected is 1 or -1", source.sign[0]);

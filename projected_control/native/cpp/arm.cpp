@@ -5,6 +5,7 @@
 
 #include "native_loop.h"
 
+#include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <exception>
@@ -38,30 +39,46 @@ JointModel joint_model(int64_t kind, const Eigen::Vector3d &axis) {
     case PROJECTED_CONTROL_PRISMATIC_Y: return pinocchio::JointModelPY();
     case PROJECTED_CONTROL_PRISMATIC_Z: return pinocchio::JointModelPZ();
     case PROJECTED_CONTROL_PRISMATIC: return pinocchio::JointModelPrismaticUnaligned(axis);
+    case PROJECTED_CONTROL_FREE_FLYER: return pinocchio::JointModelFreeFlyer();
     default: throw std::invalid_argument("a joint is of no known kind");
   }
 }
 
+constexpr int64_t base_size = 6;
+
+// By how many lines a joint's own comes after its number: a floating base takes six.
+int64_t shift(const Model &model) { return model.nv - (model.njoints - 1); }
+
 void set_inertias(
     Model &model, const double *masses, const double *centres, const double *inertias) {
-  for (int64_t body = 0; body < model.njoints; ++body) {
+  for (int64_t joint = 0; joint < model.njoints; ++joint) {
+    const int64_t body = joint + (joint > 0 ? shift(model) : 0);
     const Eigen::Matrix3d about_centre = Eigen::Map<const RowMatrix3>(inertias + 9 * body);
-    model.inertias[static_cast<size_t>(body)] = pinocchio::Inertia(
+    model.inertias[static_cast<size_t>(joint)] = pinocchio::Inertia(
         masses[body], Eigen::Map<const Eigen::Vector3d>(centres + 3 * body),
         pinocchio::Symmetric3(about_centre));
   }
 }
 
 void fill_model(Model &model, const projected_control_description &d) {
-  for (int64_t i = 0; i < d.joints; ++i) {
+  int64_t base = 0;
+  while (base < d.joints && d.kinds[base] == PROJECTED_CONTROL_FREE_FLYER) ++base;
+  if (base != 0 && base != base_size)
+    throw std::invalid_argument("a floating base is not six joints");
+  for (int64_t i = base ? base - 1 : 0; i < d.joints; ++i) {
     const SE3 placement(
         Eigen::Matrix3d(Eigen::Map<const RowMatrix3>(d.rotations + 9 * i)),
         Eigen::Vector3d(Eigen::Map<const Eigen::Vector3d>(d.positions + 3 * i)));
     const Eigen::Vector3d axis = Eigen::Map<const Eigen::Vector3d>(d.axes + 3 * i);
     if (d.parents[i] < 0 || d.parents[i] > i)
       throw std::invalid_argument("a joint is carried by one that comes after it");
+    if (i >= base_size && d.kinds[i] == PROJECTED_CONTROL_FREE_FLYER)
+      throw std::invalid_argument("a floating base is not the first joint");
+    if (base && d.parents[i] > 0 && d.parents[i] < base)
+      throw std::invalid_argument("a joint is carried by a part of the base");
+    const int64_t parent = d.parents[i] > 0 && base ? d.parents[i] - base + 1 : d.parents[i];
     model.addJoint(
-        static_cast<JointIndex>(d.parents[i]), joint_model(d.kinds[i], axis), placement,
+        static_cast<JointIndex>(parent), joint_model(d.kinds[i], axis), placement,
         "joint_" + std::to_string(i));
   }
   set_inertias(model, d.masses, d.centres, d.inertias);
@@ -90,6 +107,18 @@ bool fits_its_size(const Arguments &...arguments) {
 struct projected_control_arm {
   Model model;
   std::unique_ptr<Data> data, coriolis;
+  Eigen::VectorXd longer;  // Pinocchio's q of a floating base
+
+  State lengthened(const double *q) {
+    if (model.nq == model.nv) return State(q, model.nv);
+    struct projected_control_to_pinocchio call{};
+    call.q = const_cast<double *>(q);
+    call.q_shape[0] = model.nv;
+    call.longer = longer.data();
+    call.longer_shape[0] = model.nq;
+    if (projected_control_to_pinocchio(&call) != 0) longer.setConstant(NAN);
+    return State(longer.data(), model.nq);
+  }
 };
 
 extern "C" {
@@ -99,8 +128,7 @@ projected_control_arm *projected_control_arm_create(
   try {
     auto arm = std::make_unique<projected_control_arm>();
     fill_model(arm->model, *description);
-    if (arm->model.nq != description->joints || arm->model.nv != description->joints)
-      throw std::invalid_argument("a joint takes more than one number");
+    arm->longer.setZero(arm->model.nq);
     arm->data = std::make_unique<Data>(arm->model);
     arm->coriolis = std::make_unique<Data>(arm->model);
     return arm.release();
@@ -115,7 +143,7 @@ void projected_control_arm_destroy(projected_control_arm *arm) { delete arm; }
 void projected_control_arm_compute(projected_control_arm *arm, const double *q, const double *v) {
   const Eigen::Index n = arm->model.nv;
   Data &data = *arm->data;
-  pinocchio::computeAllTerms(arm->model, data, State(q, n), State(v, n));
+  pinocchio::computeAllTerms(arm->model, data, arm->lengthened(q), State(v, n));
   // Pinocchio fills the upper triangle; its Python bindings mirror it, and so do we.
   for (Eigen::Index column = 0; column < n; ++column)
     for (Eigen::Index row = column + 1; row < n; ++row) data.M(row, column) = data.M(column, row);
@@ -124,7 +152,8 @@ void projected_control_arm_compute(projected_control_arm *arm, const double *q, 
 void projected_control_arm_compute_coriolis(
     projected_control_arm *arm, const double *q, const double *v) {
   const Eigen::Index n = arm->model.nv;
-  pinocchio::computeCoriolisMatrix(arm->model, *arm->coriolis, State(q, n), State(v, n));
+  pinocchio::computeCoriolisMatrix(
+      arm->model, *arm->coriolis, arm->lengthened(q), State(v, n));
 }
 
 projected_control_pass projected_control_arm_pass(projected_control_arm *arm) {
@@ -134,6 +163,7 @@ projected_control_pass projected_control_arm_pass(projected_control_arm *arm) {
           data.nle.data(),
           data.J.data(),
           data.oMi[0].rotation().data(),
+          static_cast<int64_t>(data.oMi.size()),
           static_cast<int64_t>(sizeof(SE3) / sizeof(double)),
           &data.kinetic_energy,
           &data.potential_energy,

@@ -45,7 +45,7 @@ void use_pass(projected_control_arm *arm, int64_t n, Call &call) {
   call.spatial_jacobian_shape[0] = 6;
   call.spatial_jacobian_shape[1] = n;
   call.placements = pass.placements;
-  call.placements_shape[0] = n + 1;
+  call.placements_shape[0] = pass.places;
   call.placements_shape[1] = pass.width;
 }
 

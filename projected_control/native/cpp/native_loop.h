@@ -13,7 +13,8 @@
 extern "C" {
 #endif
 
-/* Joints as Pinocchio has them: turning or sliding, along an axis of the joint or any other. */
+/* Joints as Pinocchio has them: turning or sliding, along an axis of the joint or any other. A
+ * floating base is the first six lines, each FREE_FLYER: place, rotation vector, joints. */
 enum {
   PROJECTED_CONTROL_REVOLUTE_X,
   PROJECTED_CONTROL_REVOLUTE_Y,
@@ -22,10 +23,12 @@ enum {
   PROJECTED_CONTROL_PRISMATIC_X,
   PROJECTED_CONTROL_PRISMATIC_Y,
   PROJECTED_CONTROL_PRISMATIC_Z,
-  PROJECTED_CONTROL_PRISMATIC
+  PROJECTED_CONTROL_PRISMATIC,
+  PROJECTED_CONTROL_FREE_FLYER
 };
 
-/* An arm as numbers. Lines with index i belong to joint i + 1; that of the world is joint 0. */
+/* An arm as numbers. Lines with index i belong to joint i + 1; that of the world is joint 0. What a
+ * floating base carries and where it is, says the last of its six lines. */
 struct projected_control_description {
   int64_t joints;           /* n */
   const int64_t *kinds;     /* [n] */
@@ -45,7 +48,8 @@ struct projected_control_pass {
   double *M;                 /* [n, n] both triangles, by columns */
   double *h;                 /* [n] */
   double *spatial_jacobian;  /* [6, n] by columns */
-  double *placements;        /* [n + 1, width] of the joints in the world: rotation by columns, position */
+  double *placements;        /* [places, width] of the joints in the world: rotation by columns, position */
+  int64_t places;            /* n + 1; five less where the base floats, which is one joint to Pinocchio */
   int64_t width;             /* numbers from one placement to the next */
   double *kinetic_energy;    /* [1] [J] */
   double *potential_energy;  /* [1] [J] */

@@ -113,9 +113,9 @@ Verdict check_sensor(const double *sensor, const Sizes &s) {
   std::vector<double> source(static_cast<size_t>(projected_control_source_terms_size(s.n, s.m)));
   const auto t = projected_control_source_terms_view(source.data(), s.n, s.m);
   const double joint = sensor[t.joint - t.sensor];
-  if (!is_whole(joint, 0.0, static_cast<double>(s.n)))
+  if (!is_whole(joint, 0.0, static_cast<double>(s.places - 1)))
     return refused(
-        bad_value, "the sensor sits on joint %g of %ld", joint, static_cast<long>(s.n));
+        bad_value, "the sensor sits on joint %g of %ld", joint, static_cast<long>(s.places - 1));
   return {};
 }
 

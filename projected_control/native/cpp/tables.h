@@ -10,6 +10,7 @@ namespace projected_control {
 struct Sizes {
   int64_t n = 0, m = 0, k = 0, p = 0, frames = 0; /* joints, rows, coordinates, passive joints */
   int64_t motion = 0, force = 0;                  /* numbers of the two tables of references */
+  int64_t places = 0;                             /* of joints in the world, that of the world too */
 };
 
 /* A table of a motion of so many numbers per instant. */
