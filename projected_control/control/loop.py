@@ -315,7 +315,7 @@ class ControlLoop:
         )
 
     def warm_up(self) -> None:
-        """Run every compiled kernel once, so that no tick waits for the compiler."""
+        """Make a tick and forget it, so that none in real time is the first to touch its memory."""
         rest = np.zeros(self.controller.model.n)
         self.controller.update(rest, rest)
         self.update(RawState(rest, rest, 0.0, np.zeros(6)))

@@ -14,7 +14,7 @@ import numpy as np
 
 from projected_control.arrays import Array
 from projected_control.control.loop import ControlLoop
-from projected_control.control.references import Approach, Constant, MotionLimits, Reference
+from projected_control.control.references import Approach, MotionLimits, Reference
 from projected_control.errors import InvalidValue
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.coordinates import Coordinates
@@ -64,14 +64,6 @@ class WayCheck:
     ) -> None:
         self.bounds = bounds
         self._loop, self._model, self._posture, self._delay = loop, model, posture, delay
-
-    def warm_up(self) -> None:
-        """Run every kernel once, so that no reference waits for the compiler."""
-        model = self._model
-        model.evaluate(np.zeros(model.n), np.zeros(model.n))
-        times, rest = np.zeros(1), np.zeros((1, model.n))
-        look_along(self._loop, model, times, rest, rest, rest, delay=self._delay)
-        self._coordinates.difference(Constant(model.theta).at(0.0).value, model.theta)
 
     @property
     def _coordinates(self) -> Coordinates:

@@ -129,7 +129,6 @@ class ControllerNode(ManagedNode[ControllerSettings]):
         loop.controller.model.arm.require_fixed("a node", NO_BASE_STATE)
         build.check_reference(settings, loop.controller.model.k)
         loop.warm_up()
-        build.build_way_check(self.kind, settings).warm_up()
         return loop
 
     @property

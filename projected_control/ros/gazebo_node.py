@@ -34,16 +34,11 @@ TURNING = 4.0
 
 
 def expected_force(loop: ControlLoop) -> ForceSource | None:
-    """What says which λ follows from the effort; None without a constraint.
-
-    Its kernels are run once: compiled in the midst of a run, they would hold a step up for seconds.
-    """
+    """What says which λ follows from the effort; None without a constraint."""
     controller = loop.controller
     if controller.model.constraint is None:
         return None
-    source = ForceSource(controller.model, "model", period=controller.period)
-    source.at_present(np.zeros(controller.model.n))
-    return source
+    return ForceSource(controller.model, "model", period=controller.period)
 
 
 class KeptCourse:

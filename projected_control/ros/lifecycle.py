@@ -138,7 +138,7 @@ class ManagedNode(LifecycleNode, Generic[S]):
     # Lifecycle
 
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
-        with ordinary_priority(), starting():  # it may compile
+        with ordinary_priority(), starting():  # it may take long
             return self._attempt("configure", self._configure)
 
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
@@ -202,7 +202,7 @@ class ManagedNode(LifecycleNode, Generic[S]):
 
     def _accept(self, settings: S, changed: list[str]) -> None:
         require_inactive(self._class, changed, self.active)
-        with nullcontext() if self.active else ordinary_priority():  # inactive, it may compile
+        with nullcontext() if self.active else ordinary_priority():  # inactive, it may take long
             self.accept(settings, changed)
         if "diagnostics_rate" in changed:
             self._diagnostics_timer.timer_period_ns = round(1e9 / settings.diagnostics_rate)

@@ -16,6 +16,7 @@ from projected_control.arrays import Array
 from projected_control.control.loop import ControlLoop
 from projected_control.model.arm import Arm
 from projected_control.model.constraints import Curve, Line, Plane, Point, Shape
+from projected_control.model.coordinates import Coordinates
 from projected_control.model.function_kinds import PositionAlong
 
 REACH = 2.0  # half the length of a line that is drawn, half the side of a plane [m]
@@ -74,17 +75,23 @@ class Markers:
         if model.coordinates is None:
             return []
         missing = controller.motion[0] - model.theta
-        places: dict[str, Array] = {}
-        for function, distance in zip(model.coordinates.functions, missing, strict=True):
-            if isinstance(function, PositionAlong):
-                at = places.setdefault(function.frame, self._arm.frame(function.frame).position)
-                at += distance * function.direction
         markers = []
-        for number, place in enumerate(places.values()):
+        for number, place in enumerate(wanted(self._arm, model.coordinates, missing).values()):
             sphere = _marker(Marker.SPHERE, GREEN, (0.03, 0.03, 0.03), "reference", number)
             sphere.pose.position = _point(place)
             markers.append(sphere)
         return markers
+
+
+def wanted(arm: Arm, coordinates: Coordinates, missing: Array) -> dict[str, Array]:
+    """Where frames are to be that coordinates move, by what is still missing per coordinate."""
+    places: dict[str, Array] = {}
+    for function, distance in zip(coordinates.functions, missing, strict=True):
+        if isinstance(function, PositionAlong):
+            turn = np.eye(3) if function.axes is None else arm.frame(function.axes).rotation
+            at = places.setdefault(function.frame, arm.frame(function.frame).position)
+            places[function.frame] = at + distance * (turn @ function.direction)
+    return places
 
 
 def _places(arm: Arm, shape: Shape) -> tuple[Array, Array]:

@@ -92,8 +92,7 @@ def real_time_priority(priority: int) -> Iterator[None]:
 def ordinary_priority() -> Iterator[None]:
     """Give way to others in this thread for a while: for work that takes long and may wait.
 
-    A thread with real-time priority that compiles for a minute would take its CPU from
-    everybody else.
+    A thread with real-time priority that plans for seconds would take its CPU from all others.
     """
     policy, parameter = os.sched_getscheduler(0), os.sched_getparam(0)
     if policy not in (os.SCHED_FIFO, os.SCHED_RR):

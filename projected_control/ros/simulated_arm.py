@@ -51,8 +51,6 @@ class SimulatedArmNode(ManagedNode[SimulatedArmSettings]):
     def _build(self, settings: SimulatedArmSettings) -> SimulatedArm:
         arm = build.build_plant(settings)
         arm.plant.model.arm.require_fixed("a node", NO_BASE_STATE)
-        arm.plant.step(np.zeros(arm.plant.model.n))  # compiles what a step needs
-        arm.reset()
         return arm
 
     def activate(self) -> None:

@@ -30,7 +30,7 @@ from projected_control.runs import row_messages
 from projected_control.runs.recording import MCAP_MISSING
 from projected_control.runs.recording_head import About, make_head
 from projected_control.runs.ring import BYTES, DONE, ENDED, LOST, TAKEN, Ring
-from projected_control.runs.rows import ROW, RowWriter, warm_up
+from projected_control.runs.rows import ROW, RowWriter
 
 if TYPE_CHECKING:
     from projected_control.runs.runner import Runner
@@ -108,7 +108,6 @@ class Recorder:
             ring.release()
         self._pipe = Connection(writing, readable=False)
         self._spare = {name: np.empty_like(getattr(loop.arguments, name)) for name in REMEMBERED}
-        warm_up(loop)
 
     def note(self, channel: str, content: Any) -> None:
         """Keep what is rare: parameters that change, or diagnostics; from any thread."""

@@ -337,9 +337,3 @@ class RowWriter:
             arguments.control_work,
             self._truth,
         )
-
-
-def warm_up(loop: ControlLoop) -> None:
-    """Have the kernel compiled, so that no tick is the first to use it."""
-    kept = Rows.of(loop, 2)
-    RowWriter(loop, kept.counters, kept.numbers).put_silence(0, 0)

@@ -27,7 +27,7 @@ from std_msgs.msg import Float64MultiArray
 
 from projected_control.resources import share_file
 
-START_SECONDS = 240.0  # for a launch to come up, the first compilation of the kernels included [s]
+START_SECONDS = 240.0  # for a launch to come up on a busy computer [s]
 
 
 class Rig:

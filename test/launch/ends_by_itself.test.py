@@ -23,7 +23,7 @@ RUNS = {
     "idc": ["controller:=idc", "lockstep:=true"],
     "motion in real time": ["controller:=motion", "rate:=100"],
 }
-PATIENCE = 240.0  # how long a run may take, the first compilation of the kernels included [s]
+PATIENCE = 240.0  # how long a run may take on a busy computer [s]
 
 
 @pytest.mark.launch_test

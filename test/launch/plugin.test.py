@@ -48,7 +48,7 @@ LAWS = {
 }
 """Which arguments bring up which node."""
 
-PATIENCE = 240.0  # for everything to come up, the first compilation of the kernels included [s]
+PATIENCE = 240.0  # for everything to come up on a busy computer [s]
 
 PATIENT = [SetLaunchConfiguration(f"{sig}_timeout", "60") for sig in ("sigterm", "sigkill")]
 """A busy computer takes its time to end a node, which is not killed for that."""

@@ -52,6 +52,28 @@ def test_the_demo_opens_the_page_and_stays_until_enter(fleet: Fleet, tmp_path: P
         urlopen(address.partition("#")[0])
 
 
+UNHEARD = """
+import tempfile
+from pathlib import Path
+from projected_control.apps.demo import nodes_run
+from projected_control.apps.fleet.monitor import Monitor
+from projected_control.apps.fleet.node_processes import Fleet
+nodes_run.START_SECONDS, nodes_run.SAY_SECONDS = 1.0, 0.3
+with tempfile.TemporaryDirectory() as folder:
+    nodes_run.wait_for_controller(Monitor("absent_controller"), Fleet(Path(folder), {}), print)
+"""
+
+
+def test_a_controller_that_is_not_heard_of_is_named(fleet: Fleet) -> None:
+    """Said while it is waited for, and then how to look into it; no endless silence."""
+    done = subprocess.run(
+        [sys.executable, "-c", UNHEARD], env=fleet.environment, capture_output=True, text=True
+    )
+    assert "Still waiting for absent_controller" in done.stdout
+    assert done.returncode == 1
+    assert "absent_controller runs, but was not heard of for 1 s; heard of were" in done.stderr
+
+
 @pytest.mark.long
 def test_without_a_terminal_there_is_no_page(fleet: Fleet, tmp_path: Path) -> None:
     """As in continuous integration: it ends by itself."""

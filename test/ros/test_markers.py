@@ -11,9 +11,12 @@ import yaml
 from fleet import THREE_LINK, Fleet
 from visualization_msgs.msg import Marker, MarkerArray
 
+from projected_control.model.arm import Arm
 from projected_control.model.constraints import Curve, Line, Plane, Point, Shape
+from projected_control.model.coordinates import Coordinate, Coordinates
+from projected_control.model.function_kinds import PositionAlong
 from projected_control.resources import share_file
-from projected_control.ros.markers import METRES_PER_NEWTON, REACH, draw
+from projected_control.ros.markers import METRES_PER_NEWTON, REACH, draw, wanted
 from projected_control.settings.nodes import ARM, FORCE
 
 SETTINGS = {**THREE_LINK, "lockstep": True, "markers_rate": 20.0, "force.reference": [5.0]}
@@ -50,6 +53,17 @@ ALONG_X, ALONG_Z = np.array([1.0, 0.0, 0.0]), np.array([0.0, 0.0, 1.0])
 
 def corners(marker: Marker) -> np.ndarray:
     return np.array([(p.x, p.y, p.z) for p in marker.points])
+
+
+def test_a_direction_that_turns_with_a_frame_is_drawn_there() -> None:
+    """2 cm along the flange's own x axis, which points elsewhere than the world's."""
+    arm = Arm.from_urdf(share_file("urdf", "seven_joints.urdf"))
+    arm.update(np.linspace(0.3, 1.2, 7), np.zeros(7))
+    flange = arm.frame("flange")
+    along = Coordinate("flange.along", "m", PositionAlong("flange", ALONG_X, axes="flange"))
+    place = wanted(arm, Coordinates([along]), np.array([0.02]))["flange"]
+    np.testing.assert_allclose(place, flange.position + 0.02 * flange.rotation[:, 0], atol=1e-15)
+    assert flange.rotation[0, 0] < 0.9
 
 
 @pytest.mark.parametrize("shape", Shape.__args__)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from projected_control import extras
@@ -61,8 +60,6 @@ def run(args: Arguments) -> int:
         raise InvalidValue(f"--port must be between 0 and 65535, got {args.port}")
     extras.require("rclpy", "projected-control view")
     extras.require("aiohttp", "projected-control view")
-    # A picture is drawn thirty times a second, for which NumPy will do: the page is there at once.
-    os.environ.setdefault("PROJECTED_CONTROL_COMPILE", "0")
     from projected_control.apps.view.app import PageOptions, serve
     from projected_control.apps.view.page_process import has_display
 

@@ -7,8 +7,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from projected_control.apps.console.progress import Progress, silent
 from projected_control.apps.demo.task_run import TaskRun, run_task
 from projected_control.errors import UnknownName
@@ -145,14 +143,6 @@ def _on_the_sine(controller: ControllerSettings) -> dict[str, Any]:
         "simulation.values": start.value.tolist(),
         "simulation.rates": start.rate.tolist(),
     }
-
-
-def warm_up(settings: DemoSettings) -> None:
-    """Compile what a run needs, where that was not done before: once, not in every node."""
-    loop = build.build_loop(settings.case.node, settings.controller)
-    arm = build.build_plant(settings.arm)
-    loop.warm_up()
-    arm.plant.step(np.zeros(arm.plant.model.n))
 
 
 def run_in_process(settings: DemoSettings, progress: Progress = silent) -> dict[str, Any]:

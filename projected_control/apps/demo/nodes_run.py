@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from projected_control.apps.console.progress import terminal_progress
 from projected_control.apps.demo.board import Board
-from projected_control.apps.demo.demo_settings import DemoSettings, in_process, judge_arm, warm_up
+from projected_control.apps.demo.demo_settings import DemoSettings, in_process, judge_arm
 from projected_control.apps.demo.display import live_display
 from projected_control.apps.demo.task_run import Series, TaskRun
 from projected_control.apps.fleet.monitor import Monitor, join, refuse_others
@@ -25,8 +25,8 @@ from projected_control.ros.neighbours import of_ours
 from projected_control.ros.state_topic import RATE
 from projected_control.settings.nodes import ARM, WATCHDOG
 
-START_SECONDS = 1200.0
-"""How long the nodes may take to come up; the first time they compile their kernels [s]."""
+START_SECONDS = 120.0  # how long the nodes may take to be heard of on a busy computer [s]
+SAY_SECONDS = 10.0  # between two words of who is still waited for [s]
 
 LOOK_SECONDS = 0.1  # between two looks at terminal, page and nodes while the page stays [s]
 ARRIVE_SECONDS = 10.0  # how long the last messages of a run in lockstep may take to arrive [s]
@@ -132,8 +132,6 @@ class Stage:
         monitor.units = settings.units
         fleet, interrupted, wanted, run = Fleet(self._folder, {}), False, "", None
         try:
-            say("Preparing the control law …")
-            warm_up(settings)
             if first:
                 refuse_others(monitor)
                 self._open_page()
@@ -147,10 +145,7 @@ class Stage:
             say("Working out in process what to expect, while the nodes come up …")
             with terminal_progress(sys.stderr) as progress:
                 twin, expected = in_process(settings.unrecorded, progress)
-            began = monotonic()
-            while not monitor.connected() and monotonic() - began < START_SECONDS:
-                monitor.spin(0.05)
-                fleet.check()
+            wait_for_controller(monitor, fleet, say)
             if first:
                 refuse_others(monitor, (node, WATCHDOG))
             fleet.start(ARM, arguments)
@@ -236,6 +231,25 @@ def _stay(fleet: Fleet, asked: Callable[[], str], say: Say) -> str:
                 say(f"{reason}. The page stays; Enter ends it.")
     sys.stdin.readline()
     return ""
+
+
+def wait_for_controller(monitor: Monitor, fleet: Fleet, say: Say) -> None:
+    """Until the state of a controller that was started would reach us."""
+    began = said = monotonic()
+    while not monitor.connected():
+        monitor.spin(0.05)
+        fleet.check()
+        waited = monotonic() - began
+        if waited > START_SECONDS:
+            heard = ", ".join(sorted(monitor.nodes())) or "no nodes at all"
+            raise ProjectedControlError(
+                f"{monitor.controller} runs, but was not heard of for {START_SECONDS:g} s; "
+                f"heard of were {heard}. Look at its log, and whether ROS may use the loopback "
+                "interface (projected-control doctor)"
+            )
+        if monotonic() - said > SAY_SECONDS:
+            said = monotonic()
+            say(f"Still waiting for {monitor.controller}, for {waited:.0f} s now …")
 
 
 def _watch(

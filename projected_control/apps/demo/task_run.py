@@ -208,7 +208,6 @@ def ready_task(
     """
     loop = build.build_loop(node, controller)
     plant = build.build_plant(arm)
-    loop.warm_up()
     if prepare is not None:
         prepare(loop, plant)
     state = plant.sense()

@@ -37,7 +37,6 @@ from projected_control.apps.reports.style import (
     canvas,
 )
 from projected_control.arrays import Array
-from projected_control.control.loop import ControlLoop
 from projected_control.control.references import Waypoints
 from projected_control.resources import share_file
 from projected_control.runs.runner import Runner
@@ -125,7 +124,7 @@ def follow_joints(law: str, reference: Waypoints, path: Array, seconds: float) -
     plant, loop = build.build_plant(layers.arm()), build.build_loop(MOTION, settings)
     if law != "gravity":  # that one follows nothing: it stays with where the arm is
         loop.set_reference(reference)
-    ticks, runner = round(1000 * seconds), Runner(_ready(loop), plant)
+    ticks, runner = round(1000 * seconds), Runner(loop, plant)
     kept = runner.keep(ticks // EVERY, EVERY)
     runner.run(ticks)
     probe, away, lean = plant.plant.model.arm.twin(), [], []
@@ -139,11 +138,6 @@ def follow_joints(law: str, reference: Waypoints, path: Array, seconds: float) -
 
 def _rough() -> list[Path]:
     return [share_file("config", "rough.yaml")]
-
-
-def _ready(loop: ControlLoop) -> ControlLoop:
-    loop.warm_up()
-    return loop
 
 
 def _outcome(

@@ -16,10 +16,7 @@ from projected_control.ros.gazebo_stopwatch import read_outcome, was_loaded
 from projected_control.with_parent import end, started
 
 GRACE_SECONDS = {signal.SIGINT: 10.0, signal.SIGTERM: 5.0}
-"""How long a process may take to end after each signal, before the next; the last is SIGKILL [s].
-
-Gazebo ends after its present step, in which our controller may still be compiling.
-"""
+"""What a process has to end after each signal, before the next; the last is SIGKILL [s]."""
 
 LOOK_SECONDS = 0.05  # between two looks at a process [s]
 

@@ -59,7 +59,6 @@ class Changes:
         loop = build.build_loop(self.recording.about["kind"], nowhere)
         if engine:
             accept_engine(engine)
-        loop.warm_up()
         return loop
 
     def put_into_force(self, loop: ControlLoop) -> None:

@@ -184,7 +184,6 @@ class Rig:
         self.settings = controller.changed({"limits.reference_jump": 10.0})
         self.arm = build.build_plant(arm)
         self.loop = build.build_loop(node, self.settings)
-        self.loop.warm_up()
         self.node, state = node, self.arm.sense()
         self.loop.controller.hold(state.q, state.v)
         self._start, self._q = self.loop.controller.model.theta.copy(), state.q.copy()

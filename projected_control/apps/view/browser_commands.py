@@ -36,8 +36,7 @@ from projected_control.apps.view.watch import MirrorWatch
 from projected_control.errors import InvalidValue, ProjectedControlError, UnknownName
 
 TRANSITIONS = ("configure", "activate", "deactivate", "cleanup")
-TRANSITION_SECONDS = 120.0
-"""How long a transition may take [s]: the first time, a controller compiles its kernels."""
+TRANSITION_SECONDS = 120.0  # how long a transition may take, a path that is planned included [s]
 
 STOP_SECONDS = 3.0
 """How long a controller may take to stop before the user is told that it did not [s]."""

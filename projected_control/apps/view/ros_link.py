@@ -34,7 +34,7 @@ from projected_control.ros.transport import avoid_shared_memory
 from projected_control.ros.wait_set import drain, unused
 
 ANSWER_SECONDS = 5.0
-"""How long an answer is awaited [s]; nodes that compile take longer, and are asked again."""
+"""How long an answer is awaited [s]; busy nodes take longer, and are asked again."""
 
 MATCH_SECONDS = 3.0  # how long a new publisher waits for its listener [s]
 
