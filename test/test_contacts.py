@@ -450,7 +450,7 @@ def sticking(friction, tangential, felt=True):
     normal = np.array([0.0, 0.6, -0.8])
     across = np.array([1.0, 0.0, 0.0])
     controller.contacts.lay([OneSided.of_point("foot", [0, 1, 2], normal)])
-    controller.force.set_contact(Contact(friction=friction, threshold=0.5))
+    controller.set_contact(Contact(friction=friction, threshold=0.5))
     loop = ControlLoop(
         controller,
         Constant(np.zeros(model.k)),

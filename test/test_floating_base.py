@@ -6,11 +6,12 @@ import golden_recordings
 import numpy as np
 import pinocchio
 import pytest
+import scipy.optimize
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from projected_control.apps.demo.demo_settings import settings_for
-from projected_control.apps.demo.task_run import run_task
+from projected_control.apps.demo.task_run import ready_task, run_task
 from projected_control.control.gains import MotionGains
 from projected_control.control.laws.least_contact_force import LeastContactForceController
 from projected_control.control.laws.passive import PassiveJointController
@@ -23,6 +24,8 @@ from projected_control.model.floating_base import BASE
 from projected_control.planning import assemble
 from projected_control.planning.stance import CONTACT_FORCE, on_feet, stand
 from projected_control.resources import share_file
+from projected_control.ros.live_changes import prepare_change
+from projected_control.settings.inspection import inspect
 from projected_control.settings.real_arms import NO_BASE_STATE
 from projected_control.simulation.plant import Plant
 
@@ -230,9 +233,20 @@ def test_a_robot_on_its_feet_stands_under_the_least_torque(arm):
     assert np.abs(arm.difference(q, plant.q)).max() < 1e-6
 
 
-def ran(task, seconds, law="pidc"):
+def ran(task, seconds, law="pidc", **more):
     asked = settings_for(task, seconds, "paper", True, {"law": law})
-    return run_task(asked.case.node, asked.controller, asked.arm, asked.ticks)
+    return run_task(
+        asked.case.node, asked.controller.changed(on_cones(**more)), asked.arm, asked.ticks
+    )
+
+
+def on_cones(friction=None):
+    """What makes feet of the controller stick that were held both ways."""
+    if friction is None:
+        return {}
+    kind = {"kind": "point_at_point", "directions": [], "one_sided": True, "direction": [0, 0, -1]}
+    each = {f"constraints.{foot}.{name}": value for foot in FEET for name, value in kind.items()}
+    return each | {"contact.friction": friction}
 
 
 @pytest.mark.parametrize("law", ["pidc", "least_contact_force", "operational_space"])
@@ -243,6 +257,86 @@ def test_a_robot_squats_under_every_law(law):
     assert np.ptp(run.samples.theta[:, 2]) > 0.03
     assert run.samples.residual.max() < 1e-9
     assert np.abs(run.kept.column("effort")[:, :6]).max() == 0.0
+
+
+def ground(run):
+    """What the ground really exerted on the feet, but for the start, N × 4 × 3."""
+    return -run.kept.column("true_multipliers")[2:].reshape(-1, 4, 3)
+
+
+def used(forces):
+    """The largest √(λ_x² + λ_y²)/λ_z of the feet."""
+    return (np.linalg.norm(forces[..., :2], axis=-1) / forces[..., 2]).max()
+
+
+@pytest.mark.parametrize("law", ["pidc", "least_contact_force", "operational_space"])
+def test_cones_are_kept_without_a_force_loop_and_cost_nothing_where_they_do_not_bind(law):
+    held = ran("quadruped", 1.2, law)
+    wide, tight = (ran("quadruped", 1.2, law, friction=mu) for mu in (1.0, 0.1))
+    assert (wide.kept.column("effort") == held.kept.column("effort")).all()
+    assert used(ground(tight)) <= 0.1
+    assert ground(tight)[..., 2].min() > 10.0
+    late = tight.samples.times > 1.0
+    assert np.abs(tight.error[late]).max() < 1e-5
+    assert used(ground(held)) == pytest.approx(
+        0.1590 if law != "least_contact_force" else 0, abs=2e-3
+    )
+
+
+def test_within_its_cones_it_stands_by_the_least_torque():
+    """Beside SciPy's SLSQP, at an instant of the squat: the same motion, and no less torque."""
+    run = ran("quadruped", 0.3, friction=0.1)
+    column, model = run.kept.column, run.loop.controller.model
+    q, v, sent = (column(name)[-1] for name in ("q", "v", "effort"))
+    model.evaluate(q, v, float(column("stamp")[-1]))
+    M, A, n = model.M, model.A, model.n
+    whole = np.block([[M, -A.T], [A, np.zeros((12, 12))]])
+    found = np.linalg.solve(whole, np.concatenate([sent - model.h, model.b]))
+    needed = model.h + M @ found[:n]
+    facets = np.array([[-np.cos(a), -np.sin(a)] for a in (2 * np.arange(8) + 1) * np.pi / 8])
+    cone = np.column_stack([facets, np.full(8, 0.1 * np.cos(np.pi / 8))])
+    cones = np.kron(np.eye(4), cone)
+    best = scipy.optimize.minimize(
+        lambda force: 0.5 * np.sum((needed - A.T @ force)[6:] ** 2),
+        found[n:],
+        jac=lambda force: -A[:, 6:] @ (needed - A.T @ force)[6:],
+        constraints=[
+            {"type": "eq", "fun": lambda f: (needed - A.T @ f)[:6], "jac": lambda f: -A.T[:6]},
+            {"type": "ineq", "fun": lambda f: cones @ f, "jac": lambda f: cones},
+        ],
+        method="SLSQP",
+        options={"maxiter": 500, "ftol": 1e-14},
+    )
+    assert best.success
+    assert (cones @ found[n:]).min() == pytest.approx(0.0, abs=1e-6)
+    assert sent[6:] == pytest.approx((needed - A.T @ best.x)[6:], abs=1e-5)
+
+
+def test_a_cone_changes_while_the_robot_moves_without_a_force_loop():
+    asked = settings_for("quadruped", 0.4, "paper", True, {})
+    controller = asked.controller.changed(on_cones(0.5))
+    runner, _ = ready_task(asked.case.node, controller, asked.arm)
+    tight = controller.changed({"contact.friction": 0.1})
+    prepare_change(runner.loop, tight, ["contact.friction"], running=True)(runner.loop, 0.0)
+    kept = runner.keep(20, 10)
+    runner.run(200)
+    assert used(-kept.column("true_multipliers")[2:].reshape(-1, 4, 3)) <= 0.1
+    with pytest.raises(InvalidValue, match=r"contact\.stiffness"):
+        prepare_change(
+            runner.loop,
+            controller.changed({"contact.stiffness": [1e4]}),
+            ["contact.stiffness"],
+            running=True,
+        )
+
+
+def test_a_cone_of_feet_that_do_not_stick_is_said_to_keep_nothing():
+    node, settled = "passive_joint_controller", settings_for("quadruped", 1.0, "paper", True, {})
+    start = settled.arm.simulation.start
+    idle = settled.controller.changed({"contact.friction": 0.5})
+    kept = settled.controller.changed(on_cones(0.5))
+    found = [inspect(node, each, None, start).warnings for each in (idle, kept)]
+    assert ["contact.friction keeps no" in " ".join(each) for each in found] == [True, False]
 
 
 @pytest.mark.parametrize("feet", [[], FEET[:2]])

@@ -14,6 +14,7 @@ from projected_control.control.compensation import (
     FrictionCompensation,
     write_contact,
 )
+from projected_control.control.contact import Contact
 from projected_control.control.contact_stability import normal_masses
 from projected_control.control.disturbance import NO_DISTURBANCE, Disturbance
 from projected_control.control.force import ForceGains, ForceLoopState
@@ -260,6 +261,17 @@ class Controller:
         self.mailbox.post("disturbance", numbers, seconds)
         self.disturbance = disturbance
         self._tell_source()
+
+    def set_contact(self, contact: Contact) -> None:
+        """What the arm presses on, and how contacts that come and go are made, kept and left.
+
+        Their cones (``friction``) are kept by any law. Not while the arm moves; refused where a
+        force loop would diverge on it where the arm is.
+        """
+        if self.force is not None:
+            self.force.set_contact(contact)
+        self._terms.contact_rules[:] = contact.rules
+        self.mailbox.fill("contact_rules", contact.rules)
 
     def connect(self, source: ForceSource) -> None:
         """The source of λ, which follows the momentum where disturbances are observed."""

@@ -405,8 +405,6 @@ class ForceLoopState:
             self._mailbox.post("anti_windup", gains.anti_windup_array(self.period))
             self._mailbox.post("normal_damping", [gains.normal_damping], seconds)
             self._mailbox.post("force_rate", gains.rate_array(self.period))
-            if contact is not None:
-                self._mailbox.post("contact_rules", contact.rules)
         self.gains, self.contact = gains, self.contact if contact is None else contact
 
     def check_gains(
@@ -427,8 +425,6 @@ class ForceLoopState:
         """What the arm presses on; refused where the loop would diverge on it where the arm is."""
         self.check_gains(self.gains, 0.0, contact)
         self.contact = contact
-        self._terms.contact_rules[:] = contact.rules
-        self._mailbox.fill("contact_rules", contact.rules)
 
     @property
     def masses(self) -> Array:

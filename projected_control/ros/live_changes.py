@@ -57,10 +57,12 @@ def prepare_change(
         if "impedance" in groups:
             changes.append(lambda loop, time: controller.set_impedance(behaviour, seconds))
     pressed = groups & {"force", "contact"}
-    if pressed and force is not None and isinstance(settings, ForceControllerSettings):
+    if pressed and isinstance(settings, ForceControllerSettings):
         contact = settings.contact
+        build.check_contact(settings, with_force=force is not None)
+        changes.append(lambda loop, time: loop.mailbox.post("contact_rules", contact.rules))
+    if pressed and force is not None and isinstance(settings, ForceControllerSettings):
         force_gains = build.build_force_gains(settings, arm_delay)
-        build.check_contact(settings)
         target = force.check_gains(force_gains, seconds, contact)
         build.check_tare(settings.force, model.n)
         changes.append(lambda loop, time: force.put_gains(force_gains, target, seconds, contact))

@@ -27,7 +27,7 @@ from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.dynamics import condition_numbers
 from projected_control.planning import assemble
 from projected_control.settings import build, groups
-from projected_control.settings.nodes import ControllerSettings
+from projected_control.settings.nodes import ControllerSettings, ForceControllerSettings
 from projected_control.settings.real_arms import unsaid
 
 
@@ -87,6 +87,19 @@ def _warnings(settings: ControllerSettings, loop: ControlLoop) -> list[str]:
         *loop.controller.model.arm.warnings,
         *uncarried(settings, loop),
         *drifting(loop),
+        *idle_friction(settings, loop),
+    ]
+
+
+def idle_friction(settings: ControllerSettings, loop: ControlLoop) -> list[str]:
+    """In words, that a cone is given, and no contact has one."""
+    has_cone = any(each.tangents.size for each in loop.controller.contacts.members)
+    contact = settings.contact if isinstance(settings, ForceControllerSettings) else None
+    if contact is None or contact.friction == 0.0 or has_cone:
+        return []
+    return [
+        "contact.friction keeps no force in its cone, as no contact sticks: that is a "
+        "point_at_point with one_sided and a direction"
     ]
 
 

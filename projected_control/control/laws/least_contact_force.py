@@ -1,7 +1,7 @@
 """Motion of robots with passive joints by the least contact force (Righetti et al. 2013).
 
-Of all efforts that give the motion of `motion`, h + M u_p = f − Aᵀλ with f zero at passive joints
-p, `passive` takes those of least ‖f‖. Here it is λ that is least, as for feet on slippery ground:
+Of all efforts that give the motion of `motion`, h + M u_p = f + Aᵀλ with f zero at passive joints
+p, `passive` takes those of least ‖f‖. Here it is λ that is least, what the ground exerts on feet:
 
     λ = (A_pᵀ)⁺ (h + M u_p)_p,    f = h + M u_p − Aᵀλ.
 

@@ -54,17 +54,17 @@ def build_controller(node: str, settings: ControllerSettings) -> Controller:
     with about("disturbance.kind"):
         controller.set_disturbance(settings.disturbance, 0.0)
     force = controller.force
+    if model.constraint is not None:
+        controller.contacts.lay(one_sided_of(settings, model.constraint))
     if isinstance(settings, ForceControllerSettings):
         check_contact(settings, with_force=force is not None)
         stop = settings.contact.on_unexpected == "stop"
         controller.feel_collisions(settings.contact.unexpected, stop=stop)
-    if model.constraint is not None:
-        controller.contacts.lay(one_sided_of(settings, model.constraint))
-    if force is not None and isinstance(settings, ForceControllerSettings) and model.constraint:
-        force.control_rows(controlled_rows(settings, model.constraint))
-        if settings.force.source == "momentum":
-            force.source_cutoff = settings.force.observer_bandwidth
-        force.set_contact(settings.contact)
+        if force is not None and model.constraint is not None:
+            force.control_rows(controlled_rows(settings, model.constraint))
+            if settings.force.source == "momentum":
+                force.source_cutoff = settings.force.observer_bandwidth
+        controller.set_contact(settings.contact)
     return controller
 
 
