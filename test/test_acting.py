@@ -15,11 +15,12 @@ from loops import LAWS, T, build, opened
 from projected_control import Runner, SimulatedArm
 from projected_control.apps.demo.demo_settings import settings_for
 from projected_control.apps.demo.task_run import ready_task, simulated_arm
+from projected_control.control.events import Event
 from projected_control.control.silence import SilenceAnswer, silence_array
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.native import build as build_module
 from projected_control.native.session import RemoteTick, begin_sections
-from projected_control.native.updates import Section, Status, Update, encode
+from projected_control.native.updates import Report, Section, Status, Update, encode
 from projected_control.simulation import Encoders, ForceSensor, JointFriction, Motors, Plant
 
 pytestmark = NEEDS_NATIVE
@@ -193,14 +194,40 @@ def test_a_base_that_cannot_be_meant_is_refused(section, numbers, reason):
     assert reason in answer.reason
 
 
-def test_a_base_whose_state_is_lost_ends_in_zero_effort():
-    """NaN in place of the base's orientation: what the guard does with any joint's."""
+def test_a_rotation_vector_may_be_any_of_its_rotation():
+    """The base once round: the same efforts."""
+    run, again = ActingRun(quadruped()), ActingRun(quadruped())
+    run.go(100)
+    for row in run.rows:
+        once_more = row.q.copy()
+        phi = once_more[3:6] if np.abs(once_more[3:6]).any() else np.array([1e-9, 0.0, 0.0])
+        once_more[3:6] = phi * (1.0 - 2.0 * np.pi / np.linalg.norm(phi))
+        again.send(encode(Update.BEAT, again.session, again.next()))
+        again.efforts.append(again.acting.cycle(once_more, row.v, row.wrench))
+    np.testing.assert_allclose(again.efforts, run.efforts, rtol=0.0, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("place", "change", "event"),
+    [
+        (4, np.nan, Event.STATE_NOT_FINITE),
+        (2, 0.05, Event.LEFT_CONSTRAINT),
+        (5, 0.1, Event.LEFT_CONSTRAINT),
+    ],
+)
+def test_a_base_that_is_lost_or_jumps_ends_in_zero_effort_as_any_joint_does(place, change, event):
     run = ActingRun(quadruped())
     run.go(100)
     assert np.abs(run.effort).max() > 1.0
-    run.plant.read(run.effort)
-    lost = run.plant.q.copy()
-    lost[4] = np.nan
-    for _ in range(200):
-        effort = run.acting.cycle(lost, run.plant.v, None)
-    assert not effort.any()
+    seen, effort = [], run.effort
+    for _ in range(600):
+        run.plant.read(effort)
+        q = run.plant.q.copy()
+        q[place] += change
+        run.send(encode(Update.BEAT, run.session, run.next()))
+        effort = run.acting.cycle(q, run.plant.v, None)
+        seen.append(np.abs(effort).max())
+    state = run.state()
+    events = Event(int(state.sections[Section.REPORT][Report.EVENTS_SINCE]))
+    assert event in events
+    assert seen[-1] == 0.0

@@ -98,15 +98,15 @@ def require_start(loop: ControlLoop, q: Array, tolerance: float, *, real: bool =
 def require_limits(loop: ControlLoop) -> None:
     """Raise where a joint of a real arm has no effort or velocity limit that was given.
 
-    A joint without a motor needs no effort limit: nothing is asked of it.
+    A joint without a motor needs no effort limit: nothing is asked of it; a floating base neither.
     """
     limits, arm = loop.guard.limits, loop.controller.model.arm
-    everywhere = np.ones(arm.n)
+    of_joints = np.arange(arm.n) >= arm.base_size
     missing = [
         f"{name} ({what})"
         for what, values, needed in (
             ("effort", limits.effort, arm.actuated),
-            ("velocity", limits.velocity, everywhere),
+            ("velocity", limits.velocity, of_joints),
         )
         for name, value, needs in zip(arm.joint_names, values, needed, strict=True)
         if needs and not value < UNLIMITED

@@ -85,7 +85,8 @@ def largest(
     limited = (limit < UNLIMITED) & (True if chosen is None else chosen)
     if not limited.any():
         return None
-    margins = np.where(limited, 1.0 - values / limit, np.inf)
+    with np.errstate(divide="ignore", invalid="ignore"):  # a base that floats has no efforts
+        margins = np.where(limited, 1.0 - values / limit, np.inf)
     i, j = divmod(int(np.argmin(margins)), margins.shape[1])
     return Quantity(
         f"{what} {names[j]}", float(values[i, j]), float(limit[j]), unit, margins.min(axis=1)

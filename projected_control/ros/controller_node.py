@@ -126,7 +126,8 @@ class ControllerNode(ManagedNode[ControllerSettings]):
 
     def _build(self, settings: ControllerSettings) -> ControlLoop:
         loop = build.build_loop(self.kind, settings)
-        loop.controller.model.arm.require_fixed("a node", NO_BASE_STATE)
+        if not PORTS[settings.hardware].knows_base:
+            loop.controller.model.arm.require_fixed("a node", NO_BASE_STATE)
         build.check_reference(settings, loop.controller.model.k)
         loop.warm_up()
         return loop

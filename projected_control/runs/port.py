@@ -144,6 +144,7 @@ class PortKind:
     # does something about it by itself.
     needs_watchdog: bool = True
     needs_limits: bool = False  # whether the arm is a real one, that does not move without limits
+    knows_base: bool = False  # whether the state of a floating base comes beside that of joints
 
     @property
     def lets_fall(self) -> bool:
@@ -181,6 +182,7 @@ PORTS.add(
         "projected_control.ros.plugin_port:make_port",
         needs_watchdog=False,
         needs_limits=True,
+        knows_base=True,
     )
 )
 

@@ -55,7 +55,7 @@ class ConstrainedArmSettings(Settings):
     robot_description: str = parameter("", "URDF of the arm; takes precedence over the file. Where neither is given, it is taken from the latched topic robot_description", required=True)
     robot_description_file: str = parameter("", "URDF or xacro file of the arm: a path, a name in the package's urdf folder, or arms/… for one of example-robot-data (the extra arms)", required=True)
     robot_description_arguments: Words = parameter((), "xacro arguments, each as name:=value")
-    base: str = parameter(FIXED, "What the first link of the description stands on: the world (fixed), or nothing (floating), as of a robot with legs; that is served in process, see docs/floating_base.md", choices=BASES)
+    base: str = parameter(FIXED, "What the first link of the description stands on: the world (fixed), or nothing (floating), as of a robot with legs; that is served in process and in the plugin, see docs/floating_base.md", choices=BASES)
     joints: Words = parameter((), "Joints that move; empty for all of the description. The rest is locked")
     gravity: float = parameter(9.81, "Acceleration of gravity along −z", "m/s²", minimum=-100.0, maximum=100.0)
     armature: Numbers = parameter((), "Inertia of the rotors as the joints feel it, one number or one per joint; empty for none", "kg·m² or kg", minimum=0.0, maximum=1e3)

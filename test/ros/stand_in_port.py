@@ -18,6 +18,7 @@ RECORD = PortKind(
     "stand_in_port:make_port",
     needs_watchdog=False,
     needs_limits=True,
+    knows_base=True,
 )
 NAME = "projected_controller"
 

@@ -10,6 +10,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from time import monotonic
 
@@ -18,12 +19,12 @@ import yaml
 
 pytest.importorskip("rclpy", reason="ROS 2 (rclpy) is not installed")
 
-from fleet import STEADY, THREE_LINK, Fleet
+from fleet import STEADY, THREE_LINK, Fleet, config
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Header
 
 from projected_control.native import library
-from projected_control.settings.nodes import ARM, FORCE, MOTION, WATCHDOG
+from projected_control.settings.nodes import ARM, FORCE, MOTION, PASSIVE, WATCHDOG
 
 if REASON := library.reason_against():
     pytest.skip(f"no native loop: {REASON}", allow_module_level=True)
@@ -44,6 +45,16 @@ SETTINGS = {
     "realtime.priority": 0,
     "payload.link": "link_3",
 }
+QUADRUPED = {
+    **config("quadruped"),
+    **STEADY,
+    "diagnostics_rate": 20.0,
+    "plugin.silence_time": 1.0,
+    "plugin.stop_time": 0.2,
+    "effort_includes_gravity": True,
+    "reference.kind": "hold",
+    "realtime.priority": 0,
+}
 
 
 @pytest.fixture
@@ -60,8 +71,18 @@ def ports_of_tests(fleet: Fleet, tmp_path: Path) -> None:
 @pytest.fixture
 def stood_in(fleet: Fleet, ports_of_tests: None, tmp_path: Path):
     """A fleet whose nodes know the stand-in, and the stand-in itself."""
+    yield from standing_in(fleet, tmp_path, SETTINGS)
+
+
+@pytest.fixture
+def stood_in_with_legs(fleet: Fleet, ports_of_tests: None, tmp_path: Path):
+    """The same with our quadruped."""
+    yield from standing_in(fleet, tmp_path, QUADRUPED)
+
+
+def standing_in(fleet: Fleet, tmp_path: Path, settings: Mapping[str, object]):
     file = tmp_path / "arm.yaml"
-    file.write_text(yaml.safe_dump(dict(SETTINGS)))
+    file.write_text(yaml.safe_dump(dict(settings)))
     with (tmp_path / "stand_in.log").open("wb") as log:
         process = subprocess.Popen(
             [sys.executable, str(HERE / "plugin_stand_in.py"), str(file)],
@@ -99,6 +120,29 @@ def test_it_follows_is_changed_and_ends(fleet: Fleet, stood_in) -> None:
     fleet.until(moved, "the reference to move")
     assert node.end() == 0
     assert "Traceback" not in node.log
+
+
+def test_a_robot_with_legs_squats(fleet: Fleet, stood_in_with_legs) -> None:
+    """Its base among the joint states and the plugin's state interfaces."""
+    states = fleet.record(JointState, f"{PASSIVE}/state")
+    node = fleet.start(PASSIVE, QUADRUPED, hardware="stand_in")
+    fleet.until_said(PASSIVE, "following", level=0)
+    fleet.until_counted(PASSIVE, "ticks", 100)
+    assert fleet.set(PASSIVE, {"reference.kind": "sine"}).successful
+
+    def height() -> float:
+        last = states.messages[-1]
+        return dict(zip(last.name, last.position, strict=True))["centre_of_mass.z"]
+
+    fleet.until(lambda: height() > 0.27, "the robot to rise")
+    fleet.until(lambda: height() < 0.225, "the robot to squat")
+    assert node.end() == 0
+    assert "Traceback" not in node.log
+
+
+def test_a_robot_with_legs_is_refused_where_its_base_is_not_heard(fleet: Fleet) -> None:
+    fleet.start(PASSIVE, QUADRUPED, hardware="topics")
+    fleet.until_said(PASSIVE, "a node cannot have a floating base: joint_states do not say")
 
 
 def test_a_long_plan_does_not_stop_the_arm(fleet: Fleet, stood_in) -> None:
