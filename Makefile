@@ -18,7 +18,6 @@ export ROS_LOG_DIR ?= $(CURDIR)/$(VENV)/log
 .PHONY: help demo docs test test-peers test-long lint lint-ament format wheel release-check clean
 
 ROUNDS ?= 20
-LOAD ?= 0
 WORKERS ?= 2
 FLEETS ?= 3
 
@@ -27,7 +26,7 @@ help:
 	@echo "make docs     build the documentation site into build/site/"
 	@echo "make test     lint, type check and all tests"
 	@echo "make test-peers  tests beside other packages from PyPI: real arms, Pink, placo, TSID"
-	@echo "make test-long  all tests with random examples, then those of the nodes $(ROUNDS) times (LOAD=2: beside two busy loops)"
+	@echo "make test-long  all tests with random examples, then those of the nodes $(ROUNDS) times"
 	@echo "make lint     lint, type check and import contract only"
 	@echo "make format   format the code, mend what ruff can mend"
 	@echo "make wheel    the wheel of this architecture and the package of sources into dist/, and try them"
@@ -63,14 +62,8 @@ test-peers: $(PEERS)/installed
 test-long: lint
 	@echo "==> tests, with random examples"
 	@$(BIN)/python -m pytest --hypothesis-profile=random --whole-starts -n 1
-	@$(MAKE) --no-print-directory test-rounds
-
-.PHONY: test-rounds
-test-rounds: $(INSTALLED)
-	@trap 'kill $$busy 2>/dev/null' EXIT; \
-	for loop in $$(seq $(LOAD)); do $(BIN)/python -c 'while True: pass' & busy="$$busy $$!"; done; \
-	for round in $$(seq $(ROUNDS)); do \
-	  echo "==> tests of the nodes, round $$round of $(ROUNDS), $(LOAD) busy loops beside"; \
+	@for round in $$(seq $(ROUNDS)); do \
+	  echo "==> tests of the nodes, round $$round of $(ROUNDS)"; \
 	  $(BIN)/python -m pytest --hypothesis-profile=random --whole-starts -n 1 test/ros || \
 	    { echo "==> failed in round $$round of $(ROUNDS)"; exit 1; }; \
 	done

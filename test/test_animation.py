@@ -18,10 +18,11 @@ from projected_control.apps.animation import drawing
 from projected_control.apps.animation.drawing import pictures
 from projected_control.apps.animation.sources import _SWINGS, INSTANTS, film, names, swing
 from projected_control.apps.cli import main
+from projected_control.apps.demo.demo_settings import run_in_process, settings_for
 from projected_control.apps.docs.constraint_pages import EXAMPLES
 from projected_control.apps.experiments.catalogue import EXPERIMENTS
 from projected_control.errors import InvalidValue, ProjectedControlError, UnknownName
-from projected_control.settings.nodes import TASKS
+from projected_control.settings.nodes import LEGGED, TASKS
 
 IMAGES = Path(__file__).parents[1] / "docs" / "images"
 
@@ -40,6 +41,22 @@ def test_a_planar_mechanism_is_drawn_and_its_tip_stays_on_its_slider(tmp_path):
     image = Image.open(BytesIO(content))
     assert image.n_frames == 4
     assert len(content) < 1_000_000
+
+
+@pytest.mark.parametrize("what", ["quadruped", "config/quadruped.yaml"])
+def test_a_robot_with_legs_is_drawn_with_all_of_them(what):
+    shown = film(str(IMAGES.parents[1] / what) if "/" in what else what, 0.3)
+    assert shown.links.shape[1:] == (16, 2, 3)  # trunk to hips, two pieces a leg, shanks to feet
+    feet = shown.links[:, -4:, 1]
+    np.testing.assert_allclose(feet, feet[:1].repeat(len(feet), axis=0), atol=1e-4)
+    np.testing.assert_allclose(np.abs(feet[0, :, :2]), [[0.18, 0.14]] * 4, atol=1e-6)
+
+
+def test_a_recorded_robot_with_legs_is_drawn(tmp_path):
+    path = tmp_path / "squat.mcap"
+    asked = settings_for("quadruped", 0.3, "paper", True, {"recording.file": str(path)})
+    run_in_process(asked)
+    assert film(str(path)).links.shape[1:] == (16, 2, 3)
 
 
 def test_an_arm_swings_on_a_plane_and_shows_what_that_leaves_free():
@@ -72,12 +89,12 @@ def test_what_is_named_can_be_shown():
 
 
 def test_every_task_and_every_kind_of_constraint_has_a_picture():
-    assert set(TASKS) <= set(names())
+    assert {*TASKS, *LEGGED} <= set(names())
     assert set(EXAMPLES) == set(_SWINGS) | {"loop"}
 
 
 def test_the_pictures_of_the_documentation_are_there_and_small():
-    wanted = [IMAGES / f"{task}.gif" for task in TASKS]
+    wanted = [IMAGES / f"{task}.gif" for task in (*TASKS, "quadruped")]
     wanted += [IMAGES / "constraints" / f"{kind}.gif" for kind in EXAMPLES]
     for path in wanted:
         assert path.stat().st_size < 1_000_000, path

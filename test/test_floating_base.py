@@ -1,6 +1,7 @@
 """A base that floats: its configuration as a group, its kinematics, and how a robot stands."""
 
 import json
+from types import SimpleNamespace
 
 import golden_recordings
 import numpy as np
@@ -12,13 +13,14 @@ from hypothesis import strategies as st
 
 from projected_control.apps.demo.demo_settings import settings_for
 from projected_control.apps.demo.task_run import ready_task, run_task
+from projected_control.apps.experiments.catalogue import Options
 from projected_control.control.gains import MotionGains
 from projected_control.control.laws.least_contact_force import LeastContactForceController
 from projected_control.control.laws.passive import PassiveJointController
 from projected_control.errors import InvalidDescription, InvalidValue, Uncontrollable, UnknownName
 from projected_control.model.arm import Arm
 from projected_control.model.constrained_arm import ConstrainedArm
-from projected_control.model.constraints import JointLocked
+from projected_control.model.constraints import Constraint, JointLocked
 from projected_control.model.coordinates import Coordinate, Coordinates
 from projected_control.model.floating_base import BASE
 from projected_control.planning import assemble
@@ -26,7 +28,6 @@ from projected_control.planning.stance import CONTACT_FORCE, on_feet, stand
 from projected_control.resources import share_file
 from projected_control.ros.live_changes import prepare_change
 from projected_control.settings.inspection import inspect
-from projected_control.settings.real_arms import NO_BASE_STATE
 from projected_control.simulation.plant import Plant
 
 FEET = ["front_left_foot", "front_right_foot", "hind_left_foot", "hind_right_foot"]
@@ -75,6 +76,31 @@ def test_configurations_are_added_and_subtracted_as_pinocchio_does_it(seed):
     assert ROBOT.difference(q, other) == pytest.approx(
         pinocchio.difference(model, q, other), abs=1e-9
     )
+
+
+class HeldByHand(Constraint):
+    """A foot held at its place, of which nothing is known but Φ and A."""
+
+    def __init__(self, foot):
+        self._foot = foot
+
+    rows, frame = 3, None
+
+    def residual(self, arm):
+        return arm.frame(self._foot).position
+
+    def jacobian(self, arm):
+        return arm.frame(self._foot).jacobian[:3]
+
+
+@given(seeds)
+@settings(max_examples=15)
+def test_the_bias_of_a_constraint_that_gives_none_is_that_of_the_group(seed):
+    """Ȧq̇ by differences along q ⊕ q̇ dt: what Pinocchio says of the foot's acceleration."""
+    arm, (q, v) = ROBOT.twin(), state(seed)
+    arm.update(q, v)
+    found = HeldByHand("hind_left_foot").bias(arm)
+    assert found == pytest.approx(arm.frame("hind_left_foot").bias[:3], rel=1e-6, abs=1e-6)
 
 
 @pytest.mark.parametrize("angle", [0.0, 1e-9, 1e-3, 3.0, np.pi - 1e-9, np.pi])
@@ -386,9 +412,43 @@ def test_what_was_recorded_replays_with_difference_zero(tmp_path):
     assert golden_recordings.difference(path) == 0.0
 
 
-def test_where_it_is_not_served_it_is_refused(arm):
-    with pytest.raises(InvalidValue, match="joint_states do not say"):
-        arm.require_fixed("a node", NO_BASE_STATE)
+def test_reproduce_standing_by_the_least_contact_force(capsys):
+    from projected_control.apps.cli import main
+
+    assert main(["reproduce", "standing", "--json", "--criterion", "contact_force"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    least = stand(ROBOT.twin(), FEET, standing(), criterion=CONTACT_FORCE)
+    assert found["criterion"] == CONTACT_FORCE
+    assert found["lambda"] == pytest.approx(least.forces.reshape(-1))
+    assert found["torque_norm"] > 6.3
+
+
+def test_a_cone_without_a_solution_is_a_gap_in_the_curve(monkeypatch):
+    from projected_control.apps.experiments import standing as experiment
+
+    def fails(*args, friction=None, **more):
+        if friction is not None and friction > 0.5:
+            raise InvalidValue("not found")
+        return stand(*args, friction=friction, **more)
+
+    monkeypatch.setattr(experiment, "stand", fails)
+    outcome = experiment.run(Options(), lambda *_: None)
+    (line, _) = outcome.pictures[0].draw().axes[0].lines
+    solved = experiment.SHOWN <= 0.5
+    assert np.isfinite(line.get_ydata()).tolist() == solved.tolist()
+
+
+def test_nodes_refuse_it_where_they_build_what_they_run():
+    pytest.importorskip("rclpy")
+    from projected_control.ros.controller_node import ControllerNode
+    from projected_control.ros.simulated_arm import SimulatedArmNode
+
+    asked = settings_for("quadruped", 1.0, "paper", True, {})
+    node = SimpleNamespace(kind=asked.case.node)
+    with pytest.raises(InvalidValue, match=r"a node cannot have a floating base.*joint_states"):
+        ControllerNode._build(node, asked.controller)
+    with pytest.raises(InvalidValue, match=r"a node cannot have a floating base.*joint_states"):
+        SimulatedArmNode._build(node, asked.arm)
 
 
 def test_its_tasks_are_refused_where_nodes_would_run_them(capsys):
@@ -411,6 +471,8 @@ def test_reproduce_standing(capsys):
         (["--robot", "cow"], "solo12"),
         (["--feet", "hoof"], "hoof"),
         (["--mu", "-1"], "mu"),
+        (["--feet", *FEET[:3]], "would have to pull at front_left_foot"),
+        (["--feet", *FEET[:3], "--mu", "0.5"], "keep it still"),
     ):
         assert main(["reproduce", "standing", "--json", *wrong]) != 0
         assert reason in capsys.readouterr().err

@@ -39,12 +39,9 @@ RETURN_NOISE = 1e-3
 _MOVING, _FROZEN_ONCE, _TRIED_AGAIN, DEAD = 0.0, 1.0, 2.0, 3.0
 
 # The values of the events as plain integers, which kernels can use.
-_EFFORT, _RATE = int(Event.EFFORT_LIMITED), int(Event.RATE_LIMITED)
-_POSITION, _VELOCITY = int(Event.POSITION_LIMIT), int(Event.VELOCITY_LIMIT)
+_EFFORT, _RATE, _POSITION, _VELOCITY = 1, 2, 4, 8
 _LINE, _CIRCLE, _ROTATION, _ = (int(t) for t in Topology)
-_BAD_STATE, _BAD_EFFORT = int(Event.STATE_NOT_FINITE), int(Event.EFFORT_NOT_FINITE)
-_BACK, _FROZEN = int(Event.TIME_WENT_BACK), int(Event.STATE_FROZEN)
-_STALE, _JUMP = int(Event.STATE_STALE), int(Event.REFERENCE_JUMPED)
+_BAD_STATE, _BAD_EFFORT, _BACK, _FROZEN, _STALE, _JUMP = 16, 32, 64, 128, 256, 512
 _LATCHED = int(Event.LATCHED)
 
 

@@ -38,8 +38,7 @@ class Topology(IntEnum):
     """Its second or third."""
 
 
-_CIRCLE, _ROTATION = int(Topology.CIRCLE), int(Topology.ROTATION)
-_GOES_ON = int(Topology.ROTATION_GOES_ON)
+_CIRCLE, _ROTATION, _GOES_ON = 1, 2, 3
 _SMALL = 1e-3
 _HALF_TURN_MARGIN = 0.1
 

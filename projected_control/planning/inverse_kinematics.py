@@ -232,7 +232,7 @@ class InverseKinematics:
         random = np.random.default_rng(self._seed)
         others = self.draw(random, guess, self.restarts)
         if others:
-            others[0] = guess + random.uniform(-NUDGE, NUDGE, self.arm.n)
+            others[0] = self.arm.moved(guess, random.uniform(-NUDGE, NUDGE, self.arm.n))
         return [guess, *others]
 
     def draw(self, random: np.random.Generator, guess: Array, count: int) -> list[Array]:

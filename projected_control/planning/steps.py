@@ -75,7 +75,8 @@ def limited_step(
         levels: Highest priority first.
         damping: ε of each.
         q: Where the arm is, n.
-        lower, upper: Limits of the joints, n; infinite where there are none.
+        lower, upper: Limits of the joints, n; infinite where there are none, as for a floating
+            base, for which q + δ says nothing.
         way: Step to a posture, n; none unless given.
     """
     moving, fixed = np.arange(q.size), np.zeros(q.size)

@@ -83,7 +83,7 @@ def film_of(
         places = arm.placements[:, 9:12].copy()
         pieces = [[places[a], places[b]] for a, b in pairs]
         pieces += [[places[joint], arm.frame(name).position] for joint, name in ends]
-        if len(roots) == 1:
+        if len(roots) == 1 and not arm.floats:
             pieces.append([np.zeros(3), places[roots[0]]])
         links.append(pieces)
         joints.append(places[1:])
@@ -109,8 +109,9 @@ def film_of(
 def _tree(arm: Arm) -> tuple[list[int], list[tuple[int, int]]]:
     """Joints that stand on the ground, and pairs of joints that a link connects."""
     parents = list(arm.pinocchio_model.parents)
-    roots = [joint for joint in range(1, arm.n + 1) if parents[joint] == 0]
-    return roots, [(parents[j], j) for j in range(1, arm.n + 1) if parents[j] != 0]
+    joints = range(1, len(parents))
+    roots = [joint for joint in joints if parents[joint] == 0]
+    return roots, [(parents[j], j) for j in joints if parents[j] != 0]
 
 
 def _ends(arm: Arm, named: Sequence[str | None]) -> list[tuple[int, str]]:
@@ -118,7 +119,7 @@ def _ends(arm: Arm, named: Sequence[str | None]) -> list[tuple[int, str]]:
     model = arm.pinocchio_model
     carried = set(list(model.parents)[1:])
     found = {name: arm.attachment(name) for name in dict.fromkeys(named) if name is not None}
-    for joint in range(1, arm.n + 1):
+    for joint in range(1, model.njoints):
         if joint in carried or any(place.joint == joint for place in found.values()):
             continue
         beyond = [name for name in arm.frame_names if arm.attachment(name).joint == joint]

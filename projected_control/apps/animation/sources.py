@@ -17,12 +17,13 @@ from projected_control.errors import InvalidValue, UnknownName
 from projected_control.model.arm import Arm
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.constraints import CONSTRAINTS, Constraint, with_mimics
+from projected_control.model.pinocchio_model import FLOATING
 from projected_control.planning import assemble
 from projected_control.resources import share_file
 from projected_control.runs.recording import read_recording
 from projected_control.runs.simulated import SimulatedArm
 from projected_control.settings import build
-from projected_control.settings.nodes import FORCE, PASSIVE, TASKS, demo_cases
+from projected_control.settings.nodes import FORCE, LEGGED, PASSIVE, TASKS, DemoCase, demo_cases
 from projected_control.settings.recorded import controller_settings
 from projected_control.simulation import JointFriction, Plant
 
@@ -41,9 +42,13 @@ SWING_SECONDS = 4.0
 """For which an arm swings on a constraint that is shown for itself [s]."""
 
 
+def _cases() -> dict[str, DemoCase]:
+    return {**demo_cases(), **TASKS, **LEGGED}
+
+
 def names() -> dict[str, str]:
     """What can be asked for by name, and what it is."""
-    tasks = {name: case.title for name, case in {**demo_cases(), **TASKS}.items()}
+    tasks = {name: case.title for name, case in _cases().items()}
     moving = {name: entry for name, entry in EXPERIMENTS.items() if name not in INSTANTS}
     experiments = {name: entry.summary for name, entry in moving.items()}
     shown = [name for name in CONSTRAINTS if name in _SWINGS or name == "loop"]
@@ -70,9 +75,8 @@ def film(what: str, seconds: float | None = None, progress: Progress = silent) -
             f"{name} is about one instant, of which there is no film; its numbers and its figure: "
             f"projected-control reproduce {name}"
         )
-    if name in TASKS or name in demo_cases():
-        title = {**demo_cases(), **TASKS}[name].title
-        return _task(name, title, seconds or SECONDS.get(name, USUAL_SECONDS))
+    if name in (cases := _cases()):
+        return _task(name, cases[name].title, seconds or SECONDS.get(name, USUAL_SECONDS))
     if name in EXPERIMENTS:
         return _experiment(name, seconds, progress)
     if name in CONSTRAINTS:
@@ -83,7 +87,7 @@ def film(what: str, seconds: float | None = None, progress: Progress = silent) -
 def _task(choice: str, title: str, seconds: float, file: Path | None = None) -> Film:
     settings = settings_for(choice, seconds, "paper", True, {}, (), file)
     node = settings.case.node
-    if file is not None and settings.arm.passive_joints:
+    if file is not None and (settings.arm.passive_joints or settings.arm.base == FLOATING):
         settings = settings_for("passive", seconds, "paper", True, {}, (), file)
         node = PASSIVE
     run = run_task(node, settings.controller, settings.arm, settings.ticks)

@@ -15,6 +15,7 @@ Draws an arm that moves, with what holds it, the trace of its tip and the force 
   a task or mechanism      slider, crank, five_bar, four_bar_3d, hitch, two_arms, seven_joints,
                            wipe_edge, drawer_stop, peg;
                            wipe, wipe_sphere, drawer, valve (the extra arms)
+  a robot with legs        quadruped; stand_still, squat, anymal_squat, lean … (the extra arms)
   an experiment            free-fall, slider-crank, table1, table2, wiping, laws, limits,
                            weak-motors
   a kind of constraint     point_on_plane, hinge, … : an arm swings on it

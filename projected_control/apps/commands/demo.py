@@ -50,6 +50,9 @@ Or a task on a real arm (the extra arms), also with --task: wipe (a Panda on a t
 which stick, count, are late and noisy (config/real.yaml). The task's numbers are force_wanted and
 force_error_rms [N], lateral_drift [m], tilt_error [rad], tracking_rms [m or rad], residual_max [m]
 and torque_peak_ratio, of the simulated arm itself, after the first second.
+
+Or a robot with legs, with --task and --in-process: quadruped (ours); stand_still, squat (Solo12),
+anymal_stand_still and anymal_squat, lean (Talos, on two soles) with the extra arms.
 """
 
 
@@ -67,7 +70,8 @@ class Arguments(
     task: str = option(
         "a mechanism or a task, with the controller that fits it: slider, seven_joints, "
         "wipe_edge, drawer_stop, peg, crank, five_bar, four_bar_3d, hitch, two_arms; wipe, "
-        "wipe_sphere, drawer, valve",
+        "wipe_sphere, drawer, valve; quadruped, stand_still, squat, anymal_stand_still, "
+        "anymal_squat, lean",
         "",
         "NAME",
     )

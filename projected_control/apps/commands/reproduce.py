@@ -132,6 +132,9 @@ class Arguments(
     feet: list[str] | None = option(
         "links on which it stands (default: all with foot in their name)", metavar="LINK"
     )
+    criterion: str | None = option(
+        "what is least (default: torque)", choices=("torque", "contact_force")
+    )
     count: int | None = option(
         "how many random cases, for touch (default: 20)",
         metavar="N",

@@ -34,6 +34,7 @@ class Options:
     robot: str | None = None  # which robot stands
     posture: tuple[float, ...] | None = None  # hips, thighs and knees, or one per joint [rad]
     feet: tuple[str, ...] | None = None  # links on which it stands
+    criterion: str | None = None  # what is least: torque or contact_force
     count: int | None = None  # how many random cases
 
     def __post_init__(self) -> None:
@@ -122,7 +123,7 @@ EXPERIMENTS = {
     "standing": Experiment(
         "standing",
         "a robot stands on its feet: least torque, and within cones of friction (Righetti)",
-        ("robot", "mu", "posture", "feet"),
+        ("robot", "mu", "posture", "feet", "criterion"),
     ),
     "touch": Experiment(
         "touch",

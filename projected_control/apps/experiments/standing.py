@@ -12,12 +12,12 @@ from matplotlib.figure import Figure
 from projected_control.apps.console.progress import Progress
 from projected_control.apps.experiments.catalogue import Options
 from projected_control.apps.reports.contents import Outcome, Picture, Table
-from projected_control.apps.reports.style import BLUE, GREY, VERMILION, canvas
+from projected_control.apps.reports.style import BLUE, GREY, canvas
 from projected_control.arrays import Array
 from projected_control.errors import InvalidValue, UnknownName
 from projected_control.model.arm import Arm
 from projected_control.model.floating_base import SIZE
-from projected_control.planning.stance import Standing, stand
+from projected_control.planning.stance import TORQUE, Standing, stand
 from projected_control.resources import ARMS, arm_description, share_file
 
 
@@ -49,6 +49,9 @@ ROBOTS = {
 
 POSTURE = (0.0, 0.8, -1.6)
 """Of hips, thighs and knees, on all legs [rad]."""
+
+STILL = 1e-6
+"""‖q̈‖ up to which a robot stands still [m/s² and rad/s²]."""
 
 SHOWN = np.linspace(0.05, 0.8, 31)
 """Coefficients of the curve."""
@@ -117,13 +120,16 @@ def run(options: Options, progress: Progress) -> Outcome:
     q = configuration(arm, robot, options.posture or POSTURE)
     feet = list(options.feet or feet_of(arm))
     mu = options.mu
-    standing = stand(arm, feet, q, friction=mu)
-    free = standing if mu is None else stand(arm, feet, q)
+    criterion = options.criterion or TORQUE
+    standing = stand(arm, feet, q, friction=mu, criterion=criterion)
+    _require_still(standing, feet, mu)
+    free = standing if mu is None else stand(arm, feet, q, criterion=criterion)
     mass = float(sum(inertia.mass for inertia in arm.pinocchio_model.inertias))
     numbers = {
         "robot": name,
         "mass": mass,
         "mu": mu,
+        "criterion": criterion,
         "joints": list(arm.joint_names[SIZE:]),
         "posture": q[SIZE:],
         "feet": feet,
@@ -131,15 +137,8 @@ def run(options: Options, progress: Progress) -> Outcome:
         "effort": standing.effort,
         "lambda": standing.forces.reshape(-1),
         "mu_needed": standing.friction_needed,
-        "slack": standing.slack,
     }
-    curve = []
-    for i, each in enumerate(SHOWN):
-        progress("curve over µ", i / SHOWN.size)
-        curve.append(stand(arm, feet, q, friction=float(each)))
-    progress("curve over µ", 1.0)
     cone = "feet that cannot slip" if mu is None else f"|λ_x| + |λ_y| ≤ {mu:g} λ_z"
-    slips = f" It slips: {standing.slack:.6g} N are out of the cone." if standing.slack else ""
     return Outcome(
         name="standing",
         title=f"{name} stands on {len(feet)} feet",
@@ -150,20 +149,55 @@ def run(options: Options, progress: Progress) -> Outcome:
             "whose forces stay in a pyramid inside of the cone."
         ),
         summary=f"{mass:.4f} kg, {cone}: ‖τ‖ = {standing.norm:.6f} N·m; it needs "
-        f"µ = {standing.friction_needed:.3f}.{slips}",
+        f"µ = {standing.friction_needed:.3f}.",
         numbers=numbers,
         tables=[_table(standing, feet)],
         pictures=[
             Picture(
                 "standing-friction",
                 "‖τ‖ over µ",
-                "The least torque with all forces in their pyramids; dotted, the least that there "
-                "is, for which the feet must not slip.",
-                lambda: draw(curve, free),
+                "The torque with all forces in their pyramids, where it stands; dotted, that of "
+                "feet that cannot slip.",
+                lambda: draw(_curve(arm, feet, q, criterion, progress), free),
             )
         ],
         differences=(),
     )
+
+
+def _require_still(standing: Standing, feet: Sequence[str], mu: float | None) -> None:
+    """Raise where it does not stand so, whatever its motors do."""
+    pulled = [
+        f"{foot} by {-force[2]:.3g} N"
+        for foot, force in zip(feet, standing.forces, strict=True)
+        if force[2] < 0.0
+    ]
+    if pulled:
+        raise InvalidValue(
+            f"so it does not stand: the ground would have to pull at {', '.join(pulled)}; take "
+            "another posture, more feet, or --mu, which lets no foot be pulled"
+        )
+    if standing.acceleration > STILL:
+        raise InvalidValue(
+            f"so it does not stand: no forces within µ = {mu:g} keep it still (‖q̈‖ = "
+            f"{standing.acceleration:.3g} is left); take another posture, more feet or a larger µ"
+        )
+
+
+def _curve(
+    arm: Arm, feet: Sequence[str], q: Array, criterion: str, progress: Progress
+) -> list[float]:
+    """‖τ‖ over µ; NaN where it does not stand, or no solution was found."""
+    curve = []
+    for i, mu in enumerate(SHOWN):
+        progress("curve over µ", i / SHOWN.size)
+        try:
+            each = stand(arm, feet, q, friction=float(mu), criterion=criterion)
+            curve.append(each.norm if each.acceleration <= STILL else np.nan)
+        except InvalidValue:
+            curve.append(np.nan)
+    progress("curve over µ", 1.0)
+    return curve
 
 
 def _table(standing: Standing, feet: Sequence[str]) -> Table:
@@ -174,14 +208,11 @@ def _table(standing: Standing, feet: Sequence[str]) -> Table:
     return Table("The ground's forces", ("foot", "x, y, z [N]", "µ needed"), rows)
 
 
-def draw(curve: Sequence[Standing], free: Standing) -> Figure:
-    """‖τ‖ and what slips over µ."""
-    figure, (left, right) = canvas(1, 2, height=2.6)
-    left.plot(SHOWN, [each.norm for each in curve], color=BLUE)
-    left.axhline(free.norm, color=GREY, linestyle=":")
-    left.set_ylabel("‖τ‖ [N·m]")
-    right.plot(SHOWN, [each.slack for each in curve], color=VERMILION)
-    right.set_ylabel("out of the cone by [N]")
-    for axes in (left, right):
-        axes.set_xlabel("µ")
+def draw(curve: Sequence[float], free: Standing) -> Figure:
+    """‖τ‖ over µ."""
+    figure, (axes,) = canvas(1, 1, height=2.6)
+    axes.plot(SHOWN, curve, color=BLUE)
+    axes.axhline(free.norm, color=GREY, linestyle=":")
+    axes.set_ylabel("‖τ‖ [N·m]")
+    axes.set_xlabel("µ")
     return figure

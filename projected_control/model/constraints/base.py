@@ -69,10 +69,10 @@ class Constraint(ABC):
         This default takes central differences of the Jacobian along the motion, at the price of
         two more passes of the dynamics and of half the digits. Give your own for a fast loop.
         """
-        probe, step = arm.twin(), DIFFERENCE_STEP
-        ahead = self.jacobian(probe.update(arm.q + step * arm.v, arm.v))
-        behind = self.jacobian(probe.update(arm.q - step * arm.v, arm.v))
-        return (ahead - behind) @ arm.v / (2.0 * step)
+        probe, step = arm.twin(), DIFFERENCE_STEP * arm.v
+        ahead = self.jacobian(probe.update(arm.moved(arm.q, step), arm.v))
+        behind = self.jacobian(probe.update(arm.moved(arm.q, -step), arm.v))
+        return (ahead - behind) @ arm.v / (2.0 * DIFFERENCE_STEP)
 
     def target(self, time: float) -> Target | None:
         """x(t), ẋ and ẍ of a moving constraint; None for one that stands still."""
