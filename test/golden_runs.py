@@ -284,6 +284,16 @@ RUNS: dict[str, Callable[[], Course]] = {
             "selection.force": ["tool.z"],
         },
     ),
+    "admittance": lambda: seven_joints(
+        "force",
+        {
+            "law": "admittance",
+            "coordinates": ["tool.x", "tool.y", "tool.z", "lean_x", "lean_y", "turn"],
+            "selection.force": ["tool.z"],
+            "admittance.damping": 2000.0,
+        },
+        {"contact.stiffness": [2e4]},
+    ),
     "computed_torque": lambda: seven_joints(
         "motion",
         {

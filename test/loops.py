@@ -21,6 +21,7 @@ from projected_control.control import (
 )
 from projected_control.control.controllers import Controller
 from projected_control.control.disturbance import Disturbance
+from projected_control.control.laws.admittance import Admittance, AdmittanceController
 from projected_control.control.laws.least_contact_force import LeastContactForceController
 from projected_control.control.loop import ControlLoop
 from projected_control.control.references import Constant, Sine, Sines
@@ -45,11 +46,11 @@ slider-crank with one motor; two levels and an impedance on the 3R arm, with a f
 EVERY_LAW = (
     *LAWS,
     *("idc", "passive_force", "shaped", "selection", "computed_torque", "gravity"),
-    "least_contact_force",
+    *("least_contact_force", "admittance"),
 )
 """And all other laws: inverse dynamics, a force on a chain with a passive joint, a shaped
-impedance, a selection of directions, two on the 3R arm in an upright plane, held by nothing, and
-the least force on the chain."""
+impedance, a selection of directions, two on the 3R arm in an upright plane, held by nothing, the
+least force on the chain, and directions that give way."""
 
 _CHAINS = ("passive", "passive_force", "least_contact_force")
 _FREE = ("computed_torque", "gravity")
@@ -74,7 +75,7 @@ def model_of(law: str) -> ConstrainedArm:
         arm = Arm.from_urdf(URDF / "three_link_slider.urdf.xacro", mappings=upright, gravity=1.62)
         return ConstrainedArm(arm, None, Coordinates.of_joints(arm.joint_names))
     model = slider_model()
-    if law != "selection":
+    if law not in ("selection", "admittance"):
         return model
     moved = [Coordinate.position("tip", axis) for axis in "xy"]
     moved.append(Coordinate.heading("tip", [0.0, 0.0, 1.0]))
@@ -106,6 +107,9 @@ def controller_of(law: str, model: ConstrainedArm, period: float) -> Controller:
         return controller
     if law == "selection":
         return SelectionController(model, gains, force, ["tip.y"], period)
+    if law == "admittance":
+        ways = Admittance(5.0, 500.0)
+        return AdmittanceController(model, gains, force, ["tip.y"], ways, period)
     if law in _FREE:
         return ComputedTorqueController(model, gains, period, gravity=law == "gravity")
     if law in ("pidc", "idc"):
@@ -122,7 +126,7 @@ def build(law: str, period: float = T) -> tuple[ControlLoop, SimulatedArm]:
     model.evaluate(q, np.zeros(model.n))
     reference = Sines(model.theta.copy(), [[Sine(0.02, 0.5, 0.0)] for _ in range(model.k)])
     controller = controller_of(law, model, period)
-    presses = law in ("hybrid", "selection", "passive_force")
+    presses = law in ("hybrid", "selection", "admittance", "passive_force")
     force = Constant(np.full(model.m, PRESS)) if presses else None
     plant = Plant(ConstrainedArm(model.arm.twin(), model.constraint), 5e-4)
     hardware = SimulatedArm(plant, q, period=period)

@@ -38,6 +38,17 @@ def test_numbers_of_a_known_force():
     assert numbers["force_error_mean"] == pytest.approx(10.0 * tau / 2.0, rel=0.02)
 
 
+def test_a_force_that_does_not_settle_has_no_settling_time():
+    """One that swings about what is wanted to the end, and one that leaves it in the last 50 ms."""
+    step = CASES["force_step"]
+    swings = curve(lambda t: 20.0 + 2.0 * np.sin(40.0 * t), 20.0, 3.0)
+    leaves = curve(lambda t: np.where(t > 2.95, 15.0, 20.0), 20.0, 3.0)
+    for each in (swings, leaves):
+        assert judge(each, step)["settling"] == np.inf
+    held = curve(lambda t: np.where((t > 1.0) & (t < 2.8), 15.0, 20.0), 20.0, 3.0)
+    assert judge(held, step)["settling"] == pytest.approx(1.799, abs=2e-3)
+
+
 def test_before_the_judged_second_nothing_counts():
     numbers = judge(curve(lambda t: np.where(t < 0.99, 50.0, 10.0)), CASES["line_100"])
     assert numbers["force_error_mean"] == 0.0
@@ -60,7 +71,7 @@ def test_the_stiffness_enters_by_the_formula_alone():
 
 
 @pytest.mark.parametrize("engine", ["built_in", "mujoco"])
-def test_ours_holds_ten_newtons_at_a_tenth_of_a_metre_per_second(engine, monkeypatch):
+def test_ours_holds_ten_newtons_at_a_tenth_of_a_metre_per_second(engine):
     """On 50 N/mm, with the parts of config/real.yaml: 0.1 N on average after the first second."""
     if engine == "mujoco":
         pytest.importorskip("mujoco")
@@ -72,6 +83,13 @@ def test_ours_holds_ten_newtons_at_a_tenth_of_a_metre_per_second(engine, monkeyp
     assert numbers["losses"] == 0.0
     assert numbers["drift"] < 1e-3
     assert np.ptp(found.force) > 0.1  # noise and friction are there
+
+
+@pytest.mark.parametrize(("law", "most"), [("pid", 0.1), ("admittance", 0.2)])
+def test_a_pid_and_an_admittance_hold_it_too(law, most):
+    found, failure, lost = follow(law, CASES["line_100"], "built_in")
+    assert (failure, lost) == ("", "")
+    assert judge(found, CASES["line_100"])["force_error_mean"] < most
 
 
 @pytest.mark.long
@@ -109,7 +127,13 @@ def test_tables_have_mean_and_spread():
     assert found["line_10"]["force_error_mean"] == pytest.approx((0.2, 0.1))
     assert found["line_10"]["ended"] == []
     assert found["wave"]["ended"] == ["why"]
-    assert r"0.2 $\pm$ 0.1" in latex(test, {"projected": found})
+    assert found["wave"]["force_error_mean"] == pytest.approx((0.1, 0.0))  # of the other one
+    table = latex(test, {"projected": found})
+    assert r"0.2 $\pm$ 0.1" in table
+    assert r"0.1 $\pm$ 0 (1 of 2 ended early)" in table
+    rows[1].numbers["settling"] = np.inf
+    found = found_in(test, rows)["projected"]["line_10"]
+    assert (found["settling"][0], found["not_settled"]) == (np.inf, 1)
 
 
 def test_a_run_that_cannot_be_made_says_why():
@@ -162,11 +186,52 @@ def test_a_recording_is_judged_by_its_own_sensor(tmp_path):
     runner, _ = force_run.ready("projected", CASES["line_100"], "built_in", 0, 0)
     file = tmp_path / "run.mcap"
     runner.run(1500, record=Recorder(file, About("force_controller", "force_controller", {})))
-    numbers = judged(file)
+    numbers = judged(file).numbers
     assert "not below" in numbers["measured_by"]
     assert 0.0 < numbers["rows"][0]["force_error_mean"] < 0.3
+    assert "by hand" in numbers["no_drift"]
+    assert np.isnan(numbers["rows"][0]["settling"])  # λ_d did not change
     short = tmp_path / "short.mcap"
     runner, _ = force_run.ready("projected", CASES["line_100"], "built_in", 0, 0)
     runner.run(200, record=Recorder(short, About("force_controller", "force_controller", {})))
     with pytest.raises(InvalidValue, match="ends before"):
         judged(short)
+
+
+def test_a_recorded_task_has_settling_and_drift_and_a_page(tmp_path, capsys):
+    """10 to 20 N after a second of wiping: overshoot, settling, drift, and the page."""
+    from projected_control.apps.demo.task_run import ready_task
+    from projected_control.resources import share_file
+    from projected_control.runs.recorder import Recorder
+    from projected_control.runs.recording import read_recording
+    from projected_control.runs.recording_head import About
+    from projected_control.settings.layers import Layers
+    from projected_control.settings.nodes import FORCE
+
+    layers = Layers.read([share_file("config", "seven_joints.yaml")])
+    settings = layers.controller(FORCE)
+    runner, _ = ready_task(FORCE, settings, layers.arm())
+    runner.loop.set_force_reference(CASES["force_step"].wanted)
+    file = tmp_path / "run.mcap"
+    about = About(FORCE, FORCE, settings.values())
+    runner.run(2500, record=Recorder(file, about))
+    out = tmp_path / "out"
+    assert main(["assess", "--recording", str(file), "--out", str(out), "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    (row,) = said["rows"]
+    assert said["no_drift"] == ""
+    assert 0.0 < row["drift"] < 1e-3
+    assert 0.0 < row["settling"] < 0.5
+    felt = read_recording(file).column("lambda_measured")[1000:]
+    assert row["overshoot"] == pytest.approx(felt.max() - 20.0)
+    assert {"assess.html", "assess.json"} <= {each.name for each in out.iterdir()}
+
+
+def test_another_test_in_the_folder_is_refused(tmp_path, capsys):
+    pytest.importorskip("pyarrow")
+    arguments = ["assess", "--laws", "pid", "--repeats", "1", "--workers", "1"]
+    arguments += ["--out", str(tmp_path), "--cases"]
+    assert main([*arguments, "release"]) == 0
+    capsys.readouterr()
+    assert main([*arguments, "touch"]) != 0
+    assert "--out" in capsys.readouterr().err

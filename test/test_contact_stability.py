@@ -64,10 +64,11 @@ def test_with_one_sample_of_delay_the_stiffest_surface_is_stable(zeta):
     st.floats(0.1, 100.0),
     st.floats(2.0, 200.0),
     st.integers(1, 5),
+    st.sampled_from([0.0, 0.001, 0.02]),
 )
-def test_against_the_difference_equations(K, m, zeta, G_F, G_I, cutoff, delay):
+def test_against_the_difference_equations(K, m, zeta, G_F, G_I, cutoff, delay, rate):
     """Of x and ẋ through the matrix exponential, in SI units and in another order."""
-    force = ForceLoop(G_F, G_I, T, cutoff, delay)
+    force = ForceLoop(G_F, G_I, T, cutoff, delay, rate)
     d_n, a = 2.0 * zeta * np.sqrt(K * m), force.pole
     held = expm(T * np.array([[0.0, 1.0, 0.0], [-K / m, 0.0, 1.0 / m], [0.0, 0.0, 0.0]]))
     n = delay + 4  # u of the last d ticks, the newest first; x, ẋ, filtered, integral
@@ -79,7 +80,8 @@ def test_against_the_difference_equations(K, m, zeta, G_F, G_I, cutoff, delay):
     whole[f, f] += a
     whole[s] = -G_I * T * whole[f]
     whole[s, s] += 1.0
-    whole[0] = -G_F * whole[f] + whole[s] - d_n * whole[v]
+    whole[0] = -(G_F + rate / T) * whole[f] + whole[s] - d_n * whole[v]
+    whole[0, f] += rate / T
     for i in range(1, delay):
         whole[i, i - 1] = 1.0
     scale = np.ones(n)

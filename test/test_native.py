@@ -30,6 +30,7 @@ from projected_control.control import (
     SelectionController,
 )
 from projected_control.control.events import Action
+from projected_control.control.laws.admittance import Admittance, AdmittanceController
 from projected_control.control.loop import ControlLoop
 from projected_control.control.references import (
     Sine,
@@ -68,6 +69,9 @@ def controller(law, model):
     if law is Law.SELECTION:
         force = model.coordinates.names[:1]
         return SelectionController(model, gains, ForceGains(), force, T)
+    if law is Law.ADMITTANCE:
+        force = model.coordinates.names[:1]
+        return AdmittanceController(model, gains, ForceGains(), force, Admittance(), T)
     if law in (Law.COMPUTED_TORQUE, Law.GRAVITY):
         return ComputedTorqueController(model, gains, T, gravity=law is Law.GRAVITY)
     return MotionController(model, gains, law, T)

@@ -1,4 +1,6 @@
-"""Selection matrix, computed torque and gravity compensation."""
+"""Selection matrix, admittance, computed torque and gravity compensation."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -22,6 +24,7 @@ from projected_control.control import (
 )
 from projected_control.control.disturbance import Disturbance
 from projected_control.control.events import Action
+from projected_control.control.laws.admittance import Admittance, AdmittanceController
 from projected_control.control.loop import ControlLoop
 from projected_control.control.references import Constant
 from projected_control.control.state import RawState
@@ -106,6 +109,60 @@ def test_what_is_no_selection_is_refused():
         SelectionController(planar_chain_model(("joint_4",)), GAINS, FORCE, ["joint_1"])
 
 
+def test_an_admittance_moves_as_a_mass_in_a_viscous_fluid():
+    """M_a ẍ + D_a ẋ = F: x = F/D (t − τ (1 − e^(−t/τ))), τ = M/D; to the sampling, along z alone.
+
+    What is sent is the position loop's answer to a reference that is there.
+    """
+    ways = Admittance(4.0, 80.0)  # τ = 50 ms
+    controller = AdmittanceController(model(), GAINS, FORCE, ["tip.z"], ways)
+    plain = AdmittanceController(model(), GAINS, FORCE, ["tip.z"], ways)
+    at = controller.model.evaluate(HOME, np.zeros(7))
+    controller.motion[0] = plain.motion[0] = at.theta
+    controller.force.set_reference([10.0])
+    controller.force.measured[:] = 2.0
+    plain.force.measured[:] = 0.0
+    time = 0.2
+    for _ in range(round(time / 1e-3)):
+        effort = controller.update(HOME, np.zeros(7)).total.copy()
+    place, rate = controller.terms.yielded
+    z = at.coordinates.names.index("tip.z")
+    decay = np.exp(-time / 0.05)
+    np.testing.assert_allclose(abs(rate[z]), 0.1 * (1.0 - decay), rtol=2e-2)
+    np.testing.assert_allclose(abs(place[z]), 0.1 * (time - 0.05 * (1.0 - decay)), rtol=2e-2)
+    np.testing.assert_allclose(np.delete(place, z), 0.0, atol=1e-12)
+    plain.motion[0] += place
+    plain.motion[1] += rate
+    expected = plain.update(HOME, np.zeros(7)).total
+    slope = (8.0 - 80.0 * abs(rate[z])) / 4.0 * np.sign(rate[z])  # ẍ_c, which the other lacks
+    answer = at.J_theta @ np.linalg.solve(at.M, effort - expected)
+    np.testing.assert_allclose(answer[z], slope, rtol=3e-2)
+    controller.stop(HOME, np.zeros(7))
+    assert not controller.terms.yielded.any()
+
+
+def test_the_rate_of_the_error_is_that_of_the_filtered_force():
+    """u_λ with G_V less that without is −G_V times what the filter changed, over the period."""
+    gains = ForceGains(0.3, 0.0, 20.0, derivative=0.004)
+    pair = [
+        SelectionController(model(), GAINS, force, ["tip.z"])
+        for force in (gains, replace(gains, derivative=0.0))
+    ]
+    before = np.nan
+    for measured in (1.0, 1.5, 3.0, 2.0):
+        for each in pair:
+            each.model.evaluate(HOME, np.zeros(7))
+            each.motion[0] = each.model.theta
+            each.force.measured[:] = measured
+            each.update(HOME, np.zeros(7))
+        filtered = pair[0].force.filtered[0]
+        less = pair[0].terms.u_lambda[0] - pair[1].terms.u_lambda[0]
+        if np.isfinite(before):
+            assert less == pytest.approx(-0.004 * (filtered - before) / 1e-3, rel=1e-9)
+            assert abs(less) > 1e-3
+        before = filtered
+
+
 # Computed torque and gravity compensation
 
 
@@ -157,6 +214,7 @@ def controllers():
         Law.OPERATIONAL_SPACE: OperationalSpaceController(spatial, GAINS, (1, 1, 2, 2), FORCE),
         Law.IMPEDANCE: ImpedanceController(spatial, Impedance(50.0), FORCE),
         Law.SELECTION: SelectionController(model(), GAINS, FORCE, ["tip.z"]),
+        Law.ADMITTANCE: AdmittanceController(model(), GAINS, FORCE, ["tip.z"], Admittance()),
         Law.COMPUTED_TORQUE: ComputedTorqueController(joint_model(), GAINS),
         Law.GRAVITY: ComputedTorqueController(joint_model(), GAINS, gravity=True),
     }

@@ -44,10 +44,10 @@ def test_without_a_filter_the_bound_is_one(proportional, integral):
     assert ForceLoop(proportional, integral, T).stable == (used < 1.0)
 
 
-@given(GAIN, INTEGRAL, CUTOFF, DELAY)
-def test_roots_against_the_difference_equations(proportional, integral, cutoff, delay):
+@given(GAIN, INTEGRAL, CUTOFF, DELAY, st.sampled_from([0.0, 0.001, 0.02]))
+def test_roots_against_the_difference_equations(proportional, integral, cutoff, delay, rate):
     """The spectral radius is that of the loop as one matrix: delay line, filter, integral."""
-    loop = ForceLoop(proportional, integral, T, cutoff, delay)
+    loop = ForceLoop(proportional, integral, T, cutoff, delay, rate)
     a, step = loop.pole, integral * T
     # State: u of the last d ticks (newest first), filtered λ, integral.
     A = np.zeros((delay + 2, delay + 2))
@@ -55,7 +55,8 @@ def test_roots_against_the_difference_equations(proportional, integral, cutoff, 
     filtered[delay - 1], filtered[delay] = 1.0 - a, a
     summed = -step * filtered
     summed[delay + 1] += 1.0
-    A[0] = -proportional * filtered + summed
+    A[0] = -(proportional + rate / T) * filtered + summed
+    A[0, delay] += rate / T
     A[1:delay, : delay - 1] = np.eye(delay - 1)
     A[delay], A[delay + 1] = filtered, summed
     # The matrix without an integral keeps the idle root at one.

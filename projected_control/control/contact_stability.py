@@ -120,6 +120,9 @@ class ContactLoop:
         if integral:
             whole[:, 3], whole[:, 3, 3] = -step * whole[:, 2], 1.0
         u = -G_F * whole[:, 2] + whole[:, 3]
+        rate = self.force.derivative / self.force.period
+        u -= rate * whole[:, 2]
+        u[:, 2] += rate
         u[:, 1] -= twice_zeta
         if d > 1:
             whole[:, 4] = u
@@ -148,14 +151,14 @@ class ContactLoop:
 
     @property
     def gain_margin(self) -> float:
-        """The factor by which G_F and G_I may grow before the loop diverges; below one it does."""
-        if self.masses.size == 0 or (not self.force.proportional and not self.force.integral):
+        """The factor by which all gains may grow before the loop diverges; below one it does."""
+        force = self.force
+        if not self.masses.size or force.proportional == force.integral == force.derivative == 0.0:
             return float("inf") if self.stable else 0.0
         return growth_margin(lambda factor: self._scaled(factor).stable)
 
     def _scaled(self, factor: float) -> ContactLoop:
-        gains = factor * self.force.proportional, factor * self.force.integral
-        return replace(self, force=replace(self.force, proportional=gains[0], integral=gains[1]))
+        return replace(self, force=self.force.times(factor))
 
     def _damped(self, damping: float) -> ContactLoop:
         return replace(self, damping=damping)

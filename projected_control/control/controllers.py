@@ -64,6 +64,7 @@ FORGOTTEN = (
     "held_back",
     "sudden",
     "collided_for",
+    "yielded",
 )
 """Terms that begin at zero when a controller starts anew."""
 

@@ -1,14 +1,15 @@
 """Control of the constraint force, alone and together with motion (hybrid).
 
     f⊥ = h⊥ + µ (f∥ − h∥ + M C q̇) + Aᵀ u_λ,    µ = (I − P) M M_c⁻¹       (Aghili 49, corrected)
-    u_λ = λ_d + G_F e_λ + G_I ∫ e_λ dt,        e_λ = λ_d − λ             (Aghili 50, on λ)
+    u_λ = λ_d + G_F e_λ + G_I ∫ e_λ dt + G_V ė_λ,    e_λ = λ_d − λ       (Aghili 50, on λ)
 
 The first two terms cancel what gravity and the motion itself do to the constraint, so that λ = u_λ
 and (G_F + 1) ė_λ + G_I e_λ = 0, whatever the motion. They are computed as (I − P)(h + M q̈), q̈ being
 the acceleration that f∥ will give, which is the same thing.
 
 The integral is of λ, not of the vector F: that one leaves the normal space while the arm moves and
-then disturbs the motion.
+then disturbs the motion. The derivative, which makes it a PID (G_V, zero unless asked for), is that
+of the filtered λ, λ̇ = (1 − a)/(a T) (λ − λ_filtered).
 
 On a surface that gives, the normal direction moves as well, and u_λ has −d_n (A q̇ − ẋ) on top, in
 rows that are lengths (`contact_stability`); a rigid one does not let A q̇ differ from ẋ.
@@ -35,7 +36,7 @@ from projected_control.control.one_sided_terms import OneSidedTerms, unpack_one_
 from projected_control.control.rank_change import counts_as_full
 from projected_control.control.stability import ForceLoop
 from projected_control.control.terms import ControlTerms
-from projected_control.declaration import SMALL, Group, parameter
+from projected_control.declaration import SMALL, Group, called, key_of, parameter
 from projected_control.errors import InvalidValue, UnstableForceLoop
 from projected_control.model.constrained_arm import Terms
 from projected_control.model.linalg import (
@@ -135,6 +136,14 @@ class ForceGains(Group):
         maximum=1e9,
         live=True,
     )
+    derivative: float = parameter(
+        0.0,
+        "G_V, on the rate of the filtered error, which takes a low-pass (force.cutoff)",
+        "s",
+        minimum=0.0,
+        maximum=10.0,
+        live=True,
+    )
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "anti_windup", AntiWindup(self.anti_windup))
@@ -142,11 +151,18 @@ class ForceGains(Group):
         validate.positive("tracking time", self.tracking_time)
         validate.not_negative("damping along the normal d_n", self.normal_damping)
         validate.positive("largest rate of λ_d", self.max_rate)
+        if validate.not_negative("derivative force gain G_V", self.derivative) and not self.cutoff:
+            raise InvalidValue(
+                f"a derivative of the force ({called(self, 'derivative')}) needs a low-pass: set "
+                f"{called(self, 'cutoff')} above 0",
+                key=key_of(self, "derivative"),
+            )
         self.loop(1e-3)
 
     def loop(self, period: float) -> ForceLoop:
         """The sampled loop these gains make."""
-        return ForceLoop(self.proportional, self.integral, period, self.cutoff or None, self.delay)
+        gains = self.proportional, self.integral
+        return ForceLoop(*gains, period, self.cutoff or None, self.delay, self.derivative)
 
     def array(self, period: float) -> Array:
         """G_F, G_I T, the filter's pole a, and the integral's limit."""
@@ -237,6 +253,13 @@ def force_feedback(wait: bool, t: Terms, c: ControlTerms) -> None:
             integral[j] = 0.0
         wanted = asked * c.lambda_desired[j] - c.not_asked[j] + G_F * error[j]
         c.u_lambda[j] = c.controlled[j] * (wanted + asked * integral[j])
+    if c.force_derivative[0] != 0.0 and pole > 0.0:
+        gain = c.force_derivative[0] * (1.0 - pole) / (pole * c.period[0])
+        for j in range(m):
+            lag = c.lambda_measured[j] - filtered[j]
+            if np.isfinite(lag) and c.unpressed[j] == 0.0 and c.doubted[0] == 0.0:
+                rate = asked * c.force_derivative[0] * c.lambda_motion[1, j]
+                c.u_lambda[j] += c.controlled[j] * (rate - gain * lag)
     o = unpack_one_sided(c.one_sided, m)
     if o.total[0] != 0.0:
         press_one_sided(c, o)
@@ -366,6 +389,7 @@ class ForceLoopState:
         terms.force_gains[:] = gains.array(period)
         terms.anti_windup[:] = gains.anti_windup_array(period)
         terms.normal_damping[0] = gains.normal_damping
+        terms.force_derivative[0] = gains.derivative
         terms.force_rate[:] = gains.rate_array(period)
         self.reset()
 
@@ -404,6 +428,7 @@ class ForceLoopState:
             self._mailbox.post("force_gains", target, seconds)
             self._mailbox.post("anti_windup", gains.anti_windup_array(self.period))
             self._mailbox.post("normal_damping", [gains.normal_damping], seconds)
+            self._mailbox.post("force_derivative", [gains.derivative], seconds)
             self._mailbox.post("force_rate", gains.rate_array(self.period))
         self.gains, self.contact = gains, self.contact if contact is None else contact
 
@@ -466,11 +491,14 @@ class ForceLoopState:
     def _refuse_unstable_way(self, gains: ForceGains, target: Array, contact: Contact) -> None:
         start, delay = self._terms.force_gains, max(gains.delay, self.gains.delay)
         from_damping = self._terms.normal_damping[0]
+        from_derivative = self._terms.force_derivative[0]
         surfaces = self.contact_loop(gains, contact)
         for weight in np.linspace(0.0, 1.0, WAY_POINTS)[1:-1]:
             proportional, integral_step, pole, _ = start + weight * (target - start)
             cutoff = None if pole <= 0.0 else -np.log(pole) / (2.0 * np.pi * self.period)
-            way = ForceLoop(proportional, integral_step / self.period, self.period, cutoff, delay)
+            derivative = from_derivative + weight * (gains.derivative - from_derivative)
+            integral = integral_step / self.period
+            way = ForceLoop(proportional, integral, self.period, cutoff, delay, derivative)
             damping = from_damping + weight * (gains.normal_damping - from_damping)
             on_surface = replace(surfaces, force=self._seen_through_source(way), damping=damping)
             if way.stable and not on_surface.stable:

@@ -52,6 +52,8 @@ class Law(IntEnum):
     """What the arm weighs, and damping."""
     LEAST_CONTACT_FORCE = 10
     """The motion of passive joints with the least λ."""
+    ADMITTANCE = 11
+    """A position loop whose reference gives way to the force."""
 
 
 MOTION, FORCE, PASSIVE = "motion", "force", "passive"

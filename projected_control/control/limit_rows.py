@@ -40,6 +40,7 @@ Whole = NDArray[np.int64]
 _IDC, _IMPEDANCE, _OPERATIONAL = int(Law.IDC), int(Law.IMPEDANCE), int(Law.OPERATIONAL_SPACE)
 _LEAST_FORCE = int(Law.LEAST_CONTACT_FORCE)
 _SELECTION, _COMPUTED, _GRAVITY = int(Law.SELECTION), int(Law.COMPUTED_TORQUE), int(Law.GRAVITY)
+_ADMITTANCE = int(Law.ADMITTANCE)
 
 THROWN = 20.0
 """By how much accelerations that no coordinate describes may change for those that one does
@@ -51,7 +52,7 @@ def chooses_normal(law: int, t: Terms, c: ControlTerms) -> bool:
     """Whether a law says itself what acts across the constraint, and without a force loop."""
     if law == _IMPEDANCE:
         return unpack_task(c.task, t.v.size, t.theta.size).projected[0] == 0.0
-    return law in (_IDC, _SELECTION, _COMPUTED, _GRAVITY, _LEAST_FORCE)
+    return law in (_IDC, _SELECTION, _COMPUTED, _GRAVITY, _LEAST_FORCE, _ADMITTANCE)
 
 
 @compiled

@@ -75,6 +75,7 @@ class LiveBlock(NamedTuple):
     force_gains: Annotated[Array, Slot("4", "G_F, G_I T, pole of the filter, limit of the integral [N or N·m], `ForceGains.array`.", into="c.force_gains", parameters="force", blended=True)]
     anti_windup: Annotated[Array, Slot("3", "Strategy, period over tracking time, limit of the integral [N or N·m].", into="c.anti_windup", parameters="force", least=0.0)]
     normal_damping: Annotated[Array, Slot("1", "d_n, damping along rows that are lengths [N·s/m].", into="c.normal_damping", parameters="force", blended=True, least=0.0)]
+    force_derivative: Annotated[Array, Slot("1", "G_V, on the rate of the filtered e_λ [s].", into="c.force_derivative", parameters="force", blended=True, least=0.0)]
     force_rate: Annotated[Array, Slot("1", "By how much λ_d comes back after a stop, per tick [N or N·m], `ForceGains.rate_array`.", into="c.force_rate", parameters="force", least=0.0)]
     impedance: Annotated[Array, Slot("3 * k * k + 1", "K [N/m], D [N·s/m], Λ_d⁻¹ [1/kg] or of rotations, and ζ, `Impedance.array`.", into="c.impedance", parameters="impedance", blended=True)]
     limits: Annotated[Array, Slot(GUARD_LIMITS, "Limits of the guard, each with its unit in `GuardTerms`.", into="g.limits", parameters="limits", finite=False)]

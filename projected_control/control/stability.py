@@ -5,10 +5,11 @@ of delay makes the proportional gain a loop gain: in continuous time every posit
 in a computer it is not. With a first-order low-pass on the measured force, a = exp(−ω_c T), and d
 samples of delay, the loop has the characteristic polynomial
 
-    z^(d−1) (z − 1)(z − a) + (1 − a) [G_F (z − 1) + G_I T z].
+    z^(d−1) (z − 1)(z − a) + (1 − a) [G_F (z − 1) + G_I T z],
 
-For d = 1 it is stable exactly where G_F + G_I T/2 < coth(ω_c T/2), and without a filter where
-G_F + G_I T/2 < 1.
+and z times that with (1 − a) (G_V/T) (z − 1)² on top where the error's rate counts, too. For d = 1
+it is stable exactly where G_F + G_I T/2 < coth(ω_c T/2), and without a filter where G_F + G_I T/2
+< 1, both without G_V.
 
 **Motion.** Inverse dynamics makes every coordinate a double integrator, ë = u, which a computer
 drives through a zero-order hold. With u = −G_P e − G_D ė acting d samples after the state it
@@ -57,6 +58,7 @@ class ForceLoop:
     # Cut-off frequency of the low-pass on the measured force [Hz]; None without one.
     cutoff: float | None = None
     delay: int = 1  # d, from torque to its effect in the measurement [samples]; at least one
+    derivative: float = 0.0  # G_V [s]
 
     def __post_init__(self) -> None:
         validate.not_negative("proportional force gain G_F", self.proportional)
@@ -83,6 +85,9 @@ class ForceLoop:
         polynomial: NDArray[Any] = np.zeros(self.delay + 2)
         polynomial[:3] = 1.0, -(1.0 + a), a
         polynomial[-2:] += feedback
+        if self.derivative > 0.0:
+            rate = (1.0 - a) * self.derivative / self.period
+            polynomial = np.polyadd([*polynomial, 0.0], rate * np.array([1.0, -2.0, 1.0]))
         if self.integral * self.period < NEGLIGIBLE:
             polynomial = np.polydiv(polynomial, [1.0, -1.0])[0]
         return float(np.abs(np.roots(polynomial)).max(initial=0.0))
@@ -92,9 +97,18 @@ class ForceLoop:
         """Whether all roots lie inside the unit circle."""
         return self.spectral_radius < 1.0
 
+    def times(self, factor: float) -> ForceLoop:
+        """With all gains so many times as large."""
+        return replace(
+            self,
+            proportional=factor * self.proportional,
+            integral=factor * self.integral,
+            derivative=factor * self.derivative,
+        )
+
     @property
     def gain_margin(self) -> float:
-        """The factor by which both gains may grow before the loop diverges; below one it does."""
+        """The factor by which all gains may grow before the loop diverges; below one it does."""
         return _gain_margin(self)
 
     @property
@@ -148,7 +162,7 @@ class ForceLoop:
         """In words, that a stable loop is close to diverging; or nothing."""
         if not self.stable or self.gain_margin >= LITTLE_MARGIN:
             return ""
-        twice = replace(self, proportional=2.0 * self.proportional, integral=2.0 * self.integral)
+        twice = self.times(2.0)
         advice = [f"force.proportional {0.5 * self.gain_margin * self.proportional:.3g}"]
         if (hertz := twice.cutoff_bound) > 0.0:
             advice.append(f"force.cutoff {hertz:.3g} Hz")
@@ -165,15 +179,10 @@ LITTLE_MARGIN = 1.3
 
 @lru_cache(maxsize=32)  # asked for at every diagnosis, changed when gains change
 def _gain_margin(loop: ForceLoop) -> float:
-    if loop.proportional == 0.0 and loop.integral == 0.0:
+    if loop.proportional == loop.integral == loop.derivative == 0.0:
         return float("inf")
 
-    def scaled(factor: float) -> ForceLoop:
-        return replace(
-            loop, proportional=factor * loop.proportional, integral=factor * loop.integral
-        )
-
-    return growth_margin(lambda factor: scaled(factor).stable)
+    return growth_margin(lambda factor: loop.times(factor).stable)
 
 
 STEPS_PER_OCTAVE = 16

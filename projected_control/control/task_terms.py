@@ -23,6 +23,7 @@ class TaskTerms(NamedTuple):
     axes: Annotated[Array, Part("3, 3", "Rotation of the task axes in that joint's.")]
     triples: Annotated[Array, Part("k", "1 where three coordinates along x, y, z begin.")]
     selected: Annotated[Array, Part("k", "1 for motion, 0 for force, in the task axes.")]
+    admittance: Annotated[Array, Part("2", "M_a and D_a, see `laws.admittance`.")]
     projected: Annotated[Array, Part("1", "1 where the law knows of the constraint, else 0.")]
     shaped: Annotated[Array, Part("1", "1 where the inertia is shaped, else 0.")]
     T: Annotated[Array, Part("k, k", "From the task axes to the coordinates.")]

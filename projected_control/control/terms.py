@@ -124,6 +124,7 @@ class ControlTerms(NamedTuple):
     force_state: Annotated[Array, Part("3, m", "Filtered λ, integral's share of u_λ, e_λ.")]
     force_gains: Annotated[Array, Part("4", "See `ForceGains.array`.")]
     normal_damping: Annotated[Array, Part("1", "d_n along rows that are lengths [N·s/m].")]
+    force_derivative: Annotated[Array, Part("1", "G_V, on the rate of the filtered e_λ [s].")]
     lengths: Annotated[Array, Part("m", "1 for each row that is a length, 0 for an angle.")]
     anti_windup: Annotated[
         Array, Part("3", "Strategy, period over tracking time, largest integral [N or N·m].")
@@ -133,6 +134,9 @@ class ControlTerms(NamedTuple):
     doubted: Annotated[Array, Part("1", "1 where the force loop waits for its sign, else 0.")]
     integrate: Annotated[Array, Part("1", "Zero stops the force loop's integral.")]
     force_loop: Annotated[Array, Part("1", "1 where the force loop is closed, else 0.")]
+    yielded: Annotated[
+        Array, Part("2, k", "x_c and its rate: by how much an admittance gives way [m or rad].")
+    ]
     impedance: Annotated[
         Array, Part("3 * k * k + 1", "K, D, Λ_d⁻¹ in the task axes and ζ, see `Impedance.array`.")
     ]

@@ -11,6 +11,7 @@ from projected_control.control import law_kinds
 from projected_control.control.compensation import FrictionCompensation
 from projected_control.control.contact import Contact
 from projected_control.control.disturbance import Disturbance
+from projected_control.control.laws.admittance import Admittance
 from projected_control.control.laws.impedance import ImpedanceSettings
 from projected_control.control.laws.operational_space import OperationalSpace
 from projected_control.control.laws.selection import Selection
@@ -153,6 +154,7 @@ class ForceControllerSettings(ControllerSettings):
     force: groups.Force = group(groups.Force)
     contact: Contact = group(Contact)
     selection: Selection = group(Selection)
+    admittance: Admittance = group(Admittance)
     surface: EstimatedSurface = group(EstimatedSurface)
 
     @classmethod

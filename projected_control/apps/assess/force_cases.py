@@ -12,7 +12,7 @@ its normal. No controller knows of it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -181,11 +181,18 @@ CASES: dict[str, ForceCase] = {
 """The test, by name."""
 
 
+def damping(stiffness: float) -> float:
+    """d_n = 2 ζ √(K m_n), of the stiffness that a law is told [N·s/m]."""
+    return float(2.0 * ZETA * np.sqrt(stiffness * MASS))
+
+
 class ForceLaw(NamedTuple):
     """A law, and its one set of parameters for all cases."""
 
     title: str
     settings: Mapping[str, Any]
+    # What follows from the surface's stiffness K [N/m], by a formula.
+    told: Callable[[float], Mapping[str, float]] = lambda K: {}
 
 
 ALL_SIX = ("tool.x", "tool.y", "tool.z", "lean_x", "lean_y", "turn")
@@ -200,6 +207,16 @@ SELECTION = ForceLaw(
 )
 """Raibert and Craig 1981, Khatib 1987."""
 
+RATE = 0.25
+"""G_V K/d_n of the PID, after Volpe and Khosla 1993: as λ = K x, the rate of the error damps as the
+velocity does, later by the filter."""
+
+INNER = {"gains.stiffness": [3600.0], "gains.damping": [120.0], "force.cutoff": 100.0}
+"""Of the admittance's position loop, after Seraji 1994: it is all that holds the normal."""
+
+YIELDS, LAG = 20.0, 0.001
+"""K/D_a [1/s], and M_a/D_a [s]."""
+
 IMPEDANCE = ForceLaw(
     "impedance and open-loop wrench",
     {
@@ -212,14 +229,24 @@ IMPEDANCE = ForceLaw(
 )
 """As controllers for ROS 2 offer it; a stiff one: that of a Panda in contact is lower."""
 
+
+def _damped(K: float) -> Mapping[str, float]:
+    return {"force.normal_damping": damping(K)}
+
+
 LAWS = {
-    "projected": ForceLaw("hybrid projected control", LOOP),
-    "selection": ForceLaw(SELECTION.title, {**LOOP, **SELECTION.settings}),
+    "projected": ForceLaw("hybrid projected control", LOOP, _damped),
+    "selection": ForceLaw(SELECTION.title, {**LOOP, **SELECTION.settings}, _damped),
     "impedance": IMPEDANCE,
+    "pid": ForceLaw(
+        "PID on the force",
+        {**LOOP, **SELECTION.settings},
+        lambda K: {**_damped(K), "force.derivative": RATE * damping(K) / K},
+    ),
+    "admittance": ForceLaw(
+        "admittance",
+        {**SELECTION.settings, "law": "admittance", **INNER},
+        lambda K: {"admittance.damping": K / YIELDS, "admittance.mass": K / YIELDS * LAG},
+    ),
 }
 """Ours (Aghili 2005; damping along the normal as in docs/laws.md), and what others offer."""
-
-
-def damping(stiffness: float) -> float:
-    """d_n = 2 ζ √(K m_n), of the stiffness that a law is told [N·s/m]."""
-    return float(2.0 * ZETA * np.sqrt(stiffness * MASS))

@@ -31,13 +31,17 @@ def found_in(test: ForceTest, rows: Sequence[RunRow]) -> dict[str, dict[str, dic
             good = [row for row in mine if row.status == DONE]
             found.setdefault(law, {})[case] = {
                 "runs": len(mine),
-                "ended": [row.reason or row.status for row in mine if row.status != DONE][:1],
+                "ended": [row.reason or row.status for row in mine if row.status != DONE],
+                "not_settled": sum(np.isposinf(row.numbers["settling"]) for row in good),
                 **{name: _spread([row.numbers[name] for row in good]) for name in NUMBERS},
             }
     return found
 
 
 def _spread(values: Sequence[float]) -> tuple[float, float]:
+    """Of what is known; infinite where one of them never came to an end."""
+    if any(np.isposinf(value) for value in values):
+        return float("inf"), float("nan")
     kept = np.array([value for value in values if np.isfinite(value)])
     return (float(kept.mean()), float(kept.std())) if kept.size else (float("nan"), float("nan"))
 
@@ -51,8 +55,6 @@ def outcome_of(test: ForceTest, rows: Sequence[RunRow], progress: Progress) -> O
         progress("pictures", done / len(shown))
         curves[case] = {}
         for law in test.laws:
-            if found[law][case]["ended"]:
-                continue
             curves[case][law] = follow(law, CASES[case], test.engine, test.seed, 0)[0]
     progress("pictures", 1.0)
     return Outcome(
@@ -64,7 +66,8 @@ def outcome_of(test: ForceTest, rows: Sequence[RunRow], progress: Progress) -> O
         "An arm of seven joints with the parts of config/real.yaml (joints that stick, encoders of "
         "20 bits, late and noisy motors and force sensor) presses on a surface that gives and can "
         f"be left, moved by {test.engine}. Each law has one set of gains for all cases; the "
-        "surface's stiffness enters in d_n = 2 ζ √(K m_n) alone, with ζ = 0.5 and m_n = 3 kg.",
+        "surface's stiffness enters by formulas alone: d_n = 2 ζ √(K m_n), with ζ = 0.5 and "
+        "m_n = 3 kg, G_V = 0.25 d_n/K, D_a = K/(20/s).",
         _summary(found),
         {"engine": test.engine, "seed": test.seed, "repeats": test.repeats, "laws": found},
         [_table(name, test, found) for name in NUMBERS],
@@ -93,25 +96,45 @@ def _summary(found: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> str:
 
 def _cell(spread: tuple[float, float], factor: float = 1.0) -> str:
     mean, deviation = spread
+    if np.isposinf(mean):
+        return "not settled"
     if not np.isfinite(mean):
         return "–"
-    return f"{factor * mean:.3g} ± {factor * deviation:.1g}"
+    spread_out = f" ± {factor * deviation:.1g}" if np.isfinite(deviation) else ""
+    return f"{factor * mean:.3g}{spread_out}"
+
+
+def _shown(name: str) -> tuple[float, str]:
+    unit = ABOUT[name][1]
+    return {"m": (1e3, "mm"), "s": (1e3, "ms")}.get(unit, (1.0, unit))
+
+
+def titled(name: str) -> str:
+    """A number with its unit, as tables have it."""
+    unit = _shown(name)[1]
+    return f"{ABOUT[name][0].capitalize()}{f' [{unit}]' if unit else ''}"
+
+
+def number_cell(name: str, value: float) -> str:
+    """One number of one run, in that unit."""
+    return _cell((value, float("nan")), _shown(name)[0])
+
+
+def _early(each: Mapping[str, Any]) -> str:
+    return f"{len(each['ended'])} of {each['runs']} ended early"
 
 
 def _table(name: str, test: ForceTest, found: Mapping[str, Any]) -> Table:
-    title, unit = ABOUT[name]
-    factor, shown = (1e3, "mm") if unit == "m" else (1.0, unit)
+    factor = _shown(name)[0]
     rows = []
     for case in test.cases:
         cells = []
         for law in test.laws:
             each = found[law][case]
-            cells.append(
-                f"ended: {each['ended'][0][:60]}" if each["ended"] else _cell(each[name], factor)
-            )
+            early = f" ({_early(each)}: {each['ended'][0][:60]})" if each["ended"] else ""
+            cells.append(_cell(each[name], factor) + early)
         rows.append([CASES[case].title, *cells])
-    head = f"{title.capitalize()}{f' [{shown}]' if shown else ''}"
-    return Table(head, ["", *(LAWS[law].title for law in test.laws)], rows)
+    return Table(titled(name), ["", *(LAWS[law].title for law in test.laws)], rows)
 
 
 def latex(test: ForceTest, found: Mapping[str, Any]) -> str:
@@ -123,11 +146,12 @@ def latex(test: ForceTest, found: Mapping[str, Any]) -> str:
         r"\hline",
     ]
     for case in test.cases:
-        cells = [
-            "--" if found[law][case]["ended"] else _cell(found[law][case]["force_error_mean"])
-            for law in test.laws
-        ]
-        text = [cell.replace("±", r"$\pm$") for cell in cells]
+        cells = []
+        for law in test.laws:
+            each = found[law][case]
+            early = f" ({_early(each)})" if each["ended"] else ""
+            cells.append(_cell(each["force_error_mean"]) + early)
+        text = [cell.replace("±", r"$\pm$").replace("–", "--") for cell in cells]
         lines.append(" & ".join([CASES[case].title.replace("%", r"\%"), *text]) + r" \\")
     return "\n".join([*lines, r"\hline", r"\end{tabular}", ""])
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from projected_control.apps.assess.force_cases import CASES, LAWS, PRESS, ForceCase, damping
+from projected_control.apps.assess.force_cases import CASES, LAWS, PRESS, ForceCase
 from projected_control.apps.demo.task_run import ready_task, simulated_arm
 from projected_control.apps.sweeps.one_run import (
     DIVERGED,
@@ -51,6 +51,9 @@ CONTACT = 0.05
 
 BAND, LEAST_BAND = 0.05, 0.5
 """Settled is within this share of a change of λ_d, and not less than so many newtons."""
+
+STAYS = 0.1
+"""For how long it has to be within that, up to the end, to have settled [s]."""
 
 ABOUT = {
     "force_error_mean": ("mean absolute error", "N"),
@@ -166,7 +169,7 @@ def ready(
     own = {
         **LAWS[law].settings,
         **path,
-        "force.normal_damping": damping(case.stiffness),
+        **LAWS[law].told(case.stiffness),
         "reference.kind": case.shape or "line",
         "reference.speed": case.speed or 0.1,
         "reference.repeats": 2,
@@ -276,27 +279,44 @@ def _curve(
 
 
 def judge(curve: ForceCurve, case: ForceCase) -> dict[str, float]:
-    """The numbers of a run; NaN where it has none."""
-    late = curve.time >= case.changes
+    """The numbers of a run; NaN where it has none, and infinite where it did not settle."""
+    change = abs(case.force[-1][1] - PRESS) or PRESS
+    settles = len(case.force) > 1 or case.above > 0.0 or bool(case.rises)
+    begin = case.rises[1][0] if case.rises else case.changes
+    sign = 1.0 if case.force[-1][1] >= case.force[0][1] else -1.0
+    return judge_curve(curve, case.changes, begin if settles else None, sign * change)
+
+
+def judge_curve(
+    curve: ForceCurve, judged: float, begin: float | None, change: float
+) -> dict[str, float]:
+    """The numbers of a curve.
+
+    Args:
+        curve: What was felt.
+        judged: From when on errors count [s].
+        begin: When the change began after which it is to settle [s]; None where there is none.
+        change: How large it was [N].
+    """
+    late = curve.time >= judged
     if late.sum() < 3 or not np.isfinite(curve.force).all():
         return dict.fromkeys(NUMBERS, float("nan"))
     off = (curve.force - curve.wanted)[late]
     touched = np.flatnonzero(curve.force > CONTACT)
     free = curve.force[touched[0] :] <= CONTACT if touched.size else np.zeros(0, dtype=bool)
     losses = int(np.count_nonzero(np.diff(free.astype(int)) == 1))
-    change = abs(case.force[-1][1] - PRESS) or PRESS
-    band = max(BAND * change, LEAST_BAND)
-    outside = np.flatnonzero(np.abs(off) > band)
-    settles = len(case.force) > 1 or case.above > 0.0 or bool(case.rises)
-    begin = case.rises[1][0] if case.rises else case.changes
-    last = curve.time[late][outside[-1]] - begin if outside.size else 0.0
-    rising = case.force[-1][1] >= case.force[0][1]
-    beyond = (curve.force - curve.wanted)[late] * (1.0 if rising else -1.0)
+    settling = overshoot = float("nan")
+    if begin is not None:
+        outside = np.flatnonzero(np.abs(off) > max(BAND * abs(change), LEAST_BAND))
+        last = float(curve.time[late][outside[-1]]) if outside.size else begin
+        stays = curve.time[-1] - last >= STAYS
+        settling = max(last - begin, 0.0) if stays else float("inf")
+        overshoot = max(float((np.sign(change) * off).max()), 0.0)
     return {
         "force_error_mean": float(np.abs(off).mean()),
         "force_error_max": float(np.abs(off).max()),
-        "overshoot": max(float(beyond.max()), 0.0) if settles else float("nan"),
-        "settling": max(float(last), 0.0) if settles else float("nan"),
+        "overshoot": overshoot,
+        "settling": settling,
         "losses": float(losses),
         "drift": float(curve.drift[late].max()),
     }

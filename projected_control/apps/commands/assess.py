@@ -10,6 +10,7 @@ from projected_control.apps.console.command import Command, flag, option
 
 if TYPE_CHECKING:
     from projected_control.apps.assess.force_run import ForceTest
+    from projected_control.apps.reports.contents import Outcome
 
 TIME_LIMIT = 600.0
 """After which a run is ended [s]."""
@@ -62,15 +63,17 @@ def run(args: Arguments) -> int:
 
     extras.require("matplotlib", "projected-control assess")
     from projected_control.apps.reports.contents import as_json
+    from projected_control.apps.reports.output import output_folder, publish, write_files
 
     if args.recording is not None:
         from projected_control.apps.assess.force_recording import judged
 
-        said = judged(args.recording)
-        if args.json:
-            print(as_json(said))
-        else:
-            print("\n".join(f"{name}: {value}" for name, value in said.items()))
+        recorded = judged(args.recording)
+        numbers = as_json(recorded.numbers)
+        with output_folder(args.out):
+            publish(args.out, [recorded], "assess.html")
+            write_files(args.out, {"assess.json": numbers.encode()})
+        print(numbers if args.json else _said(recorded, args.out))
         return 0
     extras.require("pyarrow", "projected-control assess")
     import sys
@@ -78,7 +81,6 @@ def run(args: Arguments) -> int:
     from projected_control.apps.assess.force_page import latex, outcome_of
     from projected_control.apps.assess.force_run import run_points
     from projected_control.apps.console.progress import terminal_progress
-    from projected_control.apps.reports.output import publish, write_files
     from projected_control.apps.sweeps.command_run import rows_of
     from projected_control.apps.sweeps.designs import SAMPLE, ListedRuns
     from projected_control.apps.sweeps.journal import write_table
@@ -93,13 +95,13 @@ def run(args: Arguments) -> int:
             table = latex(test, outcome.numbers["laws"])
             write_files(args.out, {"assess.json": numbers.encode(), "assess.tex": table.encode()})
             publish(args.out, [outcome], "assess.html", progress)
-    if args.json:
-        print(numbers)
-    else:
-        for line in outcome.tables[0].lines():
-            print(line)
-        print(f"{outcome.summary}\nWritten: {args.out / 'assess.html'}")
+    print(numbers if args.json else _said(outcome, args.out))
     return 0
+
+
+def _said(outcome: Outcome, folder: Path) -> str:
+    lines = [*outcome.tables[0].lines(), outcome.summary, f"Written: {folder / 'assess.html'}"]
+    return "\n".join(lines)
 
 
 def test_of(args: Arguments) -> ForceTest:

@@ -75,9 +75,9 @@ def select_motion(t: Terms, c: ControlTerms, s: TaskTerms) -> None:
 
 
 @compiled
-def select_force(t: Terms, c: ControlTerms, s: TaskTerms) -> None:
-    """force = (I − S) F_u, with F_u = J⁺ᵀ Aᵀ u_λ."""
-    matvec_transposed(t.A, c.u_lambda, c.load)
+def select_force(multipliers: Array, t: Terms, c: ControlTerms, s: TaskTerms) -> None:
+    """force = (I − S) F, with F = J⁺ᵀ Aᵀ x of multipliers x."""
+    matvec_transposed(t.A, multipliers, c.load)
     invert_transposed(free_span(t, c), c.load, s.force)
     matvec(s.S, s.force, s.share)
     axpy(-1.0, s.share, s.force)
@@ -97,7 +97,7 @@ def selection_law(stop: bool, passive: NDArray[np.int64], t: Terms, c: ControlTe
     select_motion(t, c, s)
     follow_levels(t, c, s)
     find_effort(t, c)
-    select_force(t, c, s)
+    select_force(c.u_lambda, t, c, s)
     matvec_transposed_add(t.J_theta, s.force, c.full)
     free_part(t, c.full, c.tangent)
     keep_all(t, c)
@@ -105,7 +105,7 @@ def selection_law(stop: bool, passive: NDArray[np.int64], t: Terms, c: ControlTe
 
 @dataclass(frozen=True)
 class Selection(Group):
-    """Directions of the law selection."""
+    """Directions of the laws selection and admittance."""
 
     force: Words = parameter(
         (), "Coordinates along which a force is controlled; the others are moved"
@@ -127,6 +127,7 @@ class SelectionController(Controller):
         force_coordinates: Names of the coordinates along which a force is controlled.
         period: Period of the loop [s].
         frame: Whose axes x, y and z the coordinates of a vector stand for; empty for the world's.
+        law: Another that selects in the same way.
     """
 
     needs_independence = False
@@ -142,9 +143,10 @@ class SelectionController(Controller):
         period: float = 1e-3,
         *,
         frame: str = "",
+        law: Law = Law.SELECTION,
     ) -> None:
         refuse_passive(model)
-        super().__init__(model, gains, period, Law.SELECTION)
+        super().__init__(model, gains, period, law)
         assert model.coordinates is not None
         names = model.coordinates.names
         if not force_coordinates:
