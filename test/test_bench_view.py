@@ -1,9 +1,10 @@
-"""What ``bench view`` concludes from its turns, without running them."""
+"""What ``bench view`` and ``bench demo`` conclude from what they saw, without running it."""
 
 from __future__ import annotations
 
 import pytest
 
+from projected_control.apps.bench import demo
 from projected_control.apps.bench.view import BOUND, GROWTH, by_minute, missed, summary, table
 
 
@@ -56,3 +57,37 @@ def test_long_turns_show_how_their_missed_deadlines_spread() -> None:
         late = {**turn(100.0, 0, 2), "missed": [0] * 3 + [middle] * 4 + [99] * 3, "seconds": 600.0}
         assert len(missed(summary([alone, late]), BOUND)) == complaints
     assert by_minute([(0.2, 1), (9.99, 2)], 10.0) == [3]
+
+
+SHOWN = {
+    "busy": 2,
+    "status": 0,
+    "answered": 10000,
+    "of": 10000,
+    "off": [],
+    "real_time_factor": 0.91,
+    "moving_after": 14.2,
+    "pictures_per_second": 4.7,
+    "gain_answered_after": 0.62,
+    "refused": "",
+}
+
+
+@pytest.mark.parametrize(
+    ("seen", "words"),
+    [
+        ({}, ""),
+        ({"status": 1}, "ended with status 1"),
+        ({"answered": 9999}, "9,999 of 10,000 states were answered"),
+        ({"off": ["force_mean"]}, "not as in process: force_mean"),
+        ({"gain_answered_after": 2.4}, "a changed gain was answered after 2.40 s, 2 are allowed"),
+        ({"gain_answered_after": None}, "the gain was not changed: no answer came"),
+        ({"refused": "read-only"}, "the gain was not changed: read-only"),
+        ({"busy": 0}, "the arm moved 14.2 s after the command, 10 are allowed"),
+    ],
+)
+def test_what_is_said_of_a_demonstration(seen: dict, words: str) -> None:
+    numbers = {**SHOWN, **seen}
+    assert words in " ".join(demo.missed(numbers, demo.ANSWER))
+    assert bool(words) == bool(demo.missed(numbers, demo.ANSWER))
+    assert "real-time factor" in demo.table(numbers)

@@ -156,7 +156,7 @@ def test_each_task_starts_the_controller_that_fits_it(file, task):
         ({"friction": "0.3"}, "friction.*0.3.*true"),
         (
             {"arm": "octopus"},
-            "arm:=octopus is neither .* one of .*slider_crank, three_link_passive",
+            "arm:=octopus is neither .* one of .*slider_crank, .*three_link_passive",
         ),
         ({"arm": "/nowhere/arm.yaml"}, "cannot read /nowhere/arm.yaml: No such file"),
         ({"controller": "passive", "arm": "three_link_slider"}, "needs an arm with passive_joints"),

@@ -415,6 +415,7 @@ def test_a_payload_and_a_long_reference(moving):
     watch, since = Watch(moving), monotonic()
     moving.until(lambda: watch.states, "states")
     accepted, before = int(watch.report[Report.ACCEPTED]), watch.applied("reference")
+    refused = int(watch.report[Report.REFUSED])  # by the session before, and while this one began
     done, reason, *_ = moving.set_parameter(CONTROLLER, "payload.mass", 0.5)
     assert done, reason
     message = JointTrajectory(joint_names=["tip.x"])
@@ -430,7 +431,7 @@ def test_a_payload_and_a_long_reference(moving):
     watch.until_applied("reference", before)
     moving.until(lambda: moving.speeds[-1][1] > 1e-2, "motion")
     assert int(watch.report[Report.ACCEPTED]) >= accepted + 2
-    assert int(watch.report[Report.REFUSED]) == 0
+    assert int(watch.report[Report.REFUSED]) == refused
     assert watch.phase is Phase.RUNNING, moving.story()
     require_limits(moving, since)
 

@@ -137,6 +137,33 @@ def test_one_click_shows_the_other_task(fleet: Fleet, tmp_path: Path, browser: B
 @pytest.mark.long
 @pytest.mark.browser
 @pytest.mark.skipif(bool(missing()), reason=missing() or "-")
+def test_the_page_says_that_a_run_is_not_what_it_should_be(
+    fleet: Fleet, tmp_path: Path, browser: Browser
+) -> None:
+    """As the report does: its controller was stopped in the middle, by Esc."""
+    from selenium.webdriver.common.keys import Keys
+
+    command = [sys.executable, "-m", "projected_control.apps.cli", "demo", "--seconds", "6"]
+    terminal = Terminal([*command, "--out", str(tmp_path / "out")], fleet.environment)
+    try:
+        terminal.until("/#")
+        address = (tmp_path / "out" / "view.address").read_text().strip()
+        browser.driver.get(address)
+        browser.until(RUNS.format(task="slider"))
+        browser.until("page.scene.frames > 10", "a moving arm")
+        browser.key(Keys.ESCAPE)
+        browser.until(f"{BANNER}.includes('This run is not what it should be')")
+        browser.keep("demo_wrong")
+        terminal.enter()
+        terminal.until("Report:")
+        assert terminal.process.wait(PATIENCE) == 1
+    finally:
+        terminal.close()
+
+
+@pytest.mark.long
+@pytest.mark.browser
+@pytest.mark.skipif(bool(missing()), reason=missing() or "-")
 def test_a_task_that_does_not_start_is_told_of(
     fleet: Fleet, tmp_path: Path, browser: Browser
 ) -> None:

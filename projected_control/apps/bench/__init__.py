@@ -25,6 +25,7 @@ MEASUREMENTS = (
     "peers",
     "faults",
     "view",
+    "demo",
     "node",
     "gazebo",
     "sweep",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -198,7 +199,7 @@ class ViewScene(BenchScene):
 
     def _seen(self, client: subprocess.Popen[bytes]) -> int:
         out, _ = client.communicate(timeout=20.0)
-        return int(out or b"0")
+        return int(json.loads(out)["pictures"]) if out else 0
 
     def _measure(self, seconds: float) -> dict[str, Any]:
         """Latencies and missed deadlines of a while, as the controller itself says."""

@@ -16,6 +16,7 @@ from projected_control.apps.demo.board import Board
 from projected_control.apps.demo.demo_settings import DemoSettings, in_process, judge_arm
 from projected_control.apps.demo.display import live_display
 from projected_control.apps.demo.task_run import Series, TaskRun
+from projected_control.apps.demo.verdict import judge
 from projected_control.apps.fleet.monitor import Monitor, join, refuse_others
 from projected_control.apps.fleet.node_processes import Fleet
 from projected_control.apps.reports.output import write_files
@@ -171,6 +172,9 @@ class Stage:
                 seen = monitor.state(), monitor.truth(), summary, twin, expected
                 changed = list(monitor.changed)
                 run = NodesRun(choice, settings, *seen, changed, ended, interrupted)
+                wrong = judge(settings, summary, expected, changed, ended).warning
+                if board is not None and wrong:
+                    board.shown(choice, wrong)
             if self._page is not None and not interrupted and not wanted:
                 over = f"The {settings.seconds:g} s of the report are over"
                 say(f"{over}; the page stays. Enter ends it.")
