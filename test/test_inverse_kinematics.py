@@ -35,7 +35,7 @@ from projected_control.planning.steps import (
     free_step,
     limited_step,
 )
-from projected_control.planning.tasks import Level, SquareAxis
+from projected_control.planning.tasks import SquareAxis, TaskLevel
 from projected_control.resources import share_file
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -64,7 +64,7 @@ def levels_of(seed, rows, n=7, rank_deficient=True):
         J = random.normal(size=(m, n))
         if rank_deficient and m > 1:
             J[-1] = J[0] * random.uniform(-2.0, 2.0)
-        levels.append(Level(random.normal(size=m), J))
+        levels.append(TaskLevel(random.normal(size=m), J))
     return levels
 
 

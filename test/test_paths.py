@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from projected_control.control.references import ReferencePoint
 from projected_control.errors import InvalidValue, UnknownName, Unreachable
 from projected_control.planning import paths
-from projected_control.planning.timing import Bounds, fastest_squares, time_path
+from projected_control.planning.timing import PathBounds, fastest_squares, time_path
 from projected_control.settings import build
 from projected_control.settings.layers import Layers
 from projected_control.settings.nodes import FORCE
@@ -91,7 +91,7 @@ def line_bounds(length=1.0, fastest=10.0, acceleration=2.0, jerk=np.inf, count=4
     s = np.linspace(0.0, length, count)
     one, zero = np.ones((count, 1)), np.zeros((count, 1))
     scale = 0.0 if np.isinf(jerk) else 1.0 / jerk
-    return Bounds(
+    return PathBounds(
         s,
         np.full(count, fastest),
         one,
@@ -132,7 +132,7 @@ def test_no_limit_is_exceeded_whatever_the_path(seed):
 
     rest = 0.2 * np.tanh(wave(3))
     jerk = np.stack([0.05 * np.ones((301, 1)), np.zeros((301, 1)), np.zeros((301, 1))])
-    bounds = Bounds(
+    bounds = PathBounds(
         s, 1.0 + 0.5 * np.tanh(wave(1)[:, 0]), wave(3), wave(3), rest, np.ones((301, 3)), (), jerk
     )
     timing = time_path(bounds)
@@ -149,7 +149,9 @@ def test_no_limit_is_exceeded_whatever_the_path(seed):
 
 def test_a_path_on_which_the_arm_cannot_stand_is_refused_with_place_and_joint():
     bounds = line_bounds()
-    heavy = Bounds(**{**vars(bounds), "rest": 3.0 * bounds.slope, "names": ("the effort of x",)})
+    heavy = PathBounds(
+        **{**vars(bounds), "rest": 3.0 * bounds.slope, "names": ("the effort of x",)}
+    )
     with pytest.raises(InvalidValue, match=r"standing still at .* the effort of x is 3 and may"):
         time_path(heavy)
 

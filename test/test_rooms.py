@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from pathlib import Path
 
@@ -42,3 +43,24 @@ def test_a_module_has_a_name_of_its_own() -> None:
             places[path.stem].append(path.relative_to(PACKAGE))
     shared = {name: found for name, found in places.items() if len(found) > 1}
     assert set(shared) == set(SHARED), shared
+
+
+SAME_IDEA = {
+    "Constraint": "what a file says of it, and what is built from that",
+    "Coordinate": "what a file says of it, and what is built from that",
+    "Reference": "what a file says of it, and what is built from that",
+    "Limits": "a node's group has what only nodes need on top of the library's",
+    "Posture": "a node's group has what only nodes need on top of the library's",
+    "Simulation": "what a file says of it, and what is made of that in process",
+    "Arguments": "each command has its own",
+}
+"""Names of several classes, and why a name of its own would not help."""
+
+
+def test_a_class_has_a_name_of_its_own() -> None:
+    places: dict[str, list[str]] = defaultdict(list)
+    for path in PACKAGE.rglob("*.py"):
+        for found in re.findall(r"^class (\w+)", path.read_text(encoding="utf-8"), re.MULTILINE):
+            places[found].append(path.name)
+    shared = {name: found for name, found in places.items() if len(found) > 1}
+    assert set(shared) == set(SAME_IDEA), shared

@@ -109,7 +109,7 @@ class Problem:
         return Projection.of(self.A, self.tolerance)
 
 
-class Solution(NamedTuple):
+class ConstrainedMotion(NamedTuple):
     """What the constrained arm does.
 
     Attributes:
@@ -127,11 +127,13 @@ class Solution(NamedTuple):
     rank: int
 
 
-def _solution(problem: Problem, projection: Projection, acceleration: Array) -> Solution:
+def _solution(problem: Problem, projection: Projection, acceleration: Array) -> ConstrainedMotion:
     """F = (I − P)(f − h − M q̈) and λ = A⁺ᵀ F (Aghili 32, Remark 4)."""
     force = projection.normal(problem.f - problem.h - problem.M @ acceleration)
     multipliers = projection.A_pinv.T @ force
-    return Solution(acceleration, force, multipliers, not projection.redundant, projection.rank)
+    return ConstrainedMotion(
+        acceleration, force, multipliers, not projection.redundant, projection.rank
+    )
 
 
 def regularisation_matrix(kind: Regularisation, M: Array, P: Array) -> Array:
@@ -160,7 +162,7 @@ def constraint_inertia(kind: Regularisation, M: Array, P: Array) -> Array:
     return P @ M + regularisation_matrix(kind, M, P) @ (np.eye(M.shape[0]) - P)
 
 
-def projected(problem: Problem, kind: Regularisation = Regularisation.INERTIA) -> Solution:
+def projected(problem: Problem, kind: Regularisation = Regularisation.INERTIA) -> ConstrainedMotion:
     """q̈ = M_c⁻¹ [P (f − h) + R A⁺ b] (Moura 24).
 
     With a singular M that satisfies Johnson (33), R1, R4 and R* still work; R2 and R3 may not.
@@ -198,7 +200,7 @@ def inertia_weighted_inverse(M: Array, projection: Projection, A: Array) -> Arra
     return np.asarray(np.linalg.solve(M, A_r.T) @ np.linalg.solve(mobility.T @ mobility, U1.T))
 
 
-def operational_space(problem: Problem) -> Solution:
+def operational_space(problem: Problem) -> ConstrainedMotion:
     """q̈ = Ā b + (I − Ā A) M⁻¹ (f − h) (Moura 16)."""
     projection = problem.projection
     A_bar = inertia_weighted_inverse(problem.M, projection, problem.A)
@@ -207,7 +209,7 @@ def operational_space(problem: Problem) -> Solution:
     return _solution(problem, projection, A_bar @ problem.b + null_space @ free)
 
 
-def gauss(problem: Problem) -> Solution:
+def gauss(problem: Problem) -> ConstrainedMotion:
     """q̈ = q̈* + Ā (b − A q̈*), q̈* the free acceleration (Moura 17): least constraint."""
     projection = problem.projection
     A_bar = inertia_weighted_inverse(problem.M, projection, problem.A)
@@ -248,13 +250,15 @@ def dagger_terms(M: ArrayLike, A: ArrayLike) -> DaggerTerms:
     return DaggerTerms(inverse[:n, :n], inverse[n:, :n], inverse[n:, n:])
 
 
-def block_matrix(problem: Problem) -> Solution:
+def block_matrix(problem: Problem) -> ConstrainedMotion:
     """q̈ = M† (f − h) + A†ᵀ b and λ = A† (f − h) + Λ† b (Johnson 23)."""
     terms = dagger_terms(problem.M, problem.A)
     net = problem.f - problem.h
     multipliers = terms.A_dagger @ net + terms.Lambda_dagger @ problem.b
     acceleration = terms.M_dagger @ net + terms.A_dagger.T @ problem.b
-    return Solution(acceleration, problem.A.T @ multipliers, multipliers, True, problem.A.shape[0])
+    return ConstrainedMotion(
+        acceleration, problem.A.T @ multipliers, multipliers, True, problem.A.shape[0]
+    )
 
 
 def moves_mass(M: ArrayLike, A: ArrayLike, tolerance: float = TOLERANCE) -> bool:

@@ -71,7 +71,7 @@ def project(
     """Fill P (n × n) and A⁺ (n × m) of A; return the rank.
 
     Between ``fades_from`` and the tolerance a direction fades (see `share_kept`); where both are
-    the same, it is cut. The last two are arrays of `SpanTerms` and of `RowTerms`, or longer.
+    the same, it is cut. The last two are arrays of `SpanTerms` and `DecompositionTerms`, or longer.
     """
     m, n = A.shape
     s = unpack_span(span, m, n)
@@ -114,7 +114,7 @@ def relative_pseudo_inverse(
 ) -> None:
     """Fill A⁺ (n × m), without singular values up to this share of ‖A‖.
 
-    The last two are arrays of `SpanTerms` and of `RowTerms`, or longer.
+    The last two are arrays of `SpanTerms` and of `DecompositionTerms`, or longer.
     """
     m, n = A.shape
     s = unpack_span(span, m, n)

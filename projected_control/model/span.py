@@ -68,7 +68,7 @@ SPAN = Layout(SpanTerms, "m", "n")
 unpack_span = SPAN.unpack
 
 
-class RowTerms(NamedTuple):
+class DecompositionTerms(NamedTuple):
     """Scratch of `decompose`."""
 
     L: Annotated[Array, Part("m, m", "A = L V.")]
@@ -81,7 +81,7 @@ class RowTerms(NamedTuple):
     svd: Annotated[Array, Part(SVD.length_with(n="m"), "Of Lᵀ.")]
 
 
-ROWS = Layout(RowTerms, "m", "n")
+ROWS = Layout(DecompositionTerms, "m", "n")
 unpack_rows = ROWS.unpack
 
 
@@ -108,7 +108,7 @@ def damped(sigma: float, epsilon: float) -> float:
 
 
 @compiled
-def factorise(Q: Array, r: RowTerms) -> int:
+def factorise(Q: Array, r: DecompositionTerms) -> int:
     """Turn the rows of A, which stand in Q, into orthonormal ones, A = L Q; how many there are.
 
     Rows that depend on those before them, as far as that is rounding, give no new one; L then has
@@ -175,7 +175,7 @@ def decompose(
         tolerance: And above this all of it; they make up the rank.
         epsilon: Singular values below this are damped (see `damped`); zero for none.
         s: V is A at first.
-        scratch: An array of `RowTerms`, or longer.
+        scratch: An array of `DecompositionTerms`, or longer.
     """
     m, n = s.V.shape
     r = unpack_rows(scratch, m, n)
@@ -200,7 +200,7 @@ def decompose(
 
 
 @compiled
-def leave_out_dependent(count: int, edge: float, s: SpanTerms, r: RowTerms) -> bool:
+def leave_out_dependent(count: int, edge: float, s: SpanTerms, r: DecompositionTerms) -> bool:
     """X = L⁺ where L has more lines than columns: Lᵀ = U T, L⁺ = U⁻ᵀ T; False near the edge.
 
     Args:
@@ -223,7 +223,12 @@ def leave_out_dependent(count: int, edge: float, s: SpanTerms, r: RowTerms) -> b
 
 @compiled
 def weigh_directions(
-    count: int, fades_from: float, tolerance: float, epsilon: float, s: SpanTerms, r: RowTerms
+    count: int,
+    fades_from: float,
+    tolerance: float,
+    epsilon: float,
+    s: SpanTerms,
+    r: DecompositionTerms,
 ) -> tuple[int, float]:
     """V, X and w by singular values, Lᵀ = U Σ R: V ← Uᵀ V, X = Σ⁻¹ R; see `decompose`."""
     m = s.share.size

@@ -22,7 +22,14 @@ from numba.core.registry import CPUDispatcher
 from numba.core.typing.templates import AttributeTemplate
 from numba.np import arrayobj
 
-__all__ = ["AttributeTemplate", "Part", "array_pointer", "dispatcher", "part_of", "view"]
+__all__ = [
+    "AttributeTemplate",
+    "TranslatedKernel",
+    "array_pointer",
+    "dispatcher",
+    "part_of",
+    "view",
+]
 
 OPTIONS = {
     "nopython": True,
@@ -41,7 +48,7 @@ def dispatcher(function: Callable[..., Any]) -> Any:
 
 
 @dataclass(frozen=True)
-class Part:
+class TranslatedKernel:
     """A kernel for certain types, in LLVM's language and not yet optimised."""
 
     bitcode: bytes  # of it and of all that it calls
@@ -63,14 +70,14 @@ class Part:
         return status.is_ok, status.code, result
 
 
-def part_of(kernel: Any, signature: tuple[Any, ...]) -> Part:
+def part_of(kernel: Any, signature: tuple[Any, ...]) -> TranslatedKernel:
     """A kernel (`dispatcher`) for these types."""
     with global_compiler_lock:
         kernel.compile(signature)
         made = kernel.overloads[signature]
         made.library._ensure_finalized()
     bitcode = made.library._final_module.as_bitcode()
-    return Part(bitcode, made.signature.return_type, made.target_context, made)
+    return TranslatedKernel(bitcode, made.signature.return_type, made.target_context, made)
 
 
 class PartCompiler(Compiler):

@@ -32,7 +32,9 @@ class NumbaKernels:
         workspaces.teach(unpack, layout)
 
 
-def part_of(function: Callable[..., Any], signature: tuple[Any, ...]) -> numba_insides.Part:
+def part_of(
+    function: Callable[..., Any], signature: tuple[Any, ...]
+) -> numba_insides.TranslatedKernel:
     """A kernel for these types, not yet optimised."""
     assert isinstance(compiled.BUILDER, NumbaKernels)
     return numba_insides.part_of(compiled.BUILDER.made[function], signature)

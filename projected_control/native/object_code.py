@@ -28,7 +28,7 @@ from projected_control.native.kernel_calls import (
     Leaf,
     Tree,
 )
-from projected_control.native.numba_insides import Part, view
+from projected_control.native.numba_insides import TranslatedKernel, view
 from projected_control.native.numba_kernels import part_of
 from projected_control.native.toolchain import ExportFailed, Machine
 from projected_control.native.workspaces import Workspace
@@ -91,14 +91,14 @@ def _kernel_modules(frame: Frame) -> list[Any]:
     return [llvm.parse_bitcode(part.bitcode), llvm.parse_assembly(str(_around(frame, part)))]
 
 
-def _around(frame: Frame, part: Part) -> ir.Module:
+def _around(frame: Frame, part: TranslatedKernel) -> ir.Module:
     """``int32_t projected_control_<name>(struct projected_control_<name> *)``."""
     module = ir.Module(frame.symbol)
     function = ir.Function(
         module, ir.FunctionType(ir.IntType(32), [_FIELD.as_pointer()]), frame.symbol
     )
     builder = ir.IRBuilder(function.append_basic_block())
-    reader = _Reader(part.context, builder, function.args[0])
+    reader = _FrameReader(part.context, builder, function.args[0])
     well, status, result = part.call(builder, [reader.argument(tree) for tree in frame.arguments])
     with builder.if_then(well):
         returned = _returned(frame, part.returned, result, builder)
@@ -128,7 +128,7 @@ def _flattened(kind: Any, value: Any, builder: ir.IRBuilder) -> tuple[list[Any],
     return ([], []) if kind == types.none else ([value], [kind])
 
 
-class _Reader:
+class _FrameReader:
     """Loads arguments from a frame, one after the other, and stores results."""
 
     def __init__(self, context: Any, builder: ir.IRBuilder, frame: Any) -> None:

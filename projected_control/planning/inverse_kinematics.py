@@ -27,7 +27,7 @@ from projected_control.planning.outcome import (
     outcomes_of,
 )
 from projected_control.planning.steps import INDEPENDENT, limited_step
-from projected_control.planning.tasks import TOLERANCE, Equations, Level, Task
+from projected_control.planning.tasks import TOLERANCE, Equations, Task, TaskLevel
 
 DAMPING = 0.02
 """Singular values below this are damped while the error is of order one [m/rad]. It shrinks with
@@ -71,7 +71,7 @@ NUDGE = 0.1
 
 class _Found(NamedTuple):
     q: Array
-    levels: list[Level]
+    levels: list[TaskLevel]
     iterations: int
     exhausted: bool
 
@@ -285,9 +285,9 @@ class InverseKinematics:
         tolerance = 0.0 if last else 0.1 * self.equations.tolerances[i]
         share, idle = CURVED, 0
 
-        def error_at(place: Array) -> Level:
+        def error_at(place: Array) -> TaskLevel:
             if last:
-                return Level(self.arm.difference(goal, place), np.eye(place.size))
+                return TaskLevel(self.arm.difference(goal, place), np.eye(place.size))
             return self.equations.at(place, time)[i]
 
         here = error_at(q)
@@ -319,11 +319,11 @@ class InverseKinematics:
             q, here, share = trial, there, max(EASIER * share, DAMPING)
         return q, ITERATIONS
 
-    def _above(self, q: Array, kept: list[Array], time: float) -> list[Level]:
+    def _above(self, q: Array, kept: list[Array], time: float) -> list[TaskLevel]:
         """The levels above one, their errors counted from what they have reached."""
         levels = self.equations.at(q, time)[: len(kept)]
         return [
-            Level(level.error - old, level.jacobian)
+            TaskLevel(level.error - old, level.jacobian)
             for level, old in zip(levels, kept, strict=True)
         ]
 
@@ -340,7 +340,7 @@ class InverseKinematics:
 
     # What was found
 
-    def _all_met(self, levels: list[Level]) -> bool:
+    def _all_met(self, levels: list[TaskLevel]) -> bool:
         pairs = zip(levels, self.equations.tolerances, strict=True)
         return all(np.linalg.norm(level.error) <= tolerance for level, tolerance in pairs)
 
@@ -354,11 +354,11 @@ class InverseKinematics:
         return False
 
 
-def _norm(levels: list[Level]) -> float:
+def _norm(levels: list[TaskLevel]) -> float:
     return float(np.sqrt(sum(float(level.error @ level.error) for level in levels)))
 
 
-def _damping(level: Level) -> float:
+def _damping(level: TaskLevel) -> float:
     """ε of a level: less and less the nearer it is."""
     return DAMPING * min(1.0, float(np.linalg.norm(level.error)) ** 0.5)
 

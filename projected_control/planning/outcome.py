@@ -11,7 +11,7 @@ import numpy as np
 from projected_control import validate
 from projected_control.arrays import Array
 from projected_control.planning.steps import damped_inverse
-from projected_control.planning.tasks import Equations, Level
+from projected_control.planning.tasks import Equations, TaskLevel
 
 NOTHING = 1e-3  # share of ‖g‖ max(‖J‖, 1) up to which a gradient counts as none
 AT_LIMIT = 1e-6  # distance up to which a joint counts as at its limit [rad or m]
@@ -120,7 +120,7 @@ def nearest_limit(
 
 
 def outcomes_of(
-    equations: Equations, levels: Sequence[Level], q: Array, lower: Array, upper: Array
+    equations: Equations, levels: Sequence[TaskLevel], q: Array, lower: Array, upper: Array
 ) -> tuple[TaskOutcome, ...]:
     """What each level misses at q, within limits of the joints, and why."""
     errors = [float(np.linalg.norm(level.error)) for level in levels]

@@ -20,7 +20,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from projected_control.arrays import Array
-from projected_control.planning.tasks import Level
+from projected_control.planning.tasks import TaskLevel
 
 INDEPENDENT = 1e-9
 """Share of a level's largest singular value up to which a direction is left to lower levels."""
@@ -44,7 +44,7 @@ def damped_inverse(J: Array, damping: float) -> tuple[Array, Array]:
     return (Vt[:rank].T * gains) @ U[:, :rank].T, Vt[rank:].T
 
 
-def free_step(levels: Sequence[Level], damping: Sequence[float], way: Array) -> Array:
+def free_step(levels: Sequence[TaskLevel], damping: Sequence[float], way: Array) -> Array:
     """δ of all levels in order, whatever the joint limits, n.
 
     Args:
@@ -62,7 +62,7 @@ def free_step(levels: Sequence[Level], damping: Sequence[float], way: Array) -> 
 
 
 def limited_step(
-    levels: Sequence[Level],
+    levels: Sequence[TaskLevel],
     damping: Sequence[float],
     q: Array,
     lower: Array,
@@ -82,7 +82,7 @@ def limited_step(
     moving, fixed = np.arange(q.size), np.zeros(q.size)
     way = fixed if way is None else way
     while True:
-        left = [Level(g + J @ fixed, J[:, moving]) for g, J in levels]
+        left = [TaskLevel(g + J @ fixed, J[:, moving]) for g, J in levels]
         step = fixed.copy()
         step[moving] = free_step(left, damping, way[moving])
         step *= min(1.0, LARGEST_STEP / max(float(np.abs(step).max()), 1e-300))

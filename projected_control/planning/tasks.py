@@ -116,7 +116,7 @@ def _normal(model: ConstrainedArm) -> Array:
     return np.asarray(force / size)
 
 
-class Level(NamedTuple):
+class TaskLevel(NamedTuple):
     """One priority at one configuration: its error and how that changes with q."""
 
     error: Array  # g, rows; zero where it is met
@@ -168,12 +168,12 @@ class Equations:
         self._parts = [slice(end - size, end) for end, size in zip(ends, sizes, strict=True)]
         self._rest = np.zeros(arm.n)
 
-    def at(self, q: Array, time: float) -> list[Level]:
+    def at(self, q: Array, time: float) -> list[TaskLevel]:
         """The levels at a configuration, as new arrays."""
         error, J = self.together(q, time)
-        return [Level(error[part], J[part].copy()) for part in self._parts]
+        return [TaskLevel(error[part], J[part].copy()) for part in self._parts]
 
-    def together(self, q: Array, time: float) -> Level:
+    def together(self, q: Array, time: float) -> TaskLevel:
         """The same as one level; its Jacobian is the model's own."""
         model = self.model
         model.evaluate(q, self._rest, time)
@@ -183,4 +183,4 @@ class Equations:
             wanted = self.values if square is None else square.values(model, self.values)
             away = model.coordinates.difference(model.theta, wanted)
             error = np.concatenate([error, away])
-        return Level(error, model.terms.jacobian)
+        return TaskLevel(error, model.terms.jacobian)

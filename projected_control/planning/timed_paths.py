@@ -19,7 +19,7 @@ from projected_control.control.references import Waypoints
 from projected_control.planning.efforts import planned_friction, sent_effort
 from projected_control.planning.following import Follower
 from projected_control.planning.paths import Stroke, Strokes, closed
-from projected_control.planning.timing import Bounds, Timing, time_path
+from projected_control.planning.timing import PathBounds, Timing, time_path
 
 KNOT_STEPS = 10  # instants of a timing per piece of the reference's table: one piece for 20 ms
 
@@ -58,7 +58,7 @@ def bounds_along(
     path: JointPath,
     limits: PathLimits,
     force: Array | None = None,
-) -> Bounds:
+) -> PathBounds:
     """What the limits leave for u and x along a path (see `timing`).
 
     What friction takes at the fastest is taken off the limits of the efforts, in both directions:
@@ -95,7 +95,7 @@ def bounds_along(
     coordinates = model.coordinates.names if model.coordinates is not None else ()
     names += [f"the acceleration of {name}" for name in coordinates]
     jerk = np.stack([t1, t2, t3]) / limits.motion[2]
-    return Bounds(s, fastest, slope, bend, rest, largest, tuple(names), jerk)
+    return PathBounds(s, fastest, slope, bend, rest, largest, tuple(names), jerk)
 
 
 def _fastest(q1: Array, t1: Array, t3: Array, limits: PathLimits) -> Array:

@@ -36,7 +36,7 @@ SMALL = 1e-12
 
 
 @dataclass(frozen=True)
-class Bounds:
+class PathBounds:
     """What may be asked for along a path, N places, r numbers that are linear in u and x."""
 
     s: Array  # places, increasing, N
@@ -62,7 +62,7 @@ class Bounds:
             f"{self.largest[i, j]:.4g}, besides friction"
         )
 
-    def scaled(self, factor: Array) -> Bounds:
+    def scaled(self, factor: Array) -> PathBounds:
         """The same with speeds smaller by a factor per place, and what moves by its square."""
         left = self.largest - np.abs(self.rest)
         return replace(
@@ -81,7 +81,7 @@ class Timing(NamedTuple):
     acceleration: Array  # s̈
 
 
-def time_path(bounds: Bounds) -> Timing:
+def time_path(bounds: PathBounds) -> Timing:
     """The jerk-limited motion along a path, from rest to rest, within its bounds.
 
     Raises:
@@ -99,7 +99,7 @@ def time_path(bounds: Bounds) -> Timing:
     return _stretched(timing, float(ratio.max()))
 
 
-def fastest_squares(bounds: Bounds) -> Array:
+def fastest_squares(bounds: PathBounds) -> Array:
     """x = ṡ² of the fastest motion from rest to rest, N; its acceleration jumps."""
     lower, upper = _accelerations(bounds)
     ceiling = np.minimum(bounds.fastest**2, _highest(lower, upper, bounds))
@@ -122,7 +122,7 @@ def fastest_squares(bounds: Bounds) -> Array:
 Lines = tuple[Array, Array]  # offsets and slopes of u as linear functions of x, each N × r
 
 
-def _accelerations(bounds: Bounds) -> tuple[Lines, Lines]:
+def _accelerations(bounds: PathBounds) -> tuple[Lines, Lines]:
     """Between which lines u has to lie: |a u + b x + c| <= L solved for u."""
     a, b, c, limit = bounds.slope, bounds.bend, bounds.rest, bounds.largest
     flat = np.abs(a) < SMALL
@@ -136,7 +136,7 @@ def _accelerations(bounds: Bounds) -> tuple[Lines, Lines]:
     return (low, line), (high, line)
 
 
-def _highest(lower: Lines, upper: Lines, bounds: Bounds) -> Array:
+def _highest(lower: Lines, upper: Lines, bounds: PathBounds) -> Array:
     """The largest x at which some u is allowed, N: each lower line against each upper one."""
     gap = upper[0][:, :, None] - lower[0][:, None, :]
     slope = upper[1][:, :, None] - lower[1][:, None, :]
@@ -153,7 +153,7 @@ def _highest(lower: Lines, upper: Lines, bounds: Bounds) -> Array:
     return np.minimum(highest, np.min(alone, axis=1, initial=np.inf))
 
 
-def _smoothed(bounds: Bounds, against: Bounds) -> tuple[Timing, Array]:
+def _smoothed(bounds: PathBounds, against: PathBounds) -> tuple[Timing, Array]:
     """The fastest motion, averaged over time; and what it takes of the limits at every instant."""
     rate = np.sqrt(fastest_squares(bounds))
     mean = 0.5 * (rate[1:] + rate[:-1])
@@ -190,7 +190,7 @@ def _smoothed(bounds: Bounds, against: Bounds) -> tuple[Timing, Array]:
     return timing, _ratios(against, timing)
 
 
-def _ratios(bounds: Bounds, timing: Timing) -> Array:
+def _ratios(bounds: PathBounds, timing: Timing) -> Array:
     """What a motion takes of each limit, the largest at every instant; one is all of it."""
     times, s, v, a = timing
     ratio = v / np.interp(s, bounds.s, bounds.fastest)

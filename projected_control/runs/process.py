@@ -25,7 +25,7 @@ from mcap.writer import CompressionType, Writer
 from projected_control.runs import row_messages
 from projected_control.runs.recording import END, METADATA
 from projected_control.runs.ring import BYTES, DONE, ENDED, LOST, Ring
-from projected_control.runs.row_messages import Encoder, Head, Message
+from projected_control.runs.row_messages import Encoder, Head, RecordMessage
 
 WAIT_SECONDS = 0.02  # how often the ring is looked at [s]
 
@@ -124,7 +124,7 @@ class RecordingFile:
         urdf = head.attachments.get("robot_description.urdf")
         if urdf is not None:
             text = row_messages.text_message(urdf[1].decode())
-            self.add(Message(row_messages.DESCRIPTION, head.began_ns, text))
+            self.add(RecordMessage(row_messages.DESCRIPTION, head.began_ns, text))
         self.flush()
 
     def _channel(self, name: str) -> int:
@@ -144,7 +144,7 @@ class RecordingFile:
         """Bytes so far."""
         return self._file.tell()
 
-    def add(self, message: Message) -> None:
+    def add(self, message: RecordMessage) -> None:
         channel = self._channel(message.channel)
         time = message.time_ns
         self._writer.add_message(channel, time, message.data, time, message.sequence)
@@ -164,7 +164,7 @@ class RecordingFile:
             ),
             row_messages.DIAGNOSTICS: lambda: row_messages.diagnostics_message(now, content),
         }[kind]()
-        self.add(Message(kind, now, data, index & 0xFFFFFFFF))
+        self.add(RecordMessage(kind, now, data, index & 0xFFFFFFFF))
 
     def flush(self) -> None:
         """Hand all to the disk, so that only a broken disk loses it."""

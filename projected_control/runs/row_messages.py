@@ -77,7 +77,7 @@ def width(columns: Places) -> int:
     return max(at + int(np.prod(shape)) for at, shape in columns.values())
 
 
-class Message(NamedTuple):
+class RecordMessage(NamedTuple):
     """One message of a channel, in CDR."""
 
     channel: str
@@ -187,7 +187,7 @@ class Encoder:
         self.time_ns = int(now[-1])
         return now
 
-    def messages(self, first: int, rows: Array) -> Iterator[Message]:
+    def messages(self, first: int, rows: Array) -> Iterator[RecordMessage]:
         """All messages of some rows, in their order; the first has this number."""
         if not len(rows):
             return
@@ -207,14 +207,14 @@ class Encoder:
         measured = answers & np.isfinite(part("wrench_age"))
         for i, time in enumerate(times):
             number = (first + i) & 0xFFFFFFFF
-            yield Message(TICKS, time, ticks[i].tobytes(), number)
-            yield Message(COMMANDS, time, commands[i].tobytes(), number)
+            yield RecordMessage(TICKS, time, ticks[i].tobytes(), number)
+            yield RecordMessage(COMMANDS, time, commands[i].tobytes(), number)
             if answers[i]:
-                yield Message(STATES, time, states[i].tobytes(), number)
+                yield RecordMessage(STATES, time, states[i].tobytes(), number)
             if measured[i]:
-                yield Message(WRENCH, time, wrench[i].tobytes(), number)
+                yield RecordMessage(WRENCH, time, wrench[i].tobytes(), number)
             if answers[i] and (first + i) % head.state_every == 0:
-                yield Message(STATE, time, state[i].tobytes(), number)
+                yield RecordMessage(STATE, time, state[i].tobytes(), number)
 
 
 def text_message(text: str) -> bytes:

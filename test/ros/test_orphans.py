@@ -22,7 +22,9 @@ from ros_domain import own_domain
 from projected_control.settings.nodes import ARM, FORCE
 
 CLI = [sys.executable, "-m", "projected_control.apps.cli"]
-ARM_FILE = str(Path(__file__).parents[2] / "config" / "three_link_slider.yaml")
+CONFIG = Path(__file__).parents[2] / "config"
+ARM_FILE = str(CONFIG / "three_link_slider.yaml")
+STUDY = str(CONFIG / "studies" / "wipe.yaml")
 
 
 class OrphanCase(NamedTuple):
@@ -38,6 +40,8 @@ CASES = {
     "view": OrphanCase([*CLI, "view", "--no-browser", "--port", "0"], ["view --no-browser"]),
     "record": OrphanCase([*CLI, "record", FORCE], [f"record {FORCE}"], beside=True),
     "tune": OrphanCase([*CLI, "tune", ARM_FILE, "--node", FORCE], ["tune"]),
+    "sweep": OrphanCase([*CLI, "sweep", STUDY, "--workers", "2"], ["local_pool"]),
+    "robustness": OrphanCase([*CLI, "robustness", STUDY, "--workers", "2"], ["local_pool"]),
     "bench faults": OrphanCase([*CLI, "bench", "faults"], [ARM, FORCE]),
     "launch": OrphanCase(
         ["ros2", "launch", "projected_control", "simulation.launch.py"],
@@ -45,7 +49,7 @@ CASES = {
     ),
 }
 SIGNALS = [signal.SIGTERM, signal.SIGKILL, signal.SIGINT, signal.SIGHUP]
-SOON = {("demo", signal.SIGTERM), ("demo", signal.SIGKILL)}
+SOON = {("demo", signal.SIGTERM), ("demo", signal.SIGKILL), ("sweep", signal.SIGKILL)}
 """Tried in the short run; nodes that are ended while they import were those that stayed."""
 
 

@@ -12,9 +12,9 @@ from projected_control.apps.experiments.case_run import CaseRun
 from projected_control.arrays import Array
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.dynamics import (
+    ConstrainedMotion,
     Problem,
     Regularisation,
-    Solution,
     block_matrix,
     condition_numbers,
     gauss,
@@ -46,7 +46,7 @@ class RoadComparison:
 def compare_roads(recording: CaseRun, seed: int, progress: Progress) -> RoadComparison:
     """Condition numbers and accelerations of all roads along the motion."""
     model = ConstrainedArm(recording.case.arm.load(), recording.case.constraint)
-    roads: list[Callable[[Problem], Solution]] = [
+    roads: list[Callable[[Problem], ConstrainedMotion]] = [
         *(lambda p, kind=kind: projected(p, kind) for kind in Regularisation),
         operational_space,
         gauss,
