@@ -81,7 +81,17 @@ exec "$(dirname "$0")/../../bin/$(basename "$0")" "$@"
 
 KERNELS = Path(NAME, "native", "lib")
 BUILD_PYTHON = "PROJECTED_CONTROL_BUILD_PYTHON"
-WITH_LOOP = os.environ.get("PROJECTED_CONTROL_LOOP") == "1"
+
+
+def switch(variable: str, default: bool) -> bool:
+    """A variable of the environment that is 1, 0 or not set."""
+    value = os.environ.get(variable, "")
+    if value not in ("", "0", "1"):
+        raise SystemExit(f"{NAME}: {variable} must be 1 or 0, got {value!r}")
+    return value == "1" if value else default
+
+
+WITH_LOOP = switch("PROJECTED_CONTROL_LOOP", default=False)
 
 # For the native loop in a wheel: the Pinocchio it is for, and headers that its wheels lack.
 LOOP = ["pin==4.1.0", "cmeel-eigen>=3.4,<3.5"]
@@ -252,7 +262,7 @@ def plugins() -> list[tuple[str, list[str]]]:
 
 def reason_against_plugins() -> str:
     """Why they are not wanted; empty where they are."""
-    if os.environ.get("PROJECTED_CONTROL_PLUGIN") == "0":
+    if not switch("PROJECTED_CONTROL_PLUGIN", default=True):
         return "PROJECTED_CONTROL_PLUGIN is 0"
     prefixes = os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep)
     if not any(Path(prefix, "share/controller_interface/cmake").is_dir() for prefix in prefixes):

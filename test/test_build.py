@@ -34,6 +34,17 @@ def definition(monkeypatch):
     return SimpleNamespace(**names, said=said)
 
 
+@pytest.mark.parametrize("variable", ["PROJECTED_CONTROL_LOOP", "PROJECTED_CONTROL_PLUGIN"])
+def test_a_switch_is_one_or_zero(definition, monkeypatch, variable):
+    """A word that means neither ends the build instead of counting as nothing."""
+    for value, found in (("", True), ("1", True), ("0", False)):
+        monkeypatch.setenv(variable, value)
+        assert definition.switch(variable, default=True) is found
+    monkeypatch.setenv(variable, "yes")
+    with pytest.raises(SystemExit, match=f"{variable} must be 1 or 0, got 'yes'"):
+        definition.switch(variable, default=True)
+
+
 # Kernels
 
 

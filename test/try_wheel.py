@@ -18,6 +18,7 @@ from time import monotonic, sleep
 
 ROOT = Path(__file__).resolve().parents[1]
 EXAMPLE_SECONDS, ACTIVE_SECONDS, ERROR_SECONDS, DISK_BYTES = 3.0, 5.0, 0.25, 60e6
+NODE_MEBIBYTES = 97.0  # of an active controller: 60 % of what one took with numba in it
 
 SIZES = """
 import importlib.metadata as m, re
@@ -157,7 +158,8 @@ def try_node(python: Path, alone: dict[str, str]) -> None:
             return
         sleep(2.0)
         memory = Path(f"/proc/{controller.pid}/smaps_rollup").read_text()
-        print(f"its memory: {int(re.search(r'Pss: +([0-9]+)', memory)[1]) / 1024:.0f} MiB (PSS)")
+        taken = int(re.search(r"Pss: +([0-9]+)", memory)[1]) / 1024
+        say("its memory (PSS)", taken, NODE_MEBIBYTES, "MiB")
     finally:
         for process in running:
             process.terminate()
