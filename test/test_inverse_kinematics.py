@@ -7,6 +7,7 @@ from arms import planar_chain_model, random_urdf, slider_crank_case, slider_mode
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from projected_control.control.references import Constant
 from projected_control.errors import InvalidValue, UnknownName, Unreachable
 from projected_control.model.arm import Arm
 from projected_control.model.constrained_arm import ConstrainedArm
@@ -28,6 +29,7 @@ from projected_control.planning import (
     assemble,
     manipulability,
     map_reach,
+    start_of,
 )
 from projected_control.planning.steps import (
     LARGEST_STEP,
@@ -323,6 +325,27 @@ def test_assemble_stays_within_the_limits_of_the_description(seed):
 
 
 # Along a motion
+
+
+@FEW
+@given(seed=SEEDS)
+def test_a_start_lies_within_the_limits_of_the_description(seed):
+    """A place and a rate that the arm has somewhere in its range, from a guess of its own."""
+    rng = np.random.default_rng(seed)
+    low, high = ARM7.limits.lower, ARM7.limits.upper
+    there, guess = rng.uniform(low, high), rng.uniform(low, high)
+    tip = ARM7.frame_names[-1]
+    model = ConstrainedArm(
+        ARM7.twin(), None, Coordinates([Coordinate.position(tip, axis) for axis in "xyz"])
+    )
+    goal = model.evaluate(there, np.zeros(7)).theta.copy()
+    try:
+        start = start_of(model, Constant(goal), guess)
+    except Unreachable:
+        assume(False)
+    assert (start.q >= low).all()
+    assert (start.q <= high).all()
+    np.testing.assert_allclose(model.evaluate(start.q, start.v).theta, goal, atol=1e-8)
 
 
 def test_tracking_is_following_but_for_the_limits():
