@@ -50,13 +50,14 @@ from projected_control.simulation.mujoco_carriages import (
 from projected_control.simulation.mujoco_model import ArmSpec, import_mujoco, quaternion
 from projected_control.simulation.mujoco_plates import (
     BALL,
-    HALF,
     PLATE_MASS,
+    Box,
+    body_of_plate,
     plate_of,
     refuse,
     require_plate,
 )
-from projected_control.simulation.surfaces import RIGID, Row, Surface
+from projected_control.simulation.surfaces import RIGID, Extent, Row, Surface
 
 Array = NDArray[np.float64]
 
@@ -74,6 +75,7 @@ class Holder:
         spec: The arm.
         laws, sides: What each row of the constraint is, where one gives or can be left.
         surface: What such rows touch.
+        extents: Where each of them ends; none unless given.
     """
 
     def __init__(
@@ -82,9 +84,11 @@ class Holder:
         laws: Sequence[Row] = (),
         sides: Sequence[int] = (),
         surface: Surface = RIGID,
+        extents: Sequence[Extent | None] = (),
     ) -> None:
         self.spec, self.holds, self._mujoco = spec, Holds(), import_mujoco()
         self._laws, self._sides, self._surface = laws, sides, surface
+        self._extents = [*extents] or [None] * len(laws)
         masses = [inertia.mass for inertia in spec.arm.pinocchio_model.inertias]
         self._mass = CARRIAGE_SHARE * float(sum(masses[1:]))
 
@@ -275,20 +279,17 @@ class Holder:
         if law is Row.GIVES:
             self._hold_point([held], slice(row, row + 1), False, plate)
         else:
-            self._touch(plate, -side * axis, held.frame)
+            box = body_of_plate(self._extents[row], place, axis, -side * axis)
+            self._touch(plate, box, held.frame)
 
-    def _touch(self, plate: Any, outward: Array, frame: str) -> None:
+    def _touch(self, plate: Any, box: Box, frame: str) -> None:
         """A box on the plate, and a ball at the frame, which touch."""
         kinds = self._mujoco.mjtGeom
-        first, second = perpendiculars(outward)
-        turn = np.column_stack([first, second, np.cross(first, second)])
-        if float(turn[:, 2] @ outward) < 0.0:
-            turn = turn[:, [1, 0, 2]] * [1.0, 1.0, -1.0]
         plate.add_geom(
             type=kinds.mjGEOM_BOX,
-            size=HALF,
-            pos=-(BALL + HALF[2]) * outward,
-            quat=quaternion(turn),
+            size=box.half,
+            pos=box.place,
+            quat=quaternion(box.turn),
             contype=1,
             conaffinity=2,
         )

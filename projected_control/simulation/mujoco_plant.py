@@ -28,10 +28,10 @@ from projected_control.simulation.mujoco_model import (
     require_inertia,
     take_inertias,
 )
-from projected_control.simulation.mujoco_plates import refuse, require_short
+from projected_control.simulation.mujoco_plates import require_short
 from projected_control.simulation.mujoco_rubbing import Rubbing
 from projected_control.simulation.plant import Plant, PlantState, row_laws
-from projected_control.simulation.surfaces import RIGID, Row, Surface
+from projected_control.simulation.surfaces import RIGID, Extent, Row, Surface
 
 Array = NDArray[np.float64]
 
@@ -66,7 +66,7 @@ class MujocoPlant(Plant):
         friction: Friction of the joints.
         contact_friction: µ at the constraint's frame, which rubs along what holds it.
         surface, one_sided, extents: As for `Plant`; a plane that gives, or that can be left, is a
-            plate (see `mujoco_plates`), and anything else is refused; and so is a plane that ends.
+            plate (see `mujoco_plates`), and anything else is refused; a plane that ends is a box.
         stops: Where the joints meet their stops, lower above upper [rad or m]; None for none.
 
     Attributes:
@@ -82,17 +82,17 @@ class MujocoPlant(Plant):
         contact_friction: float = 0.0,
         surface: Surface = RIGID,
         one_sided: Sequence[int] | None = None,
-        extents: Sequence[object] | None = None,
+        extents: Sequence[Extent | None] | None = None,
         stops: ArrayLike | None = None,
     ) -> None:
         units = () if model.constraint is None else model.constraint.row_units
         laws, sides = row_laws(units, surface, one_sided)
-        if any(extent is not None for extent in extents or ()):
-            refuse("constraint.extent", "a plate goes on beyond what an arm reaches")
         mujoco = self._mujoco = import_mujoco()
         require_inertia(model.arm.update(model.arm.q, model.arm.v))
         spec = ArmSpec(model.arm)
-        self._holds = holds = Holder(spec, laws, sides, surface).add(model.constraint)
+        self._holds = holds = Holder(spec, laws, sides, surface, extents or ()).add(
+            model.constraint
+        )
         self._touches = any(plate.touched for plate in holds.plates)
         require_short(holds.plates, surface, step)
         off, option = mujoco.mjtDisableBit, spec.spec.option
