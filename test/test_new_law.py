@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-NUMBER = 12
+NUMBER = 13
 
 LAW = '''"""Half of what PIDC sends; for a test."""
 
@@ -76,7 +76,7 @@ def changed(tmp_path: Path) -> Path:
         (tmp_path / name).symlink_to(ROOT / name)
     (package / "control" / "laws" / "half.py").write_text(LAW)
     numbers = package / "control" / "law_kinds.py"
-    last = '    """A position loop whose reference gives way to the force."""\n'
+    last = '    """Velocities of the joints, tasks by priority."""\n'
     text = numbers.read_text()
     assert last in text
     numbers.write_text(text.replace(last, f"{last}    HALF = {NUMBER}\n"))

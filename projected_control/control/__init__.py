@@ -15,6 +15,7 @@ from projected_control.control.laws.impedance import Impedance, ImpedanceControl
 from projected_control.control.laws.operational_space import OperationalSpaceController
 from projected_control.control.laws.passive import PassiveJointController
 from projected_control.control.laws.pidc import MotionController
+from projected_control.control.laws.resolved_rate import ResolvedRateController
 from projected_control.control.laws.selection import SelectionController
 from projected_control.control.limits import Limits
 from projected_control.control.stability import ForceLoop
@@ -38,5 +39,6 @@ __all__ = [
     "OperationalSpaceController",
     "PassiveJointController",
     "Posture",
+    "ResolvedRateController",
     "SelectionController",
 ]

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projected_control.control.independence import INDEPENDENT, explain_dependence
+from projected_control.control.law_kinds import VELOCITY
 from projected_control.control.limits import Limits
 from projected_control.control.loop import ControlLoop
 from projected_control.errors import (
@@ -214,6 +215,8 @@ def _unstable_on_surface(loop: ControlLoop) -> list[str]:
 
 
 def _too_heavy(loop: ControlLoop) -> list[str]:
+    if loop.controller.kind.commands == VELOCITY:
+        return []  # the drives carry it
     arm, limits = loop.controller.model.arm, loop.guard.limits
     weight = np.abs(loop.controller.effort.total)
     names = [

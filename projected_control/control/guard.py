@@ -40,13 +40,17 @@ from projected_control.control.guard_kernels import (
     inspect_tick,
     release_effort,
 )
+from projected_control.control.law_kinds import EFFORT, VELOCITY
 from projected_control.control.limits import Limits
 
 Array = NDArray[np.float64]
 
 
-def limit_numbers(limits: Limits, period: float) -> Array:
-    """`GuardTerms.limits` for a loop of this period [s]."""
+def limit_numbers(limits: Limits, period: float, sends: str = EFFORT) -> Array:
+    """`GuardTerms.limits` for a loop of this period [s] that sends efforts, or velocities.
+
+    A velocity is sent within those of the joints, and may step as it likes: a drive smooths it.
+    """
     numbers = [
         limits.reference_jump,
         period,
@@ -59,8 +63,10 @@ def limit_numbers(limits: Limits, period: float) -> Array:
         limits.force_stop,
         limits.latch_time,
     ]
-    steps = limits.effort_rate * period
-    joints = (limits.effort, steps, limits.velocity, limits.lower, limits.upper)
+    most, steps = limits.effort, limits.effort_rate * period
+    if sends == VELOCITY:
+        most, steps = limits.velocity, np.full(steps.shape, np.inf)
+    joints = (most, steps, limits.velocity, limits.lower, limits.upper)
     return np.concatenate([numbers, *joints])
 
 
@@ -72,6 +78,7 @@ class Guard:
         coordinates: Number of coordinates of the reference.
         period: Period of the loop [s].
         rows: Number of constraint rows, which may have a force ceiling.
+        sends: What is sent, as `LawKind.commands` says.
 
     Attributes:
         sent: The effort last released, n; a live array.
@@ -80,8 +87,15 @@ class Guard:
             once.
     """
 
-    def __init__(self, limits: Limits, coordinates: int, period: float, rows: int = 0) -> None:
-        n = limits.effort.size
+    def __init__(
+        self,
+        limits: Limits,
+        coordinates: int,
+        period: float,
+        rows: int = 0,
+        sends: str = EFFORT,
+    ) -> None:
+        n, self._sends = limits.effort.size, sends
         self.period, self._rows = validate.positive("period", period), rows
         self.work: Array = GUARD.new(n=n, k=coordinates)
         self._terms = GUARD.view(self.work, n=n, k=coordinates)
@@ -92,7 +106,10 @@ class Guard:
 
     def set_limits(self, limits: Limits) -> None:
         """Change what the arm is held to, from the next tick on."""
-        numbers, force = limit_numbers(limits, self.period), limits.force_numbers(self._rows)
+        numbers, force = (
+            limit_numbers(limits, self.period, self._sends),
+            limits.force_numbers(self._rows),
+        )
         if self.post is None:
             self._terms.limits[:] = numbers
         else:

@@ -41,6 +41,7 @@ from projected_control.control.joint_ranges import (
     find_ranges,
     is_far,
 )
+from projected_control.control.keep_rates import keep_rates
 from projected_control.control.law_kinds import Law
 from projected_control.control.limit_rows import (
     bound_rows,
@@ -85,7 +86,7 @@ NOTHING = 1e-9
 STEPS_PER_JOINT = 5
 """Cap on the solver's steps with more joints than `ITERATIONS` is for."""
 
-_IMPEDANCE = int(Law.IMPEDANCE)
+_IMPEDANCE, _RESOLVED_RATE = int(Law.IMPEDANCE), int(Law.RESOLVED_RATE)
 _TORQUE, _RATE, _RANGE, _VELOCITY = (float(kind) for kind in Binding)
 _EFFORT_LIMITED, _RATE_LIMITED = int(Event.EFFORT_LIMITED), int(Event.RATE_LIMITED)
 _RANGE_HELD, _VELOCITY_HELD = int(Event.RANGE_HELD), int(Event.VELOCITY_HELD)
@@ -285,6 +286,8 @@ def keep_limits(
     for i in range(t.v.size):
         if not np.isfinite(c.effort[2, i]):
             return 0  # the guard's own answer
+    if law == _RESOLVED_RATE:
+        return keep_rates(False, t, c, g)
     effort_bounds(g, w)
     closed_form(law, t, c, w)
     broken = forced or breaks_limit(t, c, g, w)

@@ -93,7 +93,7 @@ def keep_state(
         forced: Have the solver run where nothing is broken, too.
     """
     model, n = controller.model, controller.model.n
-    guard = Guard(limits, model.k, controller.period, model.m)
+    guard = Guard(limits, model.k, controller.period, model.m, controller.kind.commands)
     terms, limits_work = (
         controller.terms,
         LIMITS.new(n=n, m=model.m, k=model.k),

@@ -54,10 +54,15 @@ class Law(IntEnum):
     """The motion of passive joints with the least λ."""
     ADMITTANCE = 11
     """A position loop whose reference gives way to the force."""
+    RESOLVED_RATE = 12
+    """Velocities of the joints, tasks by priority."""
 
 
 MOTION, FORCE, PASSIVE = "motion", "force", "passive"
 """What a law can be offered for."""
+
+EFFORT, VELOCITY = "effort", "velocity"
+"""What a law sends, and what the joints of an arm take."""
 
 
 class LawRequest(NamedTuple):
@@ -96,6 +101,7 @@ class LawKind:
         follows: Whether it follows the reference; one that does not is led by hand.
         uses_gains: Whether it uses the gains on the coordinates.
         pressing: What it leaves of efforts that press on the constraint, n × n; None for all.
+        commands: What it sends, `EFFORT` or `VELOCITY` of every joint.
     """
 
     name: str
@@ -108,6 +114,7 @@ class LawKind:
     follows: bool = True
     uses_gains: bool = True
     pressing: Callable[[Controller], NDArray[np.float64]] | None = None
+    commands: str = EFFORT
 
 
 LAWS: Registry[LawKind] = Registry("law")

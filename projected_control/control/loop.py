@@ -120,7 +120,7 @@ class ControlLoop:
         self.force_source = force_source
         self.path = PathClock(controller.terms.path_clock)
         limits = limits or Limits.of(model.arm)
-        self.guard = Guard(limits, model.k, period, model.m)
+        self.guard = Guard(limits, model.k, period, model.m, controller.kind.commands)
         self.mailbox = controller.mailbox
         controller.terms.force_limits[:] = limits.force_numbers(model.m)
         self.mailbox.fill("force_limits", controller.terms.force_limits)

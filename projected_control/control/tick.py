@@ -48,6 +48,8 @@ from projected_control.control.guard_kernels import (
 from projected_control.control.holding import follow_contacts, is_settled, see_contacts
 from projected_control.control.independence import CONTROLLABILITY_TOLERANCE
 from projected_control.control.keep_limits import NOTHING, keep_limits, keep_nothing
+from projected_control.control.keep_rates import keep_rates
+from projected_control.control.law_kinds import Law
 from projected_control.control.laws import apply_law
 from projected_control.control.limit_terms import LIMITS, unpack_limits
 from projected_control.control.live import (
@@ -103,6 +105,7 @@ _ACTION_FOLLOW, _ACTION_STOP, _ACTION_HOLD = (
     int(Action.STOP),
     int(Action.HOLD),
 )
+_RESOLVED_RATE = int(Law.RESOLVED_RATE)
 _BOUNDED = int(Event.CONTACT_BOUNDED)
 _OBSERVER = int(DisturbanceKind.OBSERVER)
 _NONE, _SENSOR = int(SourceKind.NONE), int(SourceKind.SENSOR)
@@ -405,7 +408,10 @@ def tick(
         if passive.size and c.margins[1] <= CONTROLLABILITY_TOLERANCE:
             events |= _CONTROL_LOST
     keep_nothing(c)
-    if max(severity(events), int(g.latched[0])) == _ACTION_FOLLOW:
+    answer = max(severity(events), int(g.latched[0]))
+    if answer == _ACTION_STOP and law == _RESOLVED_RATE:
+        events |= keep_rates(True, t, c, g)
+    if answer == _ACTION_FOLLOW:
         w = unpack_limits(limits_work, q.size, t.b.size, t.theta.size)
         events |= keep_limits(law, False, passive, t, c, g, w)
     action, events = release_effort(c.solved, events, g)

@@ -10,7 +10,7 @@ import numpy as np
 from projected_control.native.cpp_arm import arm_numbers
 from projected_control.native.simulation import refuse_hardware
 from projected_control.native.updates import ARM, Content, Section, Update, encode
-from projected_control.runs.simulated import SimulatedArm
+from projected_control.runs.simulated import SimulatedArm, require_efforts
 
 
 def plant_sections(hardware: SimulatedArm) -> dict[Section, Content]:
@@ -20,6 +20,7 @@ def plant_sections(hardware: SimulatedArm) -> dict[Section, Content]:
         InvalidValue: Where something of it has to be computed in Python.
     """
     refuse_hardware(hardware)
+    require_efforts(hardware, "what a controller manager commands")
     plant, sensor = hardware.plant, hardware.sensor
     hardware.reset()
     hardware.tell_sensor()

@@ -23,7 +23,7 @@ from projected_control.ros.lifecycle import OK, WARN, ManagedNode, Status, run
 from projected_control.ros.parameters import is_live
 from projected_control.ros.physics import Physics
 from projected_control.ros.wait_set import side_node
-from projected_control.runs.simulated import SimulatedArm
+from projected_control.runs.simulated import SimulatedArm, require_efforts
 from projected_control.settings import build
 from projected_control.settings.nodes import ARM, SimulatedArmSettings
 from projected_control.settings.real_arms import NO_BASE_STATE
@@ -51,6 +51,7 @@ class SimulatedArmNode(ManagedNode[SimulatedArmSettings]):
     def _build(self, settings: SimulatedArmSettings) -> SimulatedArm:
         arm = build.build_plant(settings)
         arm.plant.model.arm.require_fixed("a node", NO_BASE_STATE)
+        require_efforts(arm, "a node's commands")
         return arm
 
     def activate(self) -> None:

@@ -17,8 +17,9 @@ from numpy.typing import ArrayLike
 from projected_control import validate
 from projected_control.arrays import Array
 from projected_control.control.force_source import WORLD
+from projected_control.control.law_kinds import EFFORT, VELOCITY, LawKind
 from projected_control.control.state import RawState
-from projected_control.errors import ProjectedControlError
+from projected_control.errors import InvalidValue, ProjectedControlError
 from projected_control.registry import Registry
 from projected_control.simulation.plant import PlantState
 
@@ -45,6 +46,7 @@ class Port(ABC):
             and nothing is written.
         report_rate: How often `read` gives a state, where that is not every period [Hz].
         refusal: Why the arm's side refused a change; empty where it did not.
+        takes: What of a law it takes, efforts or velocities of the joints, see `LawKind.commands`.
         truth: What a simulated arm really does, at the state that was read last; else None.
     """
 
@@ -60,6 +62,7 @@ class Port(ABC):
     remote: bool = False
     report_rate: float | None = None
     refusal: str = ""
+    takes: str = EFFORT
     truth: PlantState | None = None
 
     @abstractmethod
@@ -79,7 +82,7 @@ class Port(ABC):
 
     @abstractmethod
     def write(self, effort: Array) -> None:
-        """Command joint efforts, n [N·m or N]."""
+        """Command joint efforts, n [N·m or N]; velocities where it takes these [rad/s or m/s]."""
 
     def let_go(self) -> None:
         """What is written from now on answers no state: the run is over."""
@@ -185,6 +188,18 @@ PORTS.add(
         knows_base=True,
     )
 )
+
+
+def require_command(law: LawKind, takes: str) -> None:
+    """Refuse a law that sends what an arm does not take."""
+    if law.commands != takes:
+        units = {EFFORT: "efforts", VELOCITY: "velocities"}
+        raise InvalidValue(
+            f"the law {law.name or law.number.name.lower()} sends {units[law.commands]}, and this "
+            f"arm takes {units[takes]}: velocities are for simulated arms in process with "
+            "simulation.drive, efforts for all others",
+            key="law",
+        )
 
 
 class SteppedArm(Port):

@@ -261,6 +261,7 @@ def replay(
     """
     read = recording if isinstance(recording, Recording) else read_recording(recording)
     port = RecordedArm(read, Replayer(loop, read, keep=keep, anew=anew, changed=changed))
+    port.takes = loop.controller.kind.commands
     runner = Runner(loop, port)
     runner.open()
     kept = runner.keep(len(read.rows))

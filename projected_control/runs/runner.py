@@ -17,7 +17,7 @@ import numpy as np
 from projected_control.control.events import Action, Event, GuardReport, events_in
 from projected_control.control.loop import ControlLoop, Tick
 from projected_control.errors import ProjectedControlError
-from projected_control.runs.port import Port
+from projected_control.runs.port import Port, require_command
 from projected_control.runs.recorder import Recorder
 from projected_control.runs.rows import KeepsTicks, Rows, RowWriter
 from projected_control.runs.statistics import Statistics
@@ -116,6 +116,7 @@ class Runner:
                 evaluated there.
         """
         self.statistics.keep()
+        require_command(self.loop.controller.kind, self.port.takes)
         try:
             state = self.port.open()
             self._turn_axes()

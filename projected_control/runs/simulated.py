@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 from projected_control import validate
 from projected_control.arrays import Array
 from projected_control.control.controllers import Controller
+from projected_control.control.law_kinds import EFFORT, VELOCITY
 from projected_control.control.loop import ControlLoop, Tick
 from projected_control.control.references import Reference
 from projected_control.control.state import RawState
@@ -264,11 +265,23 @@ class SimulatedArm(Port):
         if motors.noisy:
             base = plant.model.arm.base_size
             plant.terms.motor_noise[base:] = motors.draw(1, plant.model.n - base)[0]
-        given = self.effort + self.push if self.push.any() else self.effort
+        given = self.effort + self.pushed_by() if self.push.any() else self.effort
         np.maximum(self.effort_peaks, np.abs(given), out=self.effort_peaks)
         drive_motors(plant.sizes, plant.work, given, plant.model.arguments.sizes)
         for _ in range(self.substeps):
             plant.step()
+
+    def pushed_by(self) -> Array:
+        """The push as what is added to a command: of drives, the velocity that has its effort."""
+        drive, M = self.plant.drive, self.plant.model.arm.M
+        if drive == 0.0:
+            return self.push
+        return np.asarray(np.linalg.solve(M, self.push) / drive, dtype=np.float64)
+
+    @property
+    def takes(self) -> str:  # type: ignore[override]
+        """Velocities where its joints have drives."""
+        return VELOCITY if self.plant.drive > 0.0 else EFFORT
 
     def summary(self) -> dict[str, Any]:
         """What it has seen since the start: largest ‖Φ‖, and the largest effort of each joint."""
@@ -278,6 +291,16 @@ class SimulatedArm(Port):
 
     def close(self) -> None:
         """Nothing holds the simulated arm."""
+
+
+def require_efforts(arm: SimulatedArm, commands: str) -> None:
+    """Refuse drives where what comes are efforts."""
+    if arm.takes != EFFORT:
+        raise InvalidValue(
+            f"{commands} are efforts, and simulation.drive makes joints that take velocities: "
+            "leave it out, or run in process",
+            key="simulation.drive",
+        )
 
 
 class Simulation(NamedTuple):

@@ -245,6 +245,7 @@ class Simulation(Group):
     mass_factor: float = parameter(1.0, "Masses and inertias of the simulated links over those of the description: not one for an arm that its controller does not quite know", minimum=0.01, maximum=100.0)
     factor: float = parameter(1.0, "Speed of time against the wall clock; 0 for as fast as it goes. In lockstep time is slower where the computer does not keep up", minimum=0.0, maximum=1000.0, live=True)
     engine: str = parameter(BUILT_IN, "What moves the arm: built_in, our own plant, mujoco (the extra mujoco, see docs/tutorials/mujoco.md), or, a bare arm to compare with, dart or pinocchio (docs/engines.md)", choices=ENGINES)
+    drive: float = parameter(0.0, "Bandwidth of drives at the joints that take velocities, for the law resolved_rate; they know the weight they carry. 0: the joints take efforts, as every other law sends them", "1/s", minimum=0.0, maximum=1000.0)
     step: float = parameter(0.001, "Step of the integration; divides the period of the loop", "s", minimum=1e-6, maximum=0.1)
     wait_for_command: bool = parameter(False, "Time stands still until the first effort is commanded, so that the arm does not fall before")
     interface: str = parameter("effort_controller", "Who commands it: an effort controller's topic, or a controller manager through JointStateTopicSystem, with joint states on joint_commands", choices=("effort_controller", "joint_commands"))

@@ -107,8 +107,16 @@ def accelerate(p: PlantTerms, t: Terms, acceleration: Array) -> None:
 
 @compiled
 def find_load(q_v: Array, p: PlantTerms, t: Terms) -> None:
-    """load = f, the effort of motors, friction, stops and surfaces that give, where evaluated."""
+    """load = f, the effort of motors, friction, stops and surfaces that give, where evaluated.
+
+    Drives of bandwidth D that are to move with u know what they carry: f = h + M D (u − q̇).
+    """
     apply_friction(q_v[p.effort.size :], p)
+    if p.drive[0] > 0.0:
+        for i in range(p.effort.size):
+            p.tangent[i] = p.drive[0] * (p.effort[i] - q_v[p.effort.size + i])
+            p.load[i] += t.h[i] - p.effort[i]
+        matvec_add(t.M, p.tangent, p.load)
     push_back(q_v, p, t)
     c = unpack_contacts(p.contacts, p.effort.size, p.noise.size)
     if c.kinds[1] != 0.0:

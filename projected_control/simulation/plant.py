@@ -45,6 +45,10 @@ from projected_control.simulation.surfaces import (
 Array = NDArray[np.float64]
 
 
+DRIVE_SHARE = 1.0
+"""Bandwidth of a drive times an integration step, at most."""
+
+
 class PlantState(NamedTuple):
     """The plant between two steps.
 
@@ -230,6 +234,31 @@ class Plant:
         self.terms.friction[:, base:] = friction.of_joints(self.model.n - base)
         self.terms.sticks[0] = float(friction.sticks)
         self._friction = friction
+
+    @property
+    def drive(self) -> float:
+        """Bandwidth of the joints' drives, which take velocities [1/s]; 0: they take efforts."""
+        return float(self.terms.drive[0])
+
+    @drive.setter
+    def drive(self, bandwidth: float) -> None:
+        bandwidth, passive = validate.not_negative("drive", bandwidth), self.model.arm.passive
+        most = DRIVE_SHARE / self.step_size
+        reason = ""
+        if bandwidth > most:
+            reason = f"at most {most:g} 1/s with this step"
+        if type(self) is not Plant:
+            reason = "for our own plant, simulation.engine built_in"
+        if passive:
+            reason = (
+                f"for arms with a motor at every joint, and {', '.join(sorted(passive))} has none"
+            )
+        if bandwidth > 0.0 and reason:
+            raise InvalidValue(
+                f"drives that take velocities (simulation.drive, {bandwidth:g} 1/s) are {reason}",
+                key="simulation.drive",
+            )
+        self.terms.drive[0] = bandwidth
 
     @property
     def contact_friction(self) -> float:

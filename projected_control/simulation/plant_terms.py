@@ -40,6 +40,9 @@ class PlantTerms(NamedTuple):
     friction: Annotated[
         Array, Part("5, n", "Coulomb, viscous, blend, static, Stribeck: `JointFriction.of_joints`.")
     ]
+    drive: Annotated[
+        Array, Part("1", "Bandwidth of drives that take velocities [1/s]; 0: efforts are taken.")
+    ]
     sticks: Annotated[Array, Part("1", "1 where dry friction is set-valued, 0 where it is smooth.")]
     contact: Annotated[
         Array, Part("5", "µ of the contact, its joint (0 for none) and its place there [m].")
@@ -58,7 +61,7 @@ class PlantTerms(NamedTuple):
     next_rate: Annotated[Array, Part("n", "q̇ at the end of the step.")]
     contact_jacobian: Annotated[Array, Part("6, n", "J of the contact, linear above angular.")]
     contact_mobility: Annotated[Array, Part("3, n", "J K, linear.")]
-    effort: Annotated[Array, Part("n", "Effort of the motors [N·m or N].")]
+    effort: Annotated[Array, Part("n", "What the motors are given: efforts, or velocities.")]
     y: Annotated[Array, Part("2 * n + 1", "The state.")]
     at: Annotated[Array, Part("2 * n + 1", "Where the next pass is wanted.")]
     at_time: Annotated[Array, Part("1", "And for when [s].")]

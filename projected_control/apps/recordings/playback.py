@@ -125,6 +125,7 @@ class _FollowingArm(Port):
 
     def __init__(self, arm: SimulatedArm, replayer: Replayer, recording: Recording) -> None:
         self._arm, self._replayer, self.truth = arm, replayer, arm.truth
+        self.takes = arm.takes
         self._answers = recording.answers
         stamps = recording.column("stamp")
         self._begin = float(stamps[np.isfinite(stamps)][0])

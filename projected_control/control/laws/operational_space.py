@@ -128,11 +128,18 @@ def follow_level(level: SpanTerms, t: Terms, c: ControlTerms, s: TaskTerms) -> N
 
 @compiled
 def follow_levels(t: Terms, c: ControlTerms, s: TaskTerms) -> None:
-    """u_p for a, level by level, and what is left for the posture.
+    """u_p for a, level by level, and what is left for the posture."""
+    begin_levels(t, c, s)
+    meet_levels(t, c, s)
+    share_the_rest(t, c, s)
+
+
+@compiled
+def meet_levels(t: Terms, c: ControlTerms, s: TaskTerms) -> None:
+    """u_p ← u_p + what each level still misses of a, one after the other.
 
     A level that is the only one was decomposed by `motion.invert_motion`.
     """
-    begin_levels(t, c, s)
     last = 0.0
     for i in range(c.a.size):
         last = max(last, s.level[i])
@@ -140,7 +147,6 @@ def follow_levels(t: Terms, c: ControlTerms, s: TaskTerms) -> None:
         for i in range(c.a.size):
             s.missing[i] = c.a[i] - dot(t.J_theta[i], c.u_p)
         follow_level(free_span(t, c), t, c, s)
-        share_the_rest(t, c, s)
         return
     for level in range(1, int(last) + 1):
         rows = 0
@@ -156,7 +162,6 @@ def follow_levels(t: Terms, c: ControlTerms, s: TaskTerms) -> None:
         edge = INDEPENDENCE_TOLERANCE
         decompose(edge, edge, s.singular_range[0], span, t.scratch)
         follow_level(span, t, c, s)
-    share_the_rest(t, c, s)
 
 
 @compiled
@@ -246,7 +251,7 @@ def operational_space_law(
 
 @dataclass(frozen=True)
 class OperationalSpace(Group):
-    """Task levels of the law operational_space."""
+    """Task levels of the laws operational_space and resolved_rate."""
 
     priority: Numbers = parameter(
         (),
@@ -322,16 +327,21 @@ def check_priority(model: ConstrainedArm, priority: Sequence[int]) -> Array:
     return levels
 
 
-def make_controller(asked: LawRequest) -> OperationalSpaceController:
-    """As parameters say."""
-    group: OperationalSpace = asked.settings.operational_space
+def whole_levels(group: OperationalSpace) -> list[int]:
+    """The priorities of parameters, which are not whole by themselves."""
     if any(number != int(number) for number in group.priority):
         name = "operational_space.priority"
         raise InvalidValue(f"{name} must be whole numbers, got {list(group.priority)}", key=name)
+    return [int(number) for number in group.priority]
+
+
+def make_controller(asked: LawRequest) -> OperationalSpaceController:
+    """As parameters say."""
+    group: OperationalSpace = asked.settings.operational_space
     return OperationalSpaceController(
         asked.model,
         asked.gains,
-        [int(number) for number in group.priority],
+        whole_levels(group),
         asked.force_gains,
         asked.period,
         singular_range=group.singular_range,

@@ -220,6 +220,8 @@ Verdict ActingLoop::check_contents() {
   if (Verdict v = check_limits(tick_.guard_work, n, k, period_); !v.accepted()) return v;
   if (tick_.choices[0] < 0 || tick_.choices[0] > PROJECTED_CONTROL_LAW_LAST)
     return refused(bad_value, "there is no law %" PRId64, tick_.choices[0]);
+  if (tick_.choices[0] == PROJECTED_CONTROL_LAW_RESOLVED_RATE)
+    return refused(bad_value, "the law sends velocities: here efforts are sent");
   if (tick_.choices[3] != 0)
     return refused(bad_value, "the gains are changed by Python: they cannot be followed here");
   const auto table = projected_control_table_terms_view(

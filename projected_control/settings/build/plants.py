@@ -69,6 +69,7 @@ def build_plant(settings: SimulatedArmSettings) -> SimulatedArm:
         extents=extents_of(settings, constraint),
         stops=stops_within(arm.limits.lower, arm.limits.upper) if simulation.stops else None,
     )
+    plant.drive = simulation.drive
     return SimulatedArm(
         plant,
         start,
