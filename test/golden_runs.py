@@ -259,6 +259,9 @@ RUNS: dict[str, Callable[[], Course]] = {
     "passive_force": passive_force,
     "troubles": troubles,
     "path": lambda: seven_joints("force", ticks=3000),
+    "resolved_rate": lambda: from_settings(
+        "motion", {"law": "resolved_rate", "simulation.drive": 200.0}
+    ),
     "operational_space": lambda: seven_joints(
         "force",
         {"law": "operational_space", "operational_space.priority": [1, 1, 2, 2, 3]},
