@@ -29,7 +29,7 @@ from projected_control.apps.bench.tick_cases import (
 )
 from projected_control.apps.bench.tick_timing import TICKS, ColdTiming, TickTiming, record
 from projected_control.compiled import COMPILED
-from projected_control.control.events import Action
+from projected_control.control.events import Action, Event
 from projected_control.errors import SimulationFailed
 from projected_control.native.library import reason_against
 from projected_control.resources import arms_folder
@@ -79,7 +79,10 @@ def test_mechanisms_are_as_named_and_run_undisturbed(case):
     assert (model.n, model.m) == (case.joints, case.rows)
     assert bool(model.arm.passive) == (case.law == "passive")
     assert set(statistics.actions) == {Action.FOLLOW}
-    assert sum(statistics.events.values()) < 10  # while two arms take up their internal force
+    events = dict(statistics.events)
+    if case in WALKERS:  # one wrench cannot tell the forces of several feet, and is doubted
+        events.pop(Event.FORCE_DISAGREES, None)
+    assert sum(events.values()) < 10  # while two arms take up their internal force
     assert np.abs(loop.controller.error[0]).max() < 2e-4  # on its reference
 
 
