@@ -9,11 +9,11 @@ from pkgutil import iter_modules
 
 import numpy as np
 import pytest
-from quiet import TooLate
+from quiet import TooLate, within
 
 from projected_control import run
 from projected_control.apps import bench, cli
-from projected_control.apps.bench import faults, peers, realtime, simulation, tick
+from projected_control.apps.bench import faults, peers, realtime, simulation, tick, tick_cases
 from projected_control.apps.bench.five_bar import five_bar_loop
 from projected_control.apps.bench.limit_timing import LimitTiming
 from projected_control.apps.bench.tick_cases import (
@@ -340,7 +340,16 @@ def test_measurements_are_subcommands():
         assert arguments.measure is import_module(f"{bench.__name__}.{name}").run
 
 
-SLOW = ("--bound", "1e-9", "--native-bound", "1e-9", "--mujoco-bound", "1e-9")
+SLOW = (
+    "--bound",
+    "1e-9",
+    "--native-bound",
+    "1e-9",
+    "--mujoco-bound",
+    "1e-9",
+    "--mujoco-share",
+    "1e9",
+)
 
 
 def test_simulation_reports_as_json(capsys):
@@ -358,7 +367,7 @@ def test_simulation_reports_as_json(capsys):
 
 
 def test_a_simulation_that_is_too_slow_fails(capsys):
-    bounds = ["--bound", "1e9", "--mujoco-bound", "1e-3"]
+    bounds = ["--bound", "1e9", "--mujoco-bound", "1e-3", "--mujoco-share", "1e9"]
     status = cli.main(["bench", "simulation", "--seconds", "0.01", *bounds])
     captured = capsys.readouterr()
     assert status == bench.EXIT_MISSED
@@ -373,6 +382,17 @@ def test_an_arm_in_mujoco_that_is_too_slow_fails():
     (sentence,) = simulation.missed(slow, 25.0)
     assert "7 joints went 10.0 times real time (mujoco); it has to go 20 times" in sentence
     assert slow[0].numbers["share"] == pytest.approx(4.0)
+    fast = [simulation.Speed("arm", n, "mujoco", 25.0, 250, (4.0, 4.0)) for n in (3, 7)]
+    (sentence,) = simulation.missed(fast, 25.0)
+    assert "7 joints in MuJoCo took 5.00 times mj_step and tick; it may take 4 times" in sentence
+
+
+@pytest.mark.quiet
+@pytest.mark.skipif(find_spec("mujoco") is None, reason="MuJoCo is not installed")
+def test_a_period_in_mujoco_takes_four_times_its_parts_at_most():
+    (case,) = [each for each in tick_cases.CASES if (each.law, each.joints) == ("hybrid", 7)]
+    speed = simulation.time_mujoco(case, 1.0)
+    within(1e-3 * simulation.MUJOCO_SHARE, 1e-3 * speed.share, "a period, in its parts,")
 
 
 def test_a_native_loop_that_wakes_up_late_is_missed_in_words():

@@ -114,6 +114,7 @@ class MujocoPlant(Plant):
         ]
         self._places = [riding + (1 if base else 0) for riding in self._riding]
         self._qpos, self._qvel, self._applied = d.qpos, d.qvel, d.qfrc_applied
+        self._qacc, self._held_by = d.qacc, d.qfrc_constraint
         self._made, self._acted = False, False
         super().__init__(
             model,
@@ -263,7 +264,8 @@ class MujocoPlant(Plant):
     def _look(self) -> None:
         """MuJoCo's positions and velocities, and its constraints there, once per state."""
         if not self._made:
-            self._move(self.time)
+            if self._holds.movers:
+                self._move(self.time)
             self._mujoco.mj_step1(self.mj_model, self.mj_data)
             self._made, self._acted = True, False
 
@@ -330,10 +332,10 @@ class MujocoPlant(Plant):
         """Accelerations, and what equalities take from the joints, of all that moves in MuJoCo."""
         d = self.mj_data
         if d.ne == d.nefc:
-            return d.qacc, -d.qfrc_constraint
+            return self._qacc, -self._held_by
         touching = int(self._mujoco.mjtConstraint.mjCNSTR_CONTACT_FRICTIONLESS)
         hold = (np.arange(d.nefc) < d.ne) | (d.efc_type >= touching)
-        return d.qacc, -(d.efc_force[hold] @ self._jacobian()[hold])
+        return self._qacc, -(d.efc_force[hold] @ self._jacobian()[hold])
 
     def _friction_at_contacts(self) -> Array:
         """Of what touches, on the arm, in world axes [N]."""
