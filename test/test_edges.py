@@ -197,7 +197,10 @@ def test_an_extent_by_yaml():
     [
         ({"constraint.one_sided": False}, "can be left end somewhere"),
         ({"constraint.extent": [1.0, 2.0]}, "extent must"),
-        ({"simulation.engine": "mujoco"}, "constraint.extent"),
+        (
+            {"simulation.engine": "mujoco", "constraint.direction": [0.1, 0.0, -1.0]},
+            "constraint.extent.*along x, y or z",
+        ),
     ],
 )
 def test_a_wrong_extent_is_refused(changes, message):

@@ -179,6 +179,9 @@ def test_what_is_missing_or_wrong_is_said(monkeypatch, capsys):
         run_experiment("engines", Options(task="sliders"))
     assert main(["reproduce", "cone", "--task", "slider"]) == 2
     assert "takes no --task" in capsys.readouterr().err
+    for engine, why in (("mujoco", "reproduce engines --task NAME compares it"), ("x", "dart")):
+        assert main(["reproduce", "free-fall", "--engine", engine]) == 2
+        assert why in capsys.readouterr().err
     monkeypatch.setitem(__import__("sys").modules, "dartpy", None)
     with pytest.raises(MissingExtra, match="engines"):
         seven("dart", **{"simulation.stops": False})

@@ -203,3 +203,5 @@ def test_names_that_nobody_has_are_refused(tmp_path):
         loops_from_mjcf(random_urdf(3, 2))
     with pytest.raises(InvalidDescription, match="cannot read the MJCF"):
         loops_from_mjcf(tmp_path / "nothing.xml")
+    with pytest.raises(InvalidDescription, match="read from URDF or xacro"):
+        Arm.from_urdf("<mujoco><worldbody/></mujoco>")

@@ -60,6 +60,23 @@ def test_a_changed_file_is_found_wanting(run, tmp_path):
     assert what_if(recording, {})[1] == pytest.approx(1e-6, rel=1e-3)
 
 
+def test_a_run_in_mujoco_is_recorded_and_replayed(tmp_path, capsys):
+    """The recording needs no engine; what is simulated anew takes the one that was recorded."""
+    pytest.importorskip("mujoco", reason="MuJoCo is not installed: pip install mujoco")
+    file = tmp_path / "run.mcap"
+    arguments = ["demo", "--in-process", "--controller", "force", "--seconds", "0.3"]
+    arguments += ["--engine", "mujoco", "--set", f"recording.file:={file}"]
+    assert main([*arguments, "--out", str(tmp_path / "out")]) == 0
+    status, numbers = as_json(capsys, "replay", str(file))
+    assert (status, numbers["effort_difference"]) == (0, 0.0)
+    recording = read_recording(file)
+    assert recording.simulated["simulation.engine"] == "mujoco"
+    again = simulated(recording, {})
+    np.testing.assert_array_equal(again.column("q"), recording.column("q"))
+    ours = simulated(recording, {"simulation.engine": "built_in"})
+    assert 0.0 < np.abs(ours.column("q") - recording.column("q")).max() < 1e-3
+
+
 def test_what_other_gains_would_have_asked_for(run, capsys):
     status, numbers = as_json(capsys, "replay", str(run), "--set", "gains.stiffness=4000")
     assert status == 0

@@ -123,6 +123,26 @@ def unknown(names: list[str]) -> list[str]:
     return found
 
 
+PAGES = ("engines.md", "assess.md", "tutorials/mujoco.md")
+"""Other pages with a table of their own: place and answer, tests at its end."""
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_what_other_pages_say_of_places_is_shown_by_tests(name):
+    """Each place once; an answer, and tests that are there, which a `yes` has to have."""
+    page = (ROOT / "docs" / name).read_text(encoding="utf-8")
+    lines = page.partition("| where it holds | |\n|---|---|\n")[2].partition("\n\n")[0]
+    places = []
+    for line in lines.strip().splitlines():
+        place, answer = (cell.strip() for cell in line.strip("|").split("|"))
+        places += place.split(", ")
+        assert re.match(r"(yes|refused: |as recordings: )", answer), answer
+        tests = [each for each in QUOTED.findall(answer) if "::" in each]
+        assert tests, f"{name}: no test shows it: {place}"
+        assert not unknown(tests)
+    assert sorted(places) == sorted(PLACES)
+
+
 TEXT = PAGE.read_text(encoding="utf-8")
 ROWS, GROUNDS = table(TEXT), grounds(TEXT)
 

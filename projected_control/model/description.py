@@ -60,6 +60,11 @@ def read_description(
             f"{origin} is not a xacro file, so it takes no arguments {dict(mappings)}"
         )
     root = _parse(text, origin)
+    if root.tag == "mujoco":
+        raise InvalidDescription(
+            f"{origin} is MJCF, of which the closed loops are read alone (loops_from_mjcf): an arm "
+            "is read from URDF or xacro, which also MuJoCo gets it from"
+        )
     if root.tag != "robot":
         raise InvalidDescription(
             f"{origin} is not a robot description: its root is <{root.tag}>, not <robot>"

@@ -236,6 +236,26 @@ def test_changes_live(arm: Puppeteer, changes: dict[str, Any]) -> None:
             assert arm.force() == pytest.approx(expected.wrench[1], abs=1e-9)
 
 
+def test_the_engine_stays_while_the_arm_is_active(arm: Puppeteer) -> None:
+    """Another one is refused, and the old one goes on."""
+    reason = arm.fleet.refused(ARM, {"simulation.engine": "pinocchio"})
+    assert "simulation.engine cannot change while the node is active" in reason
+    same(arm.step(count=4), follow(plant(), EFFORT, 4))
+
+
+def test_by_the_clock_in_mujoco(fleet: Fleet) -> None:
+    """Half a second of states, one period apart."""
+    pytest.importorskip("mujoco", reason="MuJoCo is not installed: pip install mujoco")
+    states = fleet.record(JointState, "joint_states")
+    mujoco = {"simulation.engine": "mujoco", "simulation.stops": False}
+    fleet.start(ARM, {**SETTINGS, **mujoco, "lockstep": False, "simulation.factor": 1.0})
+    fleet.until(lambda: len(states.messages) > 50, "half a second")
+    stamps = np.diff([stamp_ns(each) for each in states.messages])
+    assert stamps.min() > 0
+    assert np.median(stamps) == round(1e9 * plant().period)
+    assert np.isfinite(states.messages[-1].position).all()
+
+
 @pytest.mark.parametrize("name", ["disturbance.effort", "push.effort"])
 def test_push(arm: Puppeteer, name: str) -> None:
     """Added to what is commanded, until it is taken away; its former name is taken, too."""

@@ -17,6 +17,7 @@ from projected_control.apps.experiments import (
     names_of,
     run_experiment,
 )
+from projected_control.errors import InvalidValue, UnknownName
 
 if TYPE_CHECKING:
     from projected_control.apps.reports.contents import Outcome
@@ -139,11 +140,31 @@ class Arguments(
         "how many random cases, for touch (default: 20)",
         metavar="N",
     )
+    engine: str | None = option(
+        "built_in alone: the papers' cases are of rigid constraints; for others see engines",
+        metavar="NAME",
+    )
     json: bool = flag("print one JSON object of the numbers, nothing else")
+
+
+def refuse_engine(name: str | None) -> None:
+    """Raise where another engine than our own plant is asked for."""
+    from projected_control.simulation.engines import BUILT_IN, ENGINES
+
+    if name is None or name == BUILT_IN:
+        return
+    if name not in ENGINES:
+        raise UnknownName("engine", name, ENGINES)
+    raise InvalidValue(
+        f"the cases of reproduce are of rigid constraints in steps of fourth order, and {name} has "
+        "others: reproduce engines --task NAME compares it with our plant, and demo --engine "
+        f"{name} runs a task on it"
+    )
 
 
 def run(args: Arguments) -> int:
     """Run the case or cases, write what was asked for, print the numbers or a summary."""
+    refuse_engine(args.engine)
     options = Options(**{name: _plain(getattr(args, name)) for name in vars(Options())})
     names = names_of(args.case, options)
     extras.require("matplotlib", "projected-control reproduce")
