@@ -50,6 +50,7 @@ from projected_control.simulation.mujoco_carriages import (
 from projected_control.simulation.mujoco_model import ArmSpec, import_mujoco, quaternion
 from projected_control.simulation.mujoco_plates import (
     BALL,
+    BITS,
     PLATE_MASS,
     Box,
     body_of_plate,
@@ -283,19 +284,20 @@ class Holder:
             self._touch(plate, box, held.frame)
 
     def _touch(self, plate: Any, box: Box, frame: str) -> None:
-        """A box on the plate, and a ball at the frame, which touch."""
+        """A box on the plate, and a ball at the frame, which touch each other and nothing else."""
         kinds = self._mujoco.mjtGeom
+        own = 1 << (sum(plate.touched for plate in self.holds.plates) % BITS)
         plate.add_geom(
             type=kinds.mjGEOM_BOX,
             size=box.half,
             pos=box.place,
             quat=quaternion(box.turn),
-            contype=1,
-            conaffinity=2,
+            contype=own,
+            conaffinity=0,
         )
         body, position, _ = self.spec.body_of(frame)
         ball = {"type": kinds.mjGEOM_SPHERE, "size": [BALL, 0.0, 0.0], "pos": position}
-        body.add_geom(**ball, contype=2, conaffinity=1)
+        body.add_geom(**ball, contype=0, conaffinity=own)
 
     def _mocap(self, place: Array, into: Array, rows: slice) -> Any:
         """A body that is put where x says."""

@@ -44,6 +44,10 @@ FRICTION_IMPEDANCE = 0.999
 TOUCH_IMPEDANCE = 0.9
 """The same of contacts, which there are only where they are pressed in: by some 1e-7 m at 10 N."""
 
+NOSLIP = 10
+"""Iterations that keep friction of contacts from creeping (``noslip_iterations``): a robot of 10 kg
+that stands slid 3.6 mm in 4 s without them, and 2e-8 m with them."""
+
 SHAPE = (0.001, 0.5, 2.0)
 """The rest of ``solimp``, which means nothing where the impedance is one number."""
 
@@ -193,6 +197,7 @@ class MujocoPlant(Plant):
             self.mj_model.dof_frictionloss[dofs] = 0.0
         self.mj_model.geom_friction[:, 0] = mu
         self.mj_model.geom_condim[:] = 3 if mu > 0.0 else 1
+        self.mj_model.opt.noslip_iterations = NOSLIP if self._touches and mu > 0.0 else 0
         constraint = self.model.constraint
         if (
             mu > 0.0
@@ -349,6 +354,15 @@ class MujocoPlant(Plant):
             side = 1.0 if arm_is_second else -1.0
             total += side * (force[1:3] @ np.reshape(touch.frame, (3, 3))[1:])
         return total
+
+    @property
+    def touching(self) -> Array:
+        """Forces of all that touches at the last step: along the normal, and two across it [N]."""
+        force, found = np.zeros(6), np.zeros((self.mj_data.ncon, 3))
+        for i, each in enumerate(found):
+            self._mujoco.mj_contactForce(self.mj_model, self.mj_data, i, force)
+            each[:] = force[:3]
+        return found
 
     @property
     def force_below(self) -> Array:

@@ -31,6 +31,9 @@ BALL = 1e-3  # radius of the ball at the frame [m]
 HALF = (3.0, 3.0, 0.5)  # of a plate that can be left: half of its length, width and thickness [m]
 
 
+BITS = 31
+"""Of MuJoCo's masks of what touches what: so many pairs of plate and ball are told apart."""
+
 ALONG_AXIS = 1e-9
 """By how much a normal may be off an axis of the world, along which a box ends [1]."""
 

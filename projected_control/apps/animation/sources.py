@@ -35,8 +35,8 @@ SECONDS = {
 
 USUAL_SECONDS = 4.0
 
-INSTANTS = ("impact", "cone", "touch", "unannounced", "standing")
-"""Experiments about one instant, in which nothing moves on."""
+INSTANTS = ("impact", "cone", "touch", "unannounced", "standing", "pushes")
+"""Experiments of which there is no film: about one instant, or about many cases."""
 
 SWING_SECONDS = 4.0
 """For which an arm swings on a constraint that is shown for itself [s]."""
@@ -72,7 +72,7 @@ def film(what: str, seconds: float | None = None, progress: Progress = silent) -
     name = ALIASES.get(what, what)
     if name in INSTANTS:
         raise InvalidValue(
-            f"{name} is about one instant, of which there is no film; its numbers and its figure: "
+            f"there is no film of {name}; its numbers and its figure: "
             f"projected-control reproduce {name}"
         )
     if name in (cases := _cases()):

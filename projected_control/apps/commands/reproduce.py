@@ -54,6 +54,8 @@ examples:
       the same task on our plant, MuJoCo, DART and Pinocchio's solver
   projected-control reproduce standing --robot solo12 --mu 0.3 --json
       torques and forces of a quadruped that stands (robots of the extra arms; ours without it)
+  projected-control reproduce pushes --robot solo12 --seed 3
+      a minute of pushes on ground that it can slip on, in MuJoCo, and which pushes it takes
   projected-control reproduce touch --count 1000 --seed 1
       a thousand random touches of tables that give, beside what others do
   projected-control reproduce all --out reproduction
@@ -122,7 +124,7 @@ class Arguments(
     )
     robot: str | None = option(
         "which robot stands: solo12, a1, go2, anymal … of example-robot-data, or the path of a "
-        "description (default: quadruped, ours)",
+        "description; is pushed: solo12, anymal (default: quadruped, ours)",
         metavar="NAME",
     )
     posture: list[list[float]] | None = option(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, cast
 
 from projected_control.apps.console.progress import Progress, silent
@@ -72,6 +73,7 @@ class Experiment:
     module: str  # its module in this package
     summary: str  # one line for the help
     options: tuple[str, ...]  # names of the options it takes
+    needs: str = ""  # a package without which there is none, and `ALL` goes without it
 
 
 EXPERIMENTS = {
@@ -125,6 +127,12 @@ EXPERIMENTS = {
         "a robot stands on its feet: least torque, and within cones of friction (Righetti)",
         ("robot", "mu", "posture", "feet", "criterion"),
     ),
+    "pushes": Experiment(
+        "pushes",
+        "a robot on ground that it can slip on is pushed, in MuJoCo (the extra mujoco)",
+        ("robot", "seconds", "seed"),
+        "mujoco",
+    ),
     "touch": Experiment(
         "touch",
         "random touches of surfaces that give, beside a force loop alone and an impedance",
@@ -161,7 +169,7 @@ def names_of(case: str, options: Options) -> list[str]:
             raise InvalidValue(
                 f"{ALL!r} runs every case as its paper has it: --{refused[0]} changes a single one"
             )
-        return list(EXPERIMENTS)
+        return [n for n, each in EXPERIMENTS.items() if not each.needs or find_spec(each.needs)]
     name = ALIASES.get(case, case)
     if name not in EXPERIMENTS:
         raise UnknownName("case", case, [*EXPERIMENTS, *ALIASES, ALL])
