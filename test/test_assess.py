@@ -235,3 +235,23 @@ def test_another_test_in_the_folder_is_refused(tmp_path, capsys):
     capsys.readouterr()
     assert main([*arguments, "touch"]) != 0
     assert "--out" in capsys.readouterr().err
+
+
+def test_a_recording_without_a_force_is_refused(tmp_path):
+    from projected_control.apps.demo.demo_settings import settings_for
+    from projected_control.runs.recorder import Recorder
+    from projected_control.runs.recording_head import About
+    from projected_control.runs.runner import Runner
+    from projected_control.settings import build
+    from projected_control.settings.nodes import MOTION
+
+    demo = settings_for("motion", 2.0, "paper", True, {})
+    for senses, why in ((False, "no measured force"), (True, "asks for no force")):
+        arm = build.build_plant(demo.arm)
+        if not senses:
+            arm.sensor = None
+        runner = Runner(build.build_loop(MOTION, demo.controller), arm)
+        file = tmp_path / f"{senses}.mcap"
+        runner.run(1500, record=Recorder(file, About(MOTION, MOTION, demo.controller.values())))
+        with pytest.raises(InvalidValue, match=why):
+            judged(file)

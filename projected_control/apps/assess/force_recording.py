@@ -35,6 +35,8 @@ def judged(file: Path) -> Outcome:
     wanted = recording.column("lambda_desired")[answers]
     if not force.size or not np.isfinite(force).any():
         raise InvalidValue(f"{file} has no measured force: record a run of force_controller")
+    if not np.nan_to_num(wanted).any():
+        raise InvalidValue(f"{file} asks for no force: λ_d is zero in all of it")
     time = time - time[0]
     if (time >= JUDGED).sum() < 3:
         raise InvalidValue(f"{file} is judged after {JUDGED:g} s, and ends before")
