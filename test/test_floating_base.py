@@ -17,6 +17,8 @@ from projected_control.apps.experiments.catalogue import Options
 from projected_control.control.gains import MotionGains
 from projected_control.control.laws.least_contact_force import LeastContactForceController
 from projected_control.control.laws.passive import PassiveJointController
+from projected_control.control.loop import ControlLoop
+from projected_control.control.references import Constant, Waypoints
 from projected_control.errors import InvalidDescription, InvalidValue, Uncontrollable, UnknownName
 from projected_control.model.arm import Arm
 from projected_control.model.constrained_arm import ConstrainedArm
@@ -27,6 +29,9 @@ from projected_control.planning import assemble
 from projected_control.planning.stance import CONTACT_FORCE, on_feet, stand
 from projected_control.resources import share_file
 from projected_control.ros.live_changes import prepare_change
+from projected_control.runs.runner import Runner
+from projected_control.runs.simulated import SimulatedArm
+from projected_control.settings import build
 from projected_control.settings.inspection import inspect
 from projected_control.simulation.plant import Plant
 
@@ -338,6 +343,45 @@ def test_within_its_cones_it_stands_by_the_least_torque():
     assert sent[6:] == pytest.approx((needed - A.T @ best.x)[6:], abs=1e-5)
 
 
+def test_a_foot_swings_where_it_is_asked_to():
+    """On three feet, held: the fourth goes up and forward by its own coordinates."""
+    arm, q = ROBOT.twin(), standing()
+    arm.update(q, np.zeros(18))
+    model = ConstrainedArm(
+        arm,
+        on_feet(arm, FEET[1:], q),
+        Coordinates(
+            [
+                *(Coordinate.centre_of_mass(axis) for axis in "xyz"),
+                *Coordinate.orientation("trunk"),
+                *(Coordinate.position(FEET[0], axis) for axis in "xyz"),
+            ]
+        ),
+    )
+    assert model.k == 9
+    loop = ControlLoop(
+        PassiveJointController(model, MotionGains(400.0, 40.0)), Constant(np.zeros(model.k))
+    )
+    plant = Plant(ConstrainedArm(ROBOT.twin(), on_feet(arm, FEET[1:], q)), 1e-3)
+    port = SimulatedArm(plant, q)
+    loop.controller.hold(q)
+    start = model.theta.copy()
+    goal = start + np.array([*np.zeros(6), 0.03, 0.0, 0.05])
+    loop.set_reference(Waypoints([0.0, 0.5], [start, goal], np.zeros((2, model.k))))
+    kept = (runner := Runner(loop, port)).keep(700)
+    runner.run(700)
+    foot = ROBOT.twin().update(kept.column("true_q")[-1], np.zeros(18)).frame(FEET[0]).position
+    before = ROBOT.twin().update(q, np.zeros(18)).frame(FEET[0]).position
+    assert foot - before == pytest.approx([0.03, 0.0, 0.05], abs=1e-4)
+    assert np.abs(kept.column("effort")[:, :6]).max() == 0.0
+
+
+def test_least_contact_force_leaves_no_force_to_choose():
+    asked = settings_for("quadruped", 1.0, "paper", True, {"law": "least_contact_force"})
+    with pytest.raises(InvalidValue, match="leaves no force to choose"):
+        build.build_controller(asked.case.node, asked.controller.changed({"force.enabled": True}))
+
+
 def test_a_cone_changes_while_the_robot_moves_without_a_force_loop():
     asked = settings_for("quadruped", 0.4, "paper", True, {})
     controller = asked.controller.changed(on_cones(0.5))
@@ -438,7 +482,7 @@ def test_a_cone_without_a_solution_is_a_gap_in_the_curve(monkeypatch):
     assert np.isfinite(line.get_ydata()).tolist() == solved.tolist()
 
 
-def test_nodes_refuse_it_where_they_build_what_they_run():
+def test_where_it_is_not_served_it_is_refused():
     pytest.importorskip("rclpy")
     from projected_control.ros.controller_node import ControllerNode
     from projected_control.ros.simulated_arm import SimulatedArmNode

@@ -12,7 +12,7 @@ from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.constraints import FrameFixed, Stack
 from projected_control.model.constraints.poses import DIRECTIONS
 from projected_control.model.inverse_dynamics import inverse_dynamics
-from projected_control.planning.stance import POINT, on_feet, stand
+from projected_control.planning.stance import CONTACT_FORCE, POINT, on_feet, stand
 from projected_control.resources import arm_description, arms_folder
 
 pytestmark = [
@@ -54,6 +54,28 @@ def test_every_quadruped_stands_on_what_it_weighs(robot):
     found = stand(arm, feet_of(arm), configuration(arm, known, POSTURE))
     mass = sum(inertia.mass for inertia in arm.pinocchio_model.inertias)
     assert found.forces.sum(axis=0) == pytest.approx([0.0, 0.0, 9.81 * mass], abs=1e-8)
+
+
+def test_the_least_contact_force_of_solo12_is_that_of_pinocchios_own_example():
+    """examples/static-contact-dynamics.py, by Pinocchio's functions alone: LOCAL frames, pinv."""
+    arm, known = load("solo12")
+    q, feet, model = configuration(arm, known, POSTURE), feet_of(arm), arm.pinocchio_model
+    data, place, rest = model.createData(), arm.pinocchio_q(q), np.zeros(arm.n)
+    gravity = pinocchio.rnea(model, data, place, rest, rest)
+    pinocchio.framesForwardKinematics(model, data, place)
+    numbers = [model.getFrameId(foot) for foot in feet]
+    J = np.vstack(
+        [
+            pinocchio.computeFrameJacobian(model, data, place, i, pinocchio.LOCAL)[:3]
+            for i in numbers
+        ]
+    )
+    pinocchio.framesForwardKinematics(model, data, place)
+    forces = np.linalg.pinv(J[:, :6].T) @ gravity[:6]
+    turned = [data.oMf[i].rotation @ f for i, f in zip(numbers, forces.reshape(4, 3), strict=True)]
+    found = stand(arm, feet, q, criterion=CONTACT_FORCE)
+    assert found.effort == pytest.approx(gravity[6:] - J[:, 6:].T @ forces, abs=1e-9)
+    assert found.forces == pytest.approx(np.array(turned), abs=1e-9)
 
 
 def scene(name, seed):
@@ -142,3 +164,6 @@ def test_tasks_of_robots_with_legs(task, engine):
     assert np.abs(run.error[late]).max() < bound
     moved = np.ptp(run.samples.theta[late], axis=0).max()
     assert moved < 1e-3 if "still" in task else moved > 0.02
+    if task == "lean":  # 5 cm to both sides
+        aside = run.samples.theta[:, 1] - 0.001221
+        assert [aside.max(), aside.min()] == pytest.approx([0.05, -0.05], abs=bound)

@@ -3,20 +3,27 @@
 import json
 
 import numpy as np
+import pinocchio
 import pytest
 import yaml
 from scipy.linalg import expm, solve_continuous_are
 
 from projected_control.apps.cli import main
+from projected_control.apps.experiments.standing import POSTURE, configuration, feet_of, load
 from projected_control.errors import InvalidValue, Uncontrollable
 from projected_control.model.arm import Arm
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.constraints import PointOnLine
-from projected_control.model.coordinates import Coordinates
+from projected_control.model.coordinates import Coordinate, Coordinates
 from projected_control.planning.lqr import LinearMotion, linearise, lqr
 from projected_control.planning.stance import on_feet
-from projected_control.resources import share_file
+from projected_control.resources import arms_folder, share_file
 from projected_control.simulation.plant import Plant
+
+PEERS = (
+    pytest.mark.peers,
+    pytest.mark.skipif(arms_folder() is None, reason="example-robot-data is missing"),
+)
 
 CRANK = share_file("urdf", "slider_crank.urdf.xacro")
 
@@ -44,6 +51,68 @@ def test_the_crank_is_linear_as_its_closed_form_says():
     assert motion.effort[0] == pytest.approx(9.81 * np.cos(0.6))
     assert motion.A[1] == pytest.approx([9.81 * np.sin(0.6) / inertia, 0.0], abs=1e-6)
     assert motion.B[:, 0] == pytest.approx([0.0, 1.0 / inertia])
+
+
+def by_pinocchio(arm, feet, q):
+    """The centre of mass's acceleration by Pinocchio's own contacts, of q, v and the effort."""
+    model, data = arm.pinocchio_model, arm.pinocchio_model.createData()
+    contacts = pinocchio.StdVec_RigidConstraintModel()
+    datas = pinocchio.StdVec_RigidConstraintData()
+    for foot in feet:
+        frame = model.frames[model.getFrameId(foot)]
+        contacts.append(
+            pinocchio.RigidConstraintModel(
+                pinocchio.ContactType.CONTACT_3D,
+                model,
+                frame.parentJoint,
+                frame.placement,
+                pinocchio.ReferenceFrame.LOCAL,
+            )
+        )
+        datas.append(contacts[-1].createData())
+    pinocchio.initConstraintDynamics(model, data, contacts, datas)
+    solver = pinocchio.ProximalSettings(1e-15, 1e-12, 20)
+
+    def acceleration(at, v, effort):
+        place = arm.pinocchio_q(at)
+        a = pinocchio.constraintDynamics(
+            model, data, place, v, effort, contacts, datas, solver
+        ).copy()
+        pinocchio.centerOfMass(model, data, place, v, a)
+        return data.acom[0].copy()
+
+    return acceleration
+
+
+@pytest.mark.parametrize(
+    "robot",
+    [
+        "quadruped",
+        pytest.param("solo12", marks=PEERS),
+        pytest.param("anymal", marks=PEERS),
+    ],
+)
+def test_a_and_b_are_differences_of_pinocchios_constraint_dynamics(robot):
+    """On the reduced model of three robots, about a posture that is not symmetric."""
+    arm, known = load(robot)
+    feet, q = feet_of(arm), configuration(arm, known, POSTURE)
+    q[6:] += 0.1 * np.random.default_rng(3).uniform(-1.0, 1.0, arm.n - 6)
+    centre = Coordinates([Coordinate.centre_of_mass(axis) for axis in "xyz"])
+    model = ConstrainedArm(arm, on_feet(arm, feet, q), centre)
+    motion, rest, step = linearise(model, q), np.zeros(arm.n), 1e-5
+    model.evaluate(q, rest)
+    ways = np.linalg.pinv(model.J_theta @ model.P)
+    effort = np.concatenate([np.zeros(6), motion.effort])
+    moves = by_pinocchio(arm.twin(), feet, q)
+    assert moves(q, rest, effort) == pytest.approx(np.zeros(3), abs=1e-8)
+    for i, way in enumerate(ways.T):
+        there, back = (moves(arm.moved(q, s * step * way), rest, effort) for s in (1.0, -1.0))
+        assert motion.A[3:, i] == pytest.approx((there - back) / (2.0 * step), abs=1e-4)
+        there, back = (moves(q, s * step * way, effort) for s in (1.0, -1.0))
+        assert motion.A[3:, 3 + i] == pytest.approx((there - back) / (2.0 * step), abs=1e-6)
+    for i, one in enumerate(np.eye(arm.n)[6:]):
+        there, back = (moves(q, rest, effort + s * one) for s in (1.0, -1.0))
+        assert motion.B[3:, i] == pytest.approx(0.5 * (there - back), abs=1e-8)
 
 
 def test_gains_are_scipys_on_the_reduced_model_of_a_robot_with_legs():

@@ -102,13 +102,18 @@ def faults(row: list[str]) -> list[str]:
         elif place in covered and kind != "yes":
             found.append(f"{place}: a test shows it, and the cell does not say yes")
         elif cell.startswith("refused: "):
-            sentence = cell.removeprefix("refused: ").strip("`")
-            parts = [re.escape(part.strip()) for part in sentence.split("…")]
-            if not re.search(".*".join(parts), said()):
+            sentence = cell.removeprefix("refused: ")
+            if not is_said(sentence):
                 found.append(f"{place}: the code does not say {sentence!r}")
     if not shown:
         found.append("no test shows it")
     return found + unknown([name for name, _ in shown])
+
+
+def is_said(sentence: str) -> bool:
+    """Whether the code says a sentence, … standing for what is filled in."""
+    parts = [re.escape(part.strip()) for part in sentence.strip("`").split("…")]
+    return bool(re.search(".*".join(parts), said()))
 
 
 def unknown(names: list[str]) -> list[str]:
@@ -145,6 +150,21 @@ def test_what_other_pages_say_of_places_is_shown_by_tests(name):
 
 TEXT = PAGE.read_text(encoding="utf-8")
 ROWS, GROUNDS = table(TEXT), grounds(TEXT)
+
+
+REFUSALS = re.findall(
+    r"\| (?:refused|not activated)[^:|]*: ([^|;]+?)(?:;[^|]*)? \|\n",
+    (ROOT / "docs" / "floating_base.md").read_text(encoding="utf-8"),
+)
+
+
+@pytest.mark.parametrize("sentence", REFUSALS)
+def test_what_a_floating_base_is_refused_for_is_said(sentence):
+    assert is_said(sentence.replace("`", ""))
+
+
+def test_the_page_of_floating_bases_names_its_refusals():
+    assert len(REFUSALS) >= 8
 
 
 @pytest.mark.parametrize("row", ROWS, ids=[row[0] for row in ROWS])
