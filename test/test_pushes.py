@@ -11,6 +11,7 @@ import pytest
 from projected_control.apps.cli import main
 from projected_control.apps.experiments import pushes
 from projected_control.apps.experiments.pushes import fate, random_pushes, stand_pushed
+from projected_control.control.events import Action, Event
 from projected_control.resources import arms_folder
 from projected_control.runs.runner import Runner
 from projected_control.simulation.mujoco_plant import MujocoPlant
@@ -68,6 +69,28 @@ def test_a_foot_touches_its_own_plate_and_no_other():
     assert plant.touching.shape == (len(feet), 3)
     weight = 9.81 * sum(inertia.mass for inertia in plant.model.arm.pinocchio_model.inertias)
     assert plant.touching[:, 0].sum() == pytest.approx(weight, rel=0.05)
+
+
+@pytest.mark.parametrize("foot", [0, 3])
+def test_ground_that_goes_from_under_a_foot_ends_in_a_stop_that_is_said(foot):
+    """No force is felt: it is seen where the foot is off by limits.residual, within 50 ms."""
+    runner, _ = pushes.on_ground("quadruped", wrong=1.0)
+    model = runner.port.plant.mj_model
+    runner.open()
+    for _ in range(200):
+        runner.step()
+    assert runner.loop.report.action is Action.FOLLOW
+    balls = np.flatnonzero(model.geom_conaffinity)
+    model.geom_conaffinity[balls[foot]] = 0
+    for _ in range(50):
+        runner.step()
+        if runner.loop.report.action is not Action.FOLLOW:
+            break
+    report = runner.loop.report
+    assert report.action is Action.ZERO
+    assert report.events & Event.LEFT_CONSTRAINT
+    assert not report.effort.any()
+    assert "left its constraint" in runner.reason_to_end(report.events)
 
 
 def test_it_is_reproduced_with_its_seed_and_wrong_robots_are_refused(capsys):
