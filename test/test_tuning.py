@@ -53,9 +53,20 @@ def rig_of(layers: Layers) -> Rig:
     return Rig(FORCE, layers.controller(FORCE), layers.arm())
 
 
-@pytest.mark.parametrize("delay", [1, 4])
-def test_noise_delay_and_friction_are_those_of_the_arm(delay):
-    layers = settings(delay, sensor__noise=0.05, friction__coulomb=[0.06], friction__viscous=[0.03])
+ENGINES = ("built_in", "mujoco")
+
+
+def on(engine: str) -> dict[str, object]:
+    """Changes for an arm in this engine; skips where it is not installed."""
+    if engine == "mujoco":
+        pytest.importorskip("mujoco", reason="MuJoCo is not installed: pip install mujoco")
+    return {"simulation__engine": engine}
+
+
+@pytest.mark.parametrize(("delay", "engine"), [(1, "built_in"), (4, "built_in"), (4, "mujoco")])
+def test_noise_delay_and_friction_are_those_of_the_arm(delay, engine):
+    parts = {"sensor__noise": 0.05, "friction__coulomb": [0.06], "friction__viscous": [0.03]}
+    layers = settings(delay, **parts, **on(engine))
     run = rig_of(layers).exciting_run(3.0)
     found = measure(run, build.build_model(layers.controller(FORCE)))
     assert found.delay == delay
@@ -92,8 +103,9 @@ def test_every_filter_gets_gains_with_the_margin_that_is_wanted(delay, noise):
     assert best_force(choices) in choices
 
 
-def test_steps_and_pushes_on_the_simulated_arm_are_what_the_loop_says():
-    rig = rig_of(settings(1))
+@pytest.mark.parametrize("engine", ENGINES)
+def test_steps_and_pushes_on_the_simulated_arm_are_what_the_loop_says(engine):
+    rig = rig_of(settings(1, **on(engine)))
     omega = 20.0
     rig.put(MotionGains(omega**2, 2.0 * omega), ForceGains(0.5, 10.0, None))
     step = rig.motion_step(seconds=0.5)
