@@ -153,6 +153,16 @@ class Contact(Group):
         live=True,
     )
 
+    energy: float = parameter(
+        0.0,
+        "E₀: how much more the force may give to what it presses on than it was given; beyond, the "
+        "path waits. 0 for any",
+        "J",
+        minimum=0.0,
+        maximum=1e6,
+        live=True,
+    )
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "on_loss", OnLoss(self.on_loss))
         object.__setattr__(self, "path", WhileLost(self.path))
@@ -182,12 +192,20 @@ class Contact(Group):
         answers = _ANSWERS.index(self.on_loss), float(self.path is WhileLost.WAIT)
         cone = self.friction, float(self.facets)
         return np.array(
-            [self.threshold, self.approach_speed, self.travel, self.retreat, *answers, *cone]
+            [
+                self.threshold,
+                self.approach_speed,
+                self.travel,
+                self.retreat,
+                *answers,
+                *cone,
+                self.energy,
+            ]
         )
 
 
 RIGID = Contact()
 
-RULES = 8
-THRESHOLD, SPEED, TRAVEL, RETREAT, ON_LOSS, WAITS, FRICTION, FACETS_AT = range(RULES)
+RULES = 9
+THRESHOLD, SPEED, TRAVEL, RETREAT, ON_LOSS, WAITS, FRICTION, FACETS_AT, ENERGY = range(RULES)
 """Places in `Contact.rules`."""

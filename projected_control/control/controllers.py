@@ -14,9 +14,10 @@ from projected_control.control.compensation import (
     FrictionCompensation,
     write_contact,
 )
-from projected_control.control.contact import Contact
+from projected_control.control.contact import ENERGY, Contact
 from projected_control.control.contact_stability import normal_masses
 from projected_control.control.disturbance import NO_DISTURBANCE, Disturbance
+from projected_control.control.energy import Ledger
 from projected_control.control.force import ForceGains, ForceLoopState
 from projected_control.control.force_source import ForceSource
 from projected_control.control.gains import (
@@ -65,6 +66,9 @@ FORGOTTEN = (
     "sudden",
     "collided_for",
     "yielded",
+    "ledger",
+    "ledger_forces",
+    "ledger_rates",
 )
 """Terms that begin at zero when a controller starts anew."""
 
@@ -292,6 +296,12 @@ class Controller:
         threshold = validate.not_negative("effort of an unexpected contact", effort)
         self._terms.collision[:] = threshold, float(stop)
         self._tell_source()
+
+    @property
+    def ledger(self) -> Ledger | None:
+        """What the force has given and taken; None where no ledger is kept (`Contact.energy`)."""
+        energy = float(self._terms.contact_rules[ENERGY])
+        return Ledger.of(energy, self._terms.ledger) if energy > 0.0 else None
 
     def estimate_surface(
         self, surface: EstimatedSurface, source: ForceSource, name: str = ""

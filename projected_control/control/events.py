@@ -52,6 +52,7 @@ class Event(IntFlag):
     CONTACT_MISSED = 4294967296
     CONTACT_STOPS = 8589934592
     UNEXPECTED_CONTACT = 17179869184
+    ENERGY_SPENT = 34359738368
 
     @property
     def phrase(self) -> str:

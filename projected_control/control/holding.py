@@ -254,7 +254,7 @@ def follow_contact(r: int, c: ControlTerms, o: OneSidedTerms) -> bool:
 @compiled
 def follow_contacts(c: ControlTerms, o: OneSidedTerms, g: GuardTerms) -> int:
     """All contacts by this tick's λ; their events. Fills what waits, and where rates count."""
-    events, c.path_waits[0] = 0, 0.0
+    events = 0
     for r in range(o.head.size):
         if not is_head(r, o):
             continue

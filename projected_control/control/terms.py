@@ -25,6 +25,9 @@ SURFACE_NUMBERS = 24
 CLOCK_NUMBERS = 6
 """What a path's clock is, see `control.path_clock`."""
 
+LEDGER_NUMBERS = 7
+"""What a ledger of energy has, see `control.energy`."""
+
 
 class Effort(NamedTuple):
     """Joint efforts of one tick [N·m or N]. Live arrays: copy what is to be kept.
@@ -158,6 +161,11 @@ class ControlTerms(NamedTuple):
     unseen: Annotated[Array, Part("m", "1 for each row whose rate is not to be trusted, else 0.")]
     not_asked: Annotated[Array, Part("m", "What of λ_d is not asked yet [N or N·m].")]
     path_waits: Annotated[Array, Part("1", "1 where the path waits for a contact, else 0.")]
+    ledger: Annotated[Array, Part(f"{LEDGER_NUMBERS}", "What was given and taken; see `energy`.")]
+    ledger_forces: Annotated[
+        Array, Part("4, m", "By damping, feedback, reference, compensation, since the last tick.")
+    ]
+    ledger_rates: Annotated[Array, Part("2, m", "A q̇ − ẋ and ẋ of the last tick.")]
     above_for: Annotated[Array, Part("m", "For how many ticks λ was above λ_max.")]
     held_back: Annotated[Array, Part("m", "By how much λ_max is lowered for it [N or N·m].")]
     solved: Annotated[Array, Part("n", "What may be sent of the effort, in joint units.")]

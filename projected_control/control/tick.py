@@ -19,8 +19,10 @@ from projected_control.compiled import Columns, Integers, Matrix, Numbers, compi
 from projected_control.control.approach import drive_contacts
 from projected_control.control.collision import watch_collision
 from projected_control.control.compensation import locate_contact
+from projected_control.control.contact import ENERGY
 from projected_control.control.counters import COUNTERS, count_tick, unpack_counters
 from projected_control.control.disturbance import DisturbanceKind
+from projected_control.control.energy import begin_ledger, keep_ledger
 from projected_control.control.events import Action, Event, severity
 from projected_control.control.force import lead_integral
 from projected_control.control.force_ceiling import watch_ceiling
@@ -202,6 +204,7 @@ def take_block(
     if take_table(_REFERENCE, live.reference, live, reference):
         g.replaced[0] = 1.0
         begin_clock(c.path_clock)
+        begin_ledger(c)
     new = take_table(_FORCE_REFERENCE, live.force_reference, live, force_reference)
     if new and force_reference[PIECES_AT] == 0.0:
         fill(c.lambda_desired, 0.0)
@@ -363,6 +366,7 @@ def tick(
         observe_disturbance(c.waits[0] != 0.0, followed, s, c.disturbance)
     if feels:
         events |= watch_collision(followed, t, c, s, g)
+    c.path_waits[0] = 0.0
     if contacts:
         events |= follow_contacts(c, o, g)
     if source == _SENSOR and (not contacts or is_settled(o)):
@@ -414,6 +418,8 @@ def tick(
     if answer == _ACTION_FOLLOW:
         w = unpack_limits(limits_work, q.size, t.b.size, t.theta.size)
         events |= keep_limits(law, False, passive, t, c, g, w)
+    if c.contact_rules[ENERGY] > 0.0:
+        events |= keep_ledger(answer == _ACTION_FOLLOW, t, c)
     action, events = release_effort(c.solved, events, g)
     note_following(action, c)
     lead_integral(action == _ACTION_FOLLOW and force_is_short(c), c)

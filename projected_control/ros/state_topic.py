@@ -232,6 +232,8 @@ def controller_status(loop: ControlLoop | None, runner: Runner | None) -> Status
     }
     if controller.contacts.names:
         values["contacts"] = contacts_text(controller.contacts)
+    if (ledger := controller.ledger) is not None:
+        values["energy (J)"] = round(ledger.left, 6)
     if model.arm.passive:
         values["controllability"] = float(controller.margins[1])
     troubled = {a.name.lower(): n for a, n in statistics.actions.copy().items() if a}

@@ -20,6 +20,8 @@ from numpy.typing import NDArray
 
 from projected_control.arrays import Array
 from projected_control.compiled import Integers, Matrix, Numbers, kernel, memory_fence
+from projected_control.control.contact import ENERGY
+from projected_control.control.energy import SPENT
 from projected_control.control.loop import ControlLoop, Tick
 from projected_control.control.one_sided_terms import unpack_one_sided
 from projected_control.control.path_clock import LAG, SLOW
@@ -78,6 +80,10 @@ class RowTerms(NamedTuple):
         Array, Part("m", "At a one-sided contact's first row: Φ along its normal [m or rad].")
     ]
     contact_force: Annotated[Array, Part("m", "There λ along it, as measured [N or N·m].")]
+    ledger: Annotated[
+        Array,
+        Part("6", "E [J], dissipated, injected by reference, integral, compensation, moving rows."),
+    ]
     truth: Annotated[
         Array,
         Part("t", "`TruthTerms` of a simulated arm: ``true_q`` and so on."),
@@ -189,6 +195,9 @@ def put_tick(
     copy(o.state, r.contact_state)
     copy(o.gap, r.contact_gap)
     copy(o.force, r.contact_force)
+    r.ledger[0] = c.contact_rules[ENERGY] - c.ledger[SPENT]
+    for i in range(1, 6):
+        r.ledger[i] = c.ledger[i]
     copy(truth, r.truth)
     memory_fence()
     counters[DONE] = number + 1
