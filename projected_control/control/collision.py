@@ -27,6 +27,9 @@ from projected_control.model.on_constraint import free_part
 FAST, SLOW = 30.0, 1.0
 """Bandwidth of the two low-passes [Hz]."""
 
+SETTLES = 0.1
+"""How long it has to run before it tells anything [s]: what acted before a start is not known."""
+
 TICKS = 3.0
 """For how many it has to last."""
 
@@ -45,12 +48,16 @@ def watch_collision(followed: int, t: Terms, c: ControlTerms, s: SourceTerms, g:
     if followed != 2:
         return 0
     turn, most = 2.0 * np.pi * c.period[0], 0.0
+    settles = c.watched_for[0] < SETTLES
+    c.watched_for[0] += c.period[0] if settles else 0.0
     for i in range(t.v.size):
         c.load[i] = s.innovation[i] / t.sqrt_metric[i]
     free_part(t, c.load, c.net)
     for i in range(t.v.size):
         value = c.net[i] * t.sqrt_metric[i]
         c.sudden[0, i] += min(FAST * turn, 1.0) * (value - c.sudden[0, i])
+        if settles:
+            c.sudden[1, i] = c.sudden[0, i]
         c.sudden[1, i] += min(SLOW * turn, 1.0) * (value - c.sudden[1, i])
         most = max(most, abs(c.sudden[0, i] - c.sudden[1, i]))
     c.collided_for[0] = c.collided_for[0] + 1.0 if most > c.collision[0] else 0.0

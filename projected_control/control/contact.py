@@ -66,7 +66,27 @@ _ANSWERS = tuple(OnLoss)
 
 
 @dataclass(frozen=True)
-class Contact(Group):
+class Unexpected(Group):
+    """Contacts that nobody declared, of an arm that is held as of one that moves freely."""
+
+    unexpected: float = parameter(
+        0.0,
+        "Joint effort that nothing explains, of which a sudden change counts as a contact that "
+        "nobody declared; more than twice the Coulomb friction that compensation does not know. "
+        "0 for none",
+        "N·m or N",
+        minimum=0.0,
+        maximum=1e6,
+    )
+    on_unexpected: str = parameter(
+        "stop",
+        "What is done about one: a damped stop that lasts, or nothing but the event",
+        choices=("stop", "note"),
+    )
+
+
+@dataclass(frozen=True)
+class Contact(Unexpected):
     """What the arm presses on, and how a constraint that is one_sided is touched and left."""
 
     stiffness: Numbers = parameter(
@@ -122,20 +142,6 @@ class Contact(Group):
     )
     path: WhileLost = parameter(
         WhileLost.WAIT, "Whether the path waits while a contact is lost, or goes on", live=True
-    )
-    unexpected: float = parameter(
-        0.0,
-        "Joint effort that nothing explains, of which a sudden change counts as a contact that "
-        "nobody declared; more than twice the Coulomb friction that compensation does not know. "
-        "0 for none",
-        "N·m or N",
-        minimum=0.0,
-        maximum=1e6,
-    )
-    on_unexpected: str = parameter(
-        "stop",
-        "What is done about one: a damped stop that lasts, or nothing but the event",
-        choices=("stop", "note"),
     )
     friction: float = parameter(
         0.0,

@@ -64,6 +64,7 @@ FORGOTTEN = (
     "above_for",
     "held_back",
     "sudden",
+    "watched_for",
     "collided_for",
     "yielded",
     "ledger",

@@ -156,6 +156,7 @@ class ControlTerms(NamedTuple):
         Array, Part("2", "Effort of an unexpected contact [N·m or N], 0 for none; 1 to stop.")
     ]
     sudden: Annotated[Array, Part("2, n", "What nothing explains, fast and slow [N·m or N].")]
+    watched_for: Annotated[Array, Part("1", "How long it has been looked at [s], to 0.1 s.")]
     collided_for: Annotated[Array, Part("1", "For how many ticks it has been too much.")]
     unpressed: Annotated[Array, Part("m", "1 for each row that nothing presses on, else 0.")]
     unseen: Annotated[Array, Part("m", "1 for each row whose rate is not to be trusted, else 0.")]

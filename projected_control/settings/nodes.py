@@ -9,7 +9,7 @@ from typing import Any
 
 from projected_control.control import law_kinds
 from projected_control.control.compensation import FrictionCompensation
-from projected_control.control.contact import Contact
+from projected_control.control.contact import Contact, Unexpected
 from projected_control.control.disturbance import Disturbance
 from projected_control.control.laws.admittance import Admittance
 from projected_control.control.laws.impedance import ImpedanceSettings
@@ -139,6 +139,7 @@ class MotionControllerSettings(ControllerSettings):
     """Settings of `motion_controller`."""
 
     law: str = parameter("pidc", f"What turns errors into efforts. {law_kinds.titles_for(law_kinds.MOTION)}", choices=law_kinds.laws_for(law_kinds.MOTION))
+    contact: Unexpected = group(Unexpected)
 
     @classmethod
     def title(cls) -> str:

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from projected_control.control import Controller, ForceGains, MotionGains, Posture
+from projected_control.control.contact import Unexpected
 from projected_control.control.controllers import motion_loops
 from projected_control.control.force import ForceLoopState
 from projected_control.control.law_kinds import LAWS, LawRequest
@@ -58,13 +59,13 @@ def build_controller(node: str, settings: ControllerSettings) -> Controller:
         controller.contacts.lay(one_sided_of(settings, model.constraint))
     if isinstance(settings, ForceControllerSettings):
         check_contact(settings, with_force=force is not None)
-        stop = settings.contact.on_unexpected == "stop"
-        controller.feel_collisions(settings.contact.unexpected, stop=stop)
         if force is not None and model.constraint is not None:
             force.control_rows(controlled_rows(settings, model.constraint))
             if settings.force.source == "momentum":
                 force.source_cutoff = settings.force.observer_bandwidth
         controller.set_contact(settings.contact)
+    if (felt := unexpected_of(settings)) is not None:
+        controller.feel_collisions(felt.unexpected, stop=felt.on_unexpected == "stop")
     return controller
 
 
@@ -156,6 +157,12 @@ def build_force_gains(settings: ForceControllerSettings, arm_delay: int = 1) -> 
     with about(given_of(settings, *FORCE_LOOP)):
         gains.loop(1.0 / settings.rate).require_stable()
     return gains
+
+
+def unexpected_of(settings: ControllerSettings) -> Unexpected | None:
+    """What is said of contacts that nobody declared; None where nothing can be."""
+    found = getattr(settings, "contact", None)
+    return found if isinstance(found, Unexpected) else None
 
 
 def check_contact(settings: ForceControllerSettings, *, with_force: bool = True) -> None:

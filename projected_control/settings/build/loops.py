@@ -27,7 +27,11 @@ from projected_control.planning import assemble
 from projected_control.settings import groups, reference_kinds
 from projected_control.settings.build.arms import build_limits, build_model
 from projected_control.settings.build.contacts import require_pressing
-from projected_control.settings.build.controllers import build_controller, build_force_reference
+from projected_control.settings.build.controllers import (
+    build_controller,
+    build_force_reference,
+    unexpected_of,
+)
 from projected_control.settings.build.paths import check_path, plan_path
 from projected_control.settings.build.plants import start_guess
 from projected_control.settings.nodes import (
@@ -52,7 +56,7 @@ def check_observers(settings: ControllerSettings) -> None:
     asked = {}
     if isinstance(settings, ForceControllerSettings) and settings.force.source == "momentum":
         asked["force.source momentum"] = "force.source sensor"
-    if isinstance(settings, ForceControllerSettings) and settings.contact.unexpected > 0.0:
+    if (felt := unexpected_of(settings)) is not None and felt.unexpected > 0.0:
         asked["contact.unexpected above 0"] = "contact.unexpected 0"
     if settings.disturbance.kind == "observer":
         asked["disturbance.kind observer"] = "disturbance.kind integral"
