@@ -1,4 +1,4 @@
-"""Tasks with contacts that come and go, as the demo shows them: an edge, a stop, a hole."""
+"""Tasks with contacts that come and go, as the demo shows them: an edge, a stop, a hole, a box."""
 
 import numpy as np
 import pytest
@@ -6,6 +6,7 @@ import pytest
 from projected_control.apps.demo.demo_settings import settings_for
 from projected_control.apps.demo.task_run import ready_task
 from projected_control.control.contact import ContactState
+from projected_control.control.events import Event
 
 RELEASED, LOST, HOLDS = (
     float(state) for state in (ContactState.RELEASED, ContactState.LOST, ContactState.HOLDS)
@@ -78,3 +79,23 @@ def test_a_peg_slides_into_a_hole_along_two_walls():
     np.testing.assert_allclose(place[-1, :2], [0.503, 0.003], atol=1e-6)
     np.testing.assert_allclose(forces[both[0] + 800 :], 4.0, rtol=0.05)
     assert forces.min() >= 0.0
+
+
+def test_a_box_is_pushed_over_a_table_and_left():
+    """It rests until it is touched, slides against 2 N, turns about its middle, and stays."""
+    done = Done("push", 6.0)
+    q, force = done["true_q"], done["true_multipliers"][:, 0]
+    x, y, turn = q[:, :3].T
+    touched, left = np.flatnonzero(force)[[0, -1]]
+    assert not q[:touched, :3].any()
+    np.testing.assert_array_equal(q[left + 10 :, :3] - q[-1, :3], 0.0)
+    assert x[-1] == pytest.approx(0.122, abs=2e-3)
+    assert turn[-1] == pytest.approx(-0.33, abs=0.01)
+    assert np.abs(y).max() < 1e-6  # 0.7 N across it do not overcome the table
+    assert force.min() >= 0.0
+    slides = slice(touched + 900, touched + 1200)
+    np.testing.assert_allclose(force[slides] * np.cos(turn[slides]), 2.0, rtol=0.01)
+    noticed = np.flatnonzero(done["events"].astype(np.int64) & Event.UNEXPECTED_CONTACT)
+    assert 0 <= noticed[0] - touched <= 5
+    assert np.abs(done["effort"][:, :3]).max() < 1e-9
+    np.testing.assert_allclose(done.places("tip")[-1, :2], [0.3, 0.041], atol=1e-4)

@@ -18,7 +18,7 @@ from projected_control.settings.nodes import TASKS
 REAL = ("wipe", "wipe_sphere", "drawer", "valve")
 """Tasks on arms of the extra ``arms``; see test_tasks.py."""
 
-CONTACTS = ("wipe_edge", "drawer_stop", "peg")
+CONTACTS = ("wipe_edge", "drawer_stop", "peg", "push")
 """Tasks with contacts that come and go; see test_contact_tasks.py."""
 
 NEW = ("five_bar", "four_bar_3d", "hitch", "two_arms")

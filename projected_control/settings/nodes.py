@@ -319,6 +319,7 @@ TASKS: dict[str, DemoCase] = {
         DemoCase("wipe_edge", FORCE, "wipe_edge", "A table is found, wiped over its edge and left"),
         DemoCase("drawer_stop", FORCE, "drawer_stop", "A drawer is opened until it meets its stop"),
         DemoCase("peg", FORCE, "peg", "A peg slides into a hole, along two of its walls"),
+        DemoCase("push", MOTION, "push", "A box is pushed over a table"),
         DemoCase("crank", PASSIVE, "slider_crank", "A crank with one motor"),
         DemoCase("five_bar", PASSIVE, "five_bar", "A five-bar with two motors"),
         DemoCase("four_bar_3d", PASSIVE, "four_bar_3d", "A four-bar in space, rows that repeat"),

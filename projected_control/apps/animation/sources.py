@@ -29,7 +29,7 @@ from projected_control.simulation import JointFriction, Plant
 
 SECONDS = {
     **{"wipe": 12.0, "wipe_sphere": 12.0, "drawer": 6.0, "valve": 8.0},
-    **{"wipe_edge": 5.0, "drawer_stop": 4.0, "peg": 4.0},
+    **{"wipe_edge": 5.0, "drawer_stop": 4.0, "peg": 4.0, "push": 4.0},
 }
 """How long tasks are shown that take longer than the usual time [s]."""
 

@@ -13,7 +13,7 @@ Draws an arm that moves, with what holds it, the trace of its tip and the force 
 (for which ffmpeg is needed). It can be
 
   a task or mechanism      slider, crank, five_bar, four_bar_3d, hitch, two_arms, seven_joints,
-                           wipe_edge, drawer_stop, peg;
+                           wipe_edge, drawer_stop, peg, push;
                            wipe, wipe_sphere, drawer, valve (the extra arms)
   a robot with legs        quadruped; stand_still, squat, anymal_squat, lean … (the extra arms)
   an experiment            free-fall, slider-crank, table1, table2, wiping, laws, limits,

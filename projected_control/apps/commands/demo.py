@@ -18,7 +18,7 @@ DEFAULT_FOLDER = Path("demo_output")
 REPORT_MEGABYTES = 16
 """What report, figures and logs may take [MB]."""
 
-OFFERED = ("slider", "seven_joints", "wipe_edge", "drawer_stop", "peg")
+OFFERED = ("slider", "seven_joints", "wipe_edge", "drawer_stop", "peg", "push")
 """Tasks to which the live page can switch, besides the one it was started with: they need nothing
 that is not here."""
 
@@ -43,7 +43,8 @@ Or a mechanism, with --task: slider, seven_joints (a tool wipes a table with 10 
 (two motors, passive elbows), four_bar_3d (a planar loop in space, rows that repeat), hitch
 (prismatic cylinders), two_arms (fourteen joints carry one bar, the internal force is held). Or
 contacts that come and go: wipe_edge (down on a table, over its edge, and on in the air),
-drawer_stop (a drawer is opened until it meets its stop), peg (into a hole, along two of its walls).
+drawer_stop (a drawer is opened until it meets its stop), peg (into a hole, along two of its walls),
+push (a box over a table).
 
 Or a task on a real arm (the extra arms), also with --task: wipe (a Panda on a table, 10 N), drawer
 (an xArm7), wipe_sphere (a UR5 on a dome), valve (a Panda). The simulated arm is made of real parts,
@@ -69,8 +70,8 @@ class Arguments(
     )
     task: str = option(
         "a mechanism or a task, with the controller that fits it: slider, seven_joints, "
-        "wipe_edge, drawer_stop, peg, crank, five_bar, four_bar_3d, hitch, two_arms; wipe, "
-        "wipe_sphere, drawer, valve; quadruped, stand_still, squat, anymal_stand_still, "
+        "wipe_edge, drawer_stop, peg, push, crank, five_bar, four_bar_3d, hitch, two_arms; "
+        "wipe, wipe_sphere, drawer, valve; quadruped, stand_still, squat, anymal_stand_still, "
         "anymal_squat, lean",
         "",
         "NAME",

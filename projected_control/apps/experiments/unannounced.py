@@ -203,8 +203,8 @@ def run(options: Options, progress: Progress) -> Outcome:
                 rows,
                 "No law is told of the wall. Integral action and observer take the wall for a "
                 "load: ours then presses the more the longer it waits, and is worse than the "
-                f"impedance. The last stops, with contact.unexpected {UNEXPECTED:g} N·m, by the momentum "
-                "alone: it is not at its reference in the end.",
+                f"impedance. The last stops, with contact.unexpected {UNEXPECTED:g} N·m, by the "
+                "momentum alone: it is not at its reference in the end.",
             )
         ],
         [
