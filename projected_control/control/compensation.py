@@ -13,6 +13,14 @@ push the wrong way: so the width is never less than what q̇_d gains meanwhile,
     w ← max(w, (d + 1) T |q̈_d|),    slope F_c/w ≤ F_c / ((d + 1) T |q̈_d|),
 
 and the torque changes by no more than F_c/(d + 1) from tick to tick.
+
+**A contact that slides** is no known load: its friction is µ times a force that the effort itself
+makes. Where `contact.friction` says µ of a one-sided contact that holds and does not stick, the
+force of the contact has the direction B = (A + µ t̂ᵀJ_c)ᵀ, t̂ = v_c/|v_c|, and what is sent is
+
+    f = h + M u_p + B u_λ,    so that λ = u_λ and q̈ = u_p whatever µ is:
+
+τ is then Jᵀ_c µ ‖u_λ‖ tanh(|v_c|/w_c) t̂, with u_λ of the last tick, instead of N_d.
 """
 
 from __future__ import annotations
@@ -24,6 +32,8 @@ from numpy.typing import NDArray
 
 from projected_control import validate
 from projected_control.compiled import compiled
+from projected_control.control.contact import FRICTION, ContactState
+from projected_control.control.one_sided_terms import unpack_one_sided
 from projected_control.control.terms import ControlTerms
 from projected_control.declaration import OneOrMore, is_given, parameter, spread
 from projected_control.model.constrained_arm import ConstrainedArm, Terms
@@ -36,6 +46,7 @@ from projected_control.model.span import invert_add, unpack_span
 Array = NDArray[np.float64]
 
 _COULOMB, _STATIC, _STRIBECK, _VISCOUS, _WIDTH = 0, 1, 2, 3, 4
+_HOLDS = float(ContactState.HOLDS)
 
 
 @dataclass(frozen=True)
@@ -108,9 +119,23 @@ def write_contact(model: ConstrainedArm, c: ControlTerms) -> bool:
 
 
 @compiled
+def sliding_friction(c: ControlTerms) -> float:
+    """µ of a one-sided contact that holds and cannot stick; zero for none."""
+    mu, holds = c.contact_rules[FRICTION], False
+    if mu == 0.0 or c.contact[0] == 0.0:
+        return 0.0
+    o = unpack_one_sided(c.one_sided, c.unpressed.size)
+    for r in range(o.head.size):
+        if o.head[r] != 0.0:
+            holds = holds or o.state[r] == _HOLDS
+            mu = 0.0 if o.tangents[0, r] != 0.0 else mu
+    return mu if holds else 0.0
+
+
+@compiled
 def locate_contact(v: Array, spatial_jacobian: Array, placements: Array, c: ControlTerms) -> None:
     """J_c, where friction at the contact is compensated."""
-    if c.contact_gains[0] == 0.0 or c.contact[0] == 0.0:
+    if c.contact[0] == 0.0 or (c.contact_gains[0] == 0.0 and sliding_friction(c) == 0.0):
         return
     frame_motion(
         spatial_jacobian,
@@ -157,9 +182,10 @@ def joint_friction(c: ControlTerms) -> None:
 @compiled
 def contact_friction(c: ControlTerms) -> None:
     """friction += J_cᵀ µ N_d tanh(|v_c|/w_c) v_c/|v_c|."""
-    total = 0.0
+    total, slides = 0.0, sliding_friction(c)
     for r in range(c.lambda_desired.size):
-        total += c.contact_rows[r] * c.lambda_desired[r] * c.lambda_desired[r]
+        force = c.u_lambda[r] if slides != 0.0 else (1.0 - c.withheld[0]) * c.lambda_desired[r]
+        total += c.contact_rows[r] * force * force
     J, late = c.contact_jacobian, (c.delay[0] + 1.0) * c.period[0]
     speed = gained = 0.0
     for j in range(3):
@@ -170,8 +196,8 @@ def contact_friction(c: ControlTerms) -> None:
     if speed == 0.0 or total == 0.0:
         return
     width = max(c.contact_gains[1], late * np.sqrt(gained))
-    pressed = (1.0 - c.withheld[0]) * np.sqrt(total)
-    size = c.contact_gains[0] * pressed * np.tanh(speed / width) / speed
+    mu = slides if slides != 0.0 else c.contact_gains[0]
+    size = mu * np.sqrt(total) * np.tanh(speed / width) / speed
     for j in range(3):
         axpy(size * dot(J[j], c.v_desired), J[j], c.friction)
 
@@ -181,7 +207,8 @@ def compensate_friction(stop: bool, t: Terms, c: ControlTerms) -> None:
     """h ← h + τ, in the metric's coordinates; none in a stop, which desires no velocity."""
     copy(t.h, c.h)
     fill(c.friction, 0.0)
-    known = c.contact_gains[0] != 0.0
+    rubs = c.contact[0] != 0.0 and (c.contact_gains[0] != 0.0 or sliding_friction(c) != 0.0)
+    known = rubs
     for i in range(c.friction.size):
         known = known or c.friction_gains[_COULOMB, i] != 0.0
         known = known or c.friction_gains[_STATIC, i] != 0.0
@@ -190,7 +217,7 @@ def compensate_friction(stop: bool, t: Terms, c: ControlTerms) -> None:
         return
     desired_velocity(t, c)
     joint_friction(c)
-    if c.contact_gains[0] != 0.0 and c.contact[0] != 0.0:
+    if rubs:
         contact_friction(c)
     for i in range(c.friction.size):
         c.h[i] += c.friction[i] / t.sqrt_metric[i]

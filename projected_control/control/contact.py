@@ -145,8 +145,9 @@ class Contact(Unexpected):
     )
     friction: float = parameter(
         0.0,
-        "µ within which a contact sticks that is one_sided and holds a point (point_at_point with "
-        "a direction); 0 for any",
+        "µ of a one_sided contact. One that holds a point (point_at_point with a direction) sticks "
+        "within it, 0 for any; any other, of the only constraint, slides with it, and what that "
+        "takes is sent along, 0 for none",
         minimum=0.0,
         maximum=100.0,
         live=True,

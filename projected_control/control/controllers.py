@@ -123,6 +123,7 @@ class Controller:
         period: Period of the loop [s].
         gains: In force, or blending in.
         posture: Where free motions are drawn to; None where they are only damped.
+        has_contact: Whether the constraint has a frame that rubs on what it touches.
         undescribed: How many free directions no coordinate described at the start (see `hold`).
         compensation: Friction that is compensated, or being blended in.
         disturbance: What answers what no model knows.
@@ -173,7 +174,7 @@ class Controller:
         self.contacts = OneSidedContacts(model, self._terms, self.mailbox)
         self.gains = gains
         self._terms.gains[:] = gains.array(model.k)
-        self._has_contact = write_contact(model, self._terms)
+        self.has_contact = write_contact(model, self._terms)
         self._source: ForceSource | None = None
         self._estimates = False
         self.compensation, self.disturbance = NO_COMPENSATION, NO_DISTURBANCE
@@ -249,7 +250,7 @@ class Controller:
 
     def check_compensation(self, compensation: FrictionCompensation) -> Array:
         """What `set_compensation` would blend to; raises where it would refuse it."""
-        if compensation.contact > 0.0 and not self._has_contact:
+        if compensation.contact > 0.0 and not self.has_contact:
             raise InvalidValue(
                 "friction at the contact cannot be compensated: the constraint has no frame that "
                 "rubs on anything"

@@ -388,8 +388,7 @@ def tick(
     events |= inspect_tick(q, v, stamp, c.motion, g, events)
     answer = max(severity(events), int(g.latched[0]))
     if answer < _ACTION_HOLD:
-        if c.contact_gains[0] != 0.0:
-            locate_contact(v, spatial_jacobian, placements, c)
+        locate_contact(v, spatial_jacobian, placements, c)
         locate_axes(placements, q.size, c)
         note_stop(answer == _ACTION_STOP, t, c)
         if answer == _ACTION_FOLLOW:

@@ -75,6 +75,8 @@ def prepare_change(
                 changes.append(lambda loop, time: loop.set_force_reference(desired))
     if "compensation" in groups:
         friction = settings.compensation
+        if isinstance(settings, ForceControllerSettings):
+            build.check_contact(settings, with_force=force is not None)
         loop.controller.check_compensation(friction)
         changes.append(lambda loop, time: loop.controller.set_compensation(friction, seconds))
     if "disturbance" in groups:

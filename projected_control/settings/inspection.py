@@ -92,8 +92,9 @@ def _warnings(settings: ControllerSettings, loop: ControlLoop) -> list[str]:
 
 
 def idle_friction(settings: ControllerSettings, loop: ControlLoop) -> list[str]:
-    """In words, that a cone is given, and no contact has one."""
-    has_cone = any(each.tangents.size for each in loop.controller.contacts.members)
+    """In words, that a cone is given, and no contact has one, and none slides."""
+    slides = loop.controller.contacts.felt and loop.controller.has_contact
+    has_cone = slides or any(each.tangents.size for each in loop.controller.contacts.members)
     contact = settings.contact if isinstance(settings, ForceControllerSettings) else None
     if contact is None or contact.friction == 0.0 or has_cone:
         return []

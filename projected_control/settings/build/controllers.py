@@ -173,6 +173,13 @@ def check_contact(settings: ForceControllerSettings, *, with_force: bool = True)
             "set force.enabled",
             key="contact.stiffness",
         )
+    mu, again = settings.contact.friction, settings.compensation.contact
+    if mu > 0.0 and again > 0.0:
+        raise InvalidValue(
+            f"compensation.contact ({again:g}) would send friction a second time, as "
+            f"contact.friction ({mu:g}) has it sent where a contact slides: set one of them to 0",
+            key="compensation.contact",
+        )
     if settings.contact.gives and settings.force.source == "model":
         raise InvalidValue(
             "on a surface that gives (contact.stiffness) the model does not know the force: it "
