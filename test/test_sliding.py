@@ -14,7 +14,7 @@ from projected_control.control.one_sided import OneSided
 from projected_control.control.references import Constant, Reference, ReferencePoint, Waypoints
 from projected_control.errors import InvalidValue
 from projected_control.model.constrained_arm import ConstrainedArm
-from projected_control.model.coordinates import Coordinates
+from projected_control.model.coordinates import Coordinate, Coordinates
 from projected_control.ros.live_changes import prepare_change
 from projected_control.settings import build
 
@@ -26,7 +26,7 @@ def sliding(mu, reference, force):
     """Aghili's arm of (66) on its floor, its force asked for along the way; no feedback on λ."""
     bare = two_links()
     model = ConstrainedArm(
-        bare.arm, bare.constraint, Coordinates.of(bare.arm, ["tip.x"]), tolerance=1e-6
+        bare.arm, bare.constraint, Coordinates([Coordinate.position("tip", "x")]), tolerance=1e-6
     )
     controller = ForceController(model, MotionGains(400.0, 40.0), OPEN, T)
     controller.contacts.lay([OneSided.of_row("floor", 0)])
@@ -38,7 +38,7 @@ class Still(Reference):
     """The same place, rate and acceleration at any time."""
 
     def __init__(self, point):
-        self.point = point
+        self.point, self.size = point, 1
 
     def at(self, time):
         return self.point

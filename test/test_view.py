@@ -418,6 +418,18 @@ def test_contacts_are_drawn_by_their_state_and_a_table_to_its_edge() -> None:
     assert nothing["contacts"] == []
 
 
+def test_the_force_of_every_contact_is_drawn() -> None:
+    """A peg on two walls: an arrow for each, along its own normal, as long as its own λ."""
+    scene = scene_of("peg")
+    q = np.array([0.0, 0.35, 0.0, -1.7, 0.0, 1.1, 0.0])
+    picture = scene.frame_at(state_of(scene, q, lambda_0=4.0, lambda_1=3.0), 0.0)
+    assert picture is not None
+    forces = [each["force"] for each in picture["forces"]]
+    np.testing.assert_allclose(forces, [[4.0, 0.0, 0.0], [0.0, 3.0, 0.0]], atol=1e-5)
+    normals = [each["normal"] for each in picture["contacts"]]
+    np.testing.assert_allclose(normals, [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]], atol=1e-5)
+
+
 def test_the_numbers_of_a_geometry_come_back() -> None:
     scene = scene_of("slider")
     blob = scene.geometry("/controller")
