@@ -75,6 +75,7 @@ def film_of(
     tip = tip or (constraint.frame if constraint is not None else None)
     ends = _ends(arm, [tip, *(shape.frame for shape in shapes)])
     roots, pairs = _tree(arm)
+    edges = _edges(arm)
     still, last = np.zeros(arm.n), np.nan_to_num(q[0])
     links, joints, traced = [], [], []
     for line in q:
@@ -83,6 +84,7 @@ def film_of(
         places = arm.placements[:, 9:12].copy()
         pieces = [[places[a], places[b]] for a, b in pairs]
         pieces += [[places[joint], arm.frame(name).position] for joint, name in ends]
+        pieces += [[arm.frame(a).position, arm.frame(b).position] for a, b in edges]
         if len(roots) == 1 and not arm.floats:
             pieces.append([np.zeros(3), places[roots[0]]])
         links.append(pieces)
@@ -112,6 +114,19 @@ def _tree(arm: Arm) -> tuple[list[int], list[tuple[int, int]]]:
     joints = range(1, len(parents))
     roots = [joint for joint in joints if parents[joint] == 0]
     return roots, [(parents[j], j) for j in joints if parents[j] != 0]
+
+
+def _edges(arm: Arm) -> list[tuple[str, str]]:
+    """Round bodies whose corners are named: three places or more, all the farthest of a body."""
+    found: list[tuple[str, str]] = []
+    for joint in range(1, len(arm.pinocchio_model.parents)):
+        names = [name for name in arm.frame_names if arm.attachment(name).joint == joint]
+        far = [float(np.linalg.norm(arm.attachment(name).translation)) for name in names]
+        least = max(max(far, default=0.0) - 1e-9, SHORT)
+        corners = [name for name, r in zip(names, far, strict=True) if r > least]
+        if len(corners) > 2:
+            found += list(zip(corners, [*corners[1:], corners[0]], strict=True))
+    return found
 
 
 def _ends(arm: Arm, named: Sequence[str | None]) -> list[tuple[int, str]]:
