@@ -1,10 +1,13 @@
 """A wall that was not announced, on the way of an arm of real parts."""
 
 import numpy as np
+import pytest
 
 from projected_control.apps.experiments.catalogue import run_experiment
-from projected_control.apps.experiments.unannounced import MORE, pass_through
+from projected_control.apps.experiments.unannounced import MORE, pass_through, settings_of
 from projected_control.control.events import Event
+from projected_control.errors import InvalidValue
+from projected_control.settings.build import build_controller
 
 
 def test_a_wall_that_nobody_announced():
@@ -29,3 +32,10 @@ def test_a_free_arm_notices_a_wall_and_tells_it_from_friction():
     assert not free.force.any()
     assert not (free.events & Event.UNEXPECTED_CONTACT).any()
     assert abs(free.x - free.wanted).max() < 2e-3
+
+
+def test_a_law_that_sends_velocities_knows_no_effort():
+    more = {**MORE["stops"], "law": "resolved_rate"}
+    settings = settings_of("projected", 0.0, more).controller("motion_controller")
+    with pytest.raises(InvalidValue, match="sends none: set it to 0"):
+        build_controller("motion_controller", settings)

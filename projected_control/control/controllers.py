@@ -27,7 +27,7 @@ from projected_control.control.gains import (
     Posture,
 )
 from projected_control.control.independence import CONTROLLABILITY_TOLERANCE
-from projected_control.control.law_kinds import Law, LawKind, kind_of
+from projected_control.control.law_kinds import EFFORT, Law, LawKind, kind_of
 from projected_control.control.live import advance_slots, is_blending
 from projected_control.control.mailbox import Mailbox
 from projected_control.control.motion import SINGULAR_RANGE
@@ -296,6 +296,12 @@ class Controller:
         Not while the arm moves.
         """
         threshold = validate.not_negative("effort of an unexpected contact", effort)
+        if threshold > 0.0 and self.kind.commands != EFFORT:
+            raise InvalidValue(
+                "contact.unexpected takes the effort that is sent for the torque at the joints, "
+                f"and {self.kind.name} sends none: set it to 0, or take another law",
+                key="contact.unexpected",
+            )
         self._terms.collision[:] = threshold, float(stop)
         self._tell_source()
 
