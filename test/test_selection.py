@@ -1,5 +1,7 @@
 """Selection matrix, admittance, computed torque and gravity compensation."""
 
+import itertools
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -28,7 +30,7 @@ from projected_control.control.laws.admittance import Admittance, AdmittanceCont
 from projected_control.control.loop import ControlLoop
 from projected_control.control.references import Constant
 from projected_control.control.state import RawState
-from projected_control.errors import InvalidValue, UnknownName
+from projected_control.errors import InvalidValue, UnknownName, UnstableForceLoop
 from projected_control.model.arm import Arm, OffsetFrame
 from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.constraints import PointOnPlane
@@ -161,6 +163,29 @@ def test_the_rate_of_the_error_is_that_of_the_filtered_force():
             assert less == pytest.approx(-0.004 * (filtered - before) / 1e-3, rel=1e-9)
             assert abs(less) > 1e-3
         before = filtered
+
+
+def test_a_rate_that_would_diverge_is_refused_with_one_that_would_not():
+    """While it runs, too: the old one stays; what is taken blends in."""
+    controller = SelectionController(model(), GAINS, ForceGains(0.3, 0.0, 20.0), ["tip.z"])
+    controller.model.evaluate(HOME, np.zeros(7))
+    wanted = replace(controller.force.gains, derivative=1.0)
+    with pytest.raises(UnstableForceLoop, match=r"G_V must stay below (\S+) s") as refused:
+        controller.force.set_gains(wanted, 0.0)
+    bound = float(re.search(r"below (\S+) s", str(refused.value)).group(1))
+    assert controller.force.gains.derivative == 0.0
+    assert replace(wanted, derivative=0.99 * bound).loop(1e-3).stable
+    assert not replace(wanted, derivative=1.01 * bound).loop(1e-3).stable
+    controller.force.set_gains(replace(wanted, derivative=0.5 * bound), 0.01)
+    loop = ControlLoop(controller, Constant(controller.model.theta))
+    loop.begin(RawState(HOME, np.zeros(7), 0.0, np.zeros(6)))
+    seen = []
+    for tick in range(1, 15):
+        loop.update(RawState(HOME, np.zeros(7), 1e-3 * tick, np.zeros(6)))
+        seen.append(float(controller.terms.force_derivative[0]))
+    assert seen[-1] == pytest.approx(0.5 * bound)
+    assert all(a <= b for a, b in itertools.pairwise(seen))
+    assert 0.0 < seen[3] < seen[-1]
 
 
 # Computed torque and gravity compensation

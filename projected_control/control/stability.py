@@ -137,7 +137,13 @@ class ForceLoop:
         gains, hertz = self._proportional_range, self.cutoff_bound
         filtered = "no filter" if self.cutoff is None else f"a {self.cutoff:g} Hz filter"
         samples = f"{self.delay} sample{'s' if self.delay > 1 else ''}"
-        if gains is not None and gains[0] == 0.0:
+        if self.derivative > 0.0 and replace(self, derivative=0.0).stable:
+            bound = largest_stable(
+                lambda rate: replace(self, derivative=rate).stable, self.derivative, self.derivative
+            )
+            reason = f"G_V must stay below {bound:.4g} s, got {self.derivative:g}"
+            advice = [f"lower G_V (force.derivative) to {0.8 * bound:.3g} s"]
+        elif gains is not None and gains[0] == 0.0:
             reason = f"G_F must stay below {gains[1]:.4g}, got {self.proportional:g}"
             advice = [f"lower G_F to {0.8 * gains[1]:.3g}"]
         elif gains is not None:
