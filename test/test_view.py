@@ -350,7 +350,7 @@ def test_history_is_bounded_and_begins_anew_when_time_goes_back() -> None:
 
 def scene_of(task: str) -> Scene:
     case = TASKS[task]
-    values = read_parameter_file(CONFIG / f"{case.arm}.yaml")
+    values = read_parameter_file(CONFIG / f"{case.arm}.yaml", case.node)
     return Scene(checked_controller(case.node, own_values(case.node, values)))
 
 
