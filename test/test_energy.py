@@ -47,7 +47,7 @@ def short_of_energy():
 
 
 def move_table(run, speed, ticks):
-    """Somebody moves the table down at this speed; what it was given meanwhile [J]."""
+    """The table goes down at this speed; what it was given meanwhile [J]."""
     plant = run.hardware.plant.model
     line, given = int(plant.arguments.sizes[3]) * (4 + plant.n) + 3, 0.0
     for _ in range(ticks):
