@@ -123,7 +123,7 @@ def test_an_arm_that_sticks_is_the_same_in_a_native_run():
             period=T,
             sensor=ForceSensor(noise=0.3, delay=2, seed=5),
             encoders=Encoders([1e-4, 2e-4, 0.0], "filtered", 100.0),
-            motors=Motors([0.01, 0.0, 0.02], 2, seed=3),
+            motors=Motors([0.01, 0.0, 0.02], 2, [0.0, 0.6, 0.5], seed=3),
         )
         return loop_of(Law.HYBRID, model), hardware
 
@@ -133,12 +133,18 @@ def test_an_arm_that_sticks_is_the_same_in_a_native_run():
     rows = []
     for _ in range(500):
         tick = runner.step()
-        rows.append(np.concatenate([tick.report.effort, hardware.truth.q, tick.state.q]))
+        truth = hardware.truth
+        parts = tick.report.effort, truth.q, tick.state.q, truth.motor_effort
+        rows.append(np.concatenate(parts))
     loop, hardware = build()
     Runner(loop, hardware).open()
     done = NativeSimulation(loop, hardware).run(500).rows
-    found = [done.column(name) for name in ("effort", "true_q", "q")]
+    found = [done.column(name) for name in ("effort", "true_q", "q", "true_motor_effort")]
     np.testing.assert_array_equal(np.hstack(found), rows)
+    given = np.abs(found[-1])
+    assert given[:, 1].max() == 0.6  # the motor gives no more, and the controller asks for more
+    assert np.abs(found[0][:, 1]).max() > 0.6
+    assert given[:, 0].max() > 0.6  # its limit is 0: none
 
 
 @native

@@ -196,6 +196,32 @@ def test_motors_are_late_and_noisy():
     assert gained[3:].std() == pytest.approx(0.1, rel=0.05)
 
 
+def test_motors_give_no_more_than_they_can():
+    """A limit of 2 N of 3 asked for, to the last bit and noise included; a push acts beside it."""
+    plant = sled()
+    arm = SimulatedArm(plant, np.zeros(2), motors=Motors(noise=[0.5, 0.0], limit=[2.0, 0.0]))
+    arm.open()
+    for _ in range(200):
+        arm.read()
+        arm.write(np.array([3.0, 50.0]))
+    given = []
+    for push in (0.0, 1.0):
+        arm.push[:] = push, 0.0
+        for _ in range(100):
+            arm.write(np.array([-3.0, 50.0]))
+            given.append(arm.sense() and arm.truth.motor_effort)
+    given = np.array(given)
+    assert given[:100, 0].min() == -2.0
+    assert (given[:100, 0] == -2.0).mean() > 0.9  # noise of 0.5 seldom brings 3 below 2
+    assert given[100:, 0].min() == -1.0
+    assert (given[:, 1] == 50.0).all()
+    with pytest.raises(InvalidValue, match="motor limit must be one number or 2"):
+        arm.motors = Motors(limit=[1.0, 2.0, 3.0])
+    for bad in (-1.0, np.nan, np.inf):
+        with pytest.raises(InvalidValue, match="motor limit must not be negative"):
+            Motors(limit=bad)
+
+
 def test_bad_friction_is_refused():
     with pytest.raises(InvalidValue, match="must not be less than Coulomb"):
         JointFriction(1.0, static=0.5)

@@ -1,4 +1,4 @@
-"""The table "Where each of these holds" of docs/safety.md: its tests exist, its refusals are said.
+"""The tables "Where each of these holds" of docs: their tests exist, their refusals are said.
 
 A new row is one line, in alphabetical order of its first cell. Tests are named in the last cell as
 `file.py::test_name`, below test/, each followed by the places where it shows what the row says:
@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PAGE = ROOT / "docs" / "safety.md"
+SAFETY = "safety"  # the page that says, too, what `as in process` and `same node` rest on
+PAGES = {name: ROOT / "docs" / f"{name}.md" for name in (SAFETY, "limits")}
 HEADING = "## Where each of these holds"
 PLACES = ("in process", "nodes", "lockstep", "plugin", "replay")
 COLUMNS = ("what", *PLACES, "shown by")
@@ -26,7 +27,7 @@ ANSWER = re.compile(rf"(yes|{'|'.join(ALIKE)})(: .+)?|refused: .+|not there: .+"
 
 
 def tables(page: str) -> list[list[list[str]]]:
-    """The cells of the two tables below the heading, line by line."""
+    """The cells of the tables below the heading, line by line."""
     section = page.partition(HEADING + "\n")[2].partition("\n## ")[0]
     found: list[list[list[str]]] = [[]]
     for line in section.splitlines():
@@ -39,7 +40,7 @@ def tables(page: str) -> list[list[list[str]]]:
 
 def table(page: str) -> list[list[str]]:
     """The rows of the first table, without the two lines at its head."""
-    assert tables(page), f"docs/safety.md has no table below {HEADING!r}"
+    assert tables(page), f"a page has no table below {HEADING!r}"
     cells = tables(page)[0]
     assert tuple(cells[0]) == COLUMNS
     return cells[2:]
@@ -128,11 +129,11 @@ def unknown(names: list[str]) -> list[str]:
     return found
 
 
-PAGES = ("engines.md", "assess.md", "tutorials/mujoco.md")
+OTHER_PAGES = ("engines.md", "assess.md", "tutorials/mujoco.md")
 """Other pages with a table of their own: place and answer, tests at its end."""
 
 
-@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("name", OTHER_PAGES)
 def test_what_other_pages_say_of_places_is_shown_by_tests(name):
     """Each place once; an answer, and tests that are there, which a `yes` has to have."""
     page = (ROOT / "docs" / name).read_text(encoding="utf-8")
@@ -148,8 +149,9 @@ def test_what_other_pages_say_of_places_is_shown_by_tests(name):
     assert sorted(places) == sorted(PLACES)
 
 
-TEXT = PAGE.read_text(encoding="utf-8")
-ROWS, GROUNDS = table(TEXT), grounds(TEXT)
+TEXTS = {name: page.read_text(encoding="utf-8") for name, page in PAGES.items()}
+ROWS = {name: table(text) for name, text in TEXTS.items()}
+GROUNDS = grounds(TEXTS[SAFETY])
 
 
 REFUSALS = re.findall(
@@ -167,7 +169,7 @@ def test_the_page_of_floating_bases_names_its_refusals():
     assert len(REFUSALS) >= 8
 
 
-@pytest.mark.parametrize("row", ROWS, ids=[row[0] for row in ROWS])
+@pytest.mark.parametrize("row", [row for rows in ROWS.values() for row in rows], ids=lambda r: r[0])
 def test_a_row_is_true_to_code_and_tests(row):
     assert not faults(row)
 
@@ -176,8 +178,9 @@ def test_what_has_no_test_of_its_own_rests_on_tests_that_are_there():
     assert not unknown([name for names in GROUNDS.values() for name in names])
 
 
-def test_rows_are_in_alphabetical_order_and_each_once():
-    names = [row[0].lower() for row in ROWS]
+@pytest.mark.parametrize("page", PAGES)
+def test_rows_are_in_alphabetical_order_and_each_once(page):
+    names = [row[0].lower() for row in ROWS[page]]
     assert names == sorted(set(names))
 
 

@@ -49,8 +49,6 @@ class _Pass(ctypes.Structure):
         ("placements", _REALS),
         ("places", ctypes.c_int64),
         ("width", ctypes.c_int64),
-        ("kinetic_energy", _REALS),
-        ("potential_energy", _REALS),
         ("coriolis", _REALS),
     ]
 
@@ -73,6 +71,7 @@ class NativeArm:
         self._library = library = native_loop()
         library.projected_control_arm_create.restype = ctypes.c_void_p
         library.projected_control_arm_pass.restype = _Pass
+        library.projected_control_arm_energy.restype = ctypes.c_double
         description, kept = _described(arm)
         message = ctypes.create_string_buffer(500)
         address = library.projected_control_arm_create(
@@ -92,7 +91,6 @@ class NativeArm:
             result.placements, (result.places, result.width)
         )
         self.coriolis: Array = np.ctypeslib.as_array(result.coriolis, (n, n)).T
-        self._energies = result.kinetic_energy, result.potential_energy
         self._compare(arm)
 
     def take_load(self) -> None:
@@ -115,7 +113,7 @@ class NativeArm:
     @property
     def energy(self) -> float:
         """Kinetic and potential energy at the last pass [J]."""
-        return float(self._energies[0][0] + self._energies[1][0])
+        return float(self._library.projected_control_arm_energy(ctypes.c_void_p(self.address)))
 
     def _compare(self, arm: Arm) -> None:
         """Refuse an arm whose pass differs from Python's in a single bit."""

@@ -172,10 +172,18 @@ class SimulatedArm(Port):
 
     @motors.setter
     def motors(self, motors: Motors) -> None:
-        motors.of_joints(self.plant.model.n - self.plant.model.arm.base_size)
+        base = self.plant.model.arm.base_size
+        _, limits = motors.of_joints(self.plant.model.n - base)
+        if limits.any() and self.plant.drive > 0.0:
+            raise InvalidValue(
+                "the motors' limit is one of efforts, and joints with drives (simulation.drive) "
+                "take velocities",
+                key="motor.limit",
+            )
         self.plant.make_room(wait=motors.delay)
         self.plant.terms.commands[:] = self.plant.terms.commanded[0] = 0.0
         self.plant.terms.motor_noise[:] = 0.0
+        self.plant.terms.motor_limit[base:] = limits
         self._motors = motors
 
     def open(self) -> RawState:
@@ -265,9 +273,9 @@ class SimulatedArm(Port):
         if motors.noisy:
             base = plant.model.arm.base_size
             plant.terms.motor_noise[base:] = motors.draw(1, plant.model.n - base)[0]
-        given = self.effort + self.pushed_by() if self.push.any() else self.effort
-        np.maximum(self.effort_peaks, np.abs(given), out=self.effort_peaks)
-        drive_motors(plant.sizes, plant.work, given, plant.model.arguments.sizes)
+        plant.terms.push[:] = pushed = self.pushed_by() if self.push.any() else self.push
+        np.maximum(self.effort_peaks, np.abs(self.effort + pushed), out=self.effort_peaks)
+        drive_motors(plant.sizes, plant.work, self.effort, plant.model.arguments.sizes)
         for _ in range(self.substeps):
             plant.step()
 

@@ -84,8 +84,10 @@ def apply_friction(v: Array, p: PlantTerms) -> None:
     static, stribeck = p.friction[3], p.friction[4]
     for i in range(p.effort.size):
         if p.sticks[0] == 0.0:
-            dry = dry_level(v[i], coulomb[i], static[i], stribeck[i])
-            p.load[i] = p.effort[i] - dry * np.tanh(v[i] / blend[i]) - viscous[i] * v[i]
+            p.load[i] = p.effort[i] - viscous[i] * v[i]
+            if static[i] > 0.0 or coulomb[i] > 0.0:  # a tanh per joint and stage costs
+                dry = dry_level(v[i], coulomb[i], static[i], stribeck[i])
+                p.load[i] = p.effort[i] - dry * np.tanh(v[i] / blend[i]) - viscous[i] * v[i]
         else:
             p.load[i] = p.effort[i] + p.rubbing[i] - viscous[i] * v[i]
     if p.contact[1] != 0.0:

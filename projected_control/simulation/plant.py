@@ -62,6 +62,7 @@ class PlantState(NamedTuple):
         energy: Kinetic and potential energy [J].
         work: Work done on the arm by motors, friction and moving constraints since the start [J].
         rank: Rank of A.
+        motor_effort: Effort last applied, as the motors gave it, and a push [N·m or N].
     """
 
     time: float
@@ -74,11 +75,12 @@ class PlantState(NamedTuple):
     energy: float
     work: float
     rank: int
+    motor_effort: Array
 
     def put(self, truth: Array) -> None:
         """Write it, but for the time, into an array of `TruthTerms`."""
-        _, *vectors, residual, energy, work, rank = self
-        np.concatenate([*vectors, (residual, energy, work, rank)], out=truth)
+        _, *vectors, residual, energy, work, rank, given = self
+        np.concatenate([*vectors, (residual, energy, work, rank), given], out=truth)
 
 
 def row_laws(
@@ -357,6 +359,7 @@ class Plant:
             model.arm.energy,
             float(y[-1]),
             model.rank,
+            terms.effort.copy(),
         )
 
     def _observe(self) -> None:

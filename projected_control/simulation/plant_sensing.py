@@ -26,9 +26,9 @@ def take_effort(effort: Numbers, target: Numbers) -> bool:
 
 @kernel
 def drive_motors(plant_sizes: Integers, plant: Numbers, effort: Numbers, sizes: Integers) -> None:
-    """The motors are given an effort [N·m or N]; what they do now came late, and is noisy.
+    """The motors are given an effort [N·m or N]; what they do now came late, is noisy and limited.
 
-    Before the first command arrives they do nothing.
+    Before the first command arrives they do nothing. A push acts beside them.
     """
     wait = plant_sizes[2]
     p = unpack_plant(plant, plant_sizes, effort.size, sizes[1])
@@ -38,7 +38,13 @@ def drive_motors(plant_sizes: Integers, plant: Numbers, effort: Numbers, sizes: 
     p.commanded[0] = min(p.commanded[0] + 1.0, wait + 1.0)
     arrived = p.commanded[0] > wait
     for i in range(effort.size):
-        p.effort[i] = p.commands[wait, i] + p.motor_noise[i] if arrived else 0.0
+        given = p.commands[wait, i] + p.motor_noise[i] if arrived else 0.0
+        most = p.motor_limit[i]
+        if most > 0.0 and given > most:
+            given = most
+        elif most > 0.0 and given < -most:
+            given = -most
+        p.effort[i] = given + p.push[i]
 
 
 @kernel

@@ -91,6 +91,8 @@ class PlantTerms(NamedTuple):
     commands: Annotated[Array, Part("wait + 1, n", "Efforts on their way, the newest first.")]
     commanded: Annotated[Array, Part("1", "How many efforts were commanded, at most wait + 1.")]
     motor_noise: Annotated[Array, Part("n", "What the motors add to the next effort [N·m or N].")]
+    motor_limit: Annotated[Array, Part("n", "Most that they give, 0 for no limit [N·m or N].")]
+    push: Annotated[Array, Part("n", "What acts on the joints beside the motors [N·m or N].")]
     load: Annotated[Array, Part("n", "f, the effort of motors and friction [N·m or N].")]
     net: Annotated[Array, Part("n", "f − h, then f − h − M q̈.")]
     tangent: Annotated[Array, Part("n", "P (f − h).")]
@@ -124,6 +126,9 @@ class TruthTerms(NamedTuple):
     energy: Annotated[Array, Part("1", "Kinetic and potential [J].")]
     work_done: Annotated[Array, Part("1", "On the arm since the start [J].")]
     rank: Annotated[Array, Part("1", "Rank of A.")]
+    motor_effort: Annotated[
+        Array, Part("n", "What the motors, and a push, gave before this tick's [N·m or N].")
+    ]
 
 
 TRUTH = Layout(TruthTerms, "n", "m")

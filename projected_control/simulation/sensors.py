@@ -78,10 +78,12 @@ class ForceSensor(Group):
 
 @dataclass(frozen=True)
 class Motors(Group):
-    """Give the commanded effort late and with white noise, whose seed may be chosen.
+    """Give the commanded effort late, with white noise, whose seed may be chosen, and limited.
 
-    The delay is on top of the one that sampling itself brings. The noise goes on from draw to draw:
-    of the motors in settings, a simulated arm gets a copy (`dataclasses.replace`).
+    The delay is on top of the one that sampling itself brings. What they give beyond the limit is
+    cut off, joint by joint, without a word to the controller, as weak motors do. The noise goes on
+    from draw to draw: of the motors in settings, a simulated arm gets a copy
+    (`dataclasses.replace`).
     """
 
     noise: OneOrMore = parameter(
@@ -95,6 +97,14 @@ class Motors(Group):
     delay: int = parameter(
         0, "Extra delay of the effort", "samples", minimum=0, maximum=100, live=True
     )
+    limit: OneOrMore = parameter(
+        (0.0,),
+        "Most that they give, whatever is commanded, one number or one per joint; 0 for no limit",
+        "N·m or N",
+        minimum=0.0,
+        maximum=1e6,
+        live=True,
+    )
     seed: int = 1
     _random: np.random.Generator = field(init=False, repr=False, compare=False)
 
@@ -102,13 +112,18 @@ class Motors(Group):
         noise = np.atleast_1d(np.asarray(self.noise, dtype=np.float64))
         if not (np.isfinite(noise).all() and (noise >= 0.0).all()):
             raise InvalidValue(f"motor noise must not be negative, got {noise.tolist()}")
+        limit = np.atleast_1d(np.asarray(self.limit, dtype=np.float64))
+        if not (np.isfinite(limit).all() and (limit >= 0.0).all()):
+            raise InvalidValue(f"motor limit must not be negative, got {limit.tolist()}")
         if self.delay != int(self.delay) or self.delay < 0:
             raise InvalidValue(f"motor delay must be a whole number of samples, got {self.delay}")
         self.reset()
 
     def of_joints(self, n: int) -> Array:
-        """Standard deviation of each of n joints [N·m or N]."""
-        return spread(self, "noise", n, "joint", "motor noise")
+        """Standard deviation and limit of each of n joints, 2 × n [N·m or N]."""
+        return np.array(
+            [spread(self, name, n, "joint", f"motor {name}") for name in ("noise", "limit")]
+        )
 
     @cached_property
     def noisy(self) -> bool:

@@ -139,6 +139,35 @@ def test_a_load_is_taken_up_live(running: Fleet) -> None:
         running.put(ARM, {"payload.mass": 0.0, **usual})
 
 
+def test_limits_set_live_bind_and_are_told(running: Fleet) -> None:
+    """A force ceiling below λ_d, then motors at a third: on /diagnostics and in ~/state."""
+    try:
+        running.put(FORCE, {"force.reference": [4.0]})
+        later(running, 300)
+        assert running.diagnosis(FORCE).values["limits"] == "none binds"
+        running.put(FORCE, {"limits.force": [2.0], "limits.prefer": "force"})
+        said = running.until_said(FORCE, "limits: force ceiling of ", level=1)
+        assert said.values["limits"].startswith("force ceiling of ")
+        wanted = {"limits.force": [100.0], "limits.prefer": "motion", "limits.force_answer": "stop"}
+        running.put(FORCE, wanted)
+        assert running.get(FORCE, list(wanted)) == list(wanted.values())
+        running.until_said(FORCE, "following", level=0)
+        running.commands.clear()
+        later(running, 2000)
+        efforts = np.array([list(message.data) for message in running.commands.drain()])
+        here = running.record(JointState, f"{FORCE}/state")
+        running.put(FORCE, {"limits.effort": (np.abs(efforts).max(axis=0) / 3.0).tolist()})
+        said = running.until_said(FORCE, "limits: torque of joint_", "motion at ")
+        assert said.values["limits"].startswith("torque of joint_")
+        later(running, 2000)
+        states = [dict(zip(s.name, s.position, strict=True)) for s in here.drain()]
+        running.forget(here)
+        assert min(state["motion/share"] for state in states) < 1.0
+        assert any(int(state[f"joint_{i}/binds"]) & 1 for state in states for i in (1, 2, 3))
+    finally:
+        running.put(FORCE, {"limits.effort": SETTINGS["limits.effort"]})
+
+
 def test_a_number_is_taken_for_a_list_of_one(running: Fleet) -> None:
     """As everybody types it first: ros2 param set … gains.stiffness 200.0."""
     (before,) = running.get(FORCE, ["gains.stiffness"])
@@ -172,6 +201,11 @@ def test_a_number_is_taken_for_a_list_of_one(running: Fleet) -> None:
         ),
         ({"limits.latch_time": 0.0}, "out of range"),
         ({"limits.force_stop": 5.0}, "must be above the one that is reported"),
+        ({"limits.force": [-1.0]}, "at least"),
+        ({"limits.force": [1.0, 2.0]}, "one per row"),
+        ({"limits.force": [NAN]}, "must be finite"),
+        ({"limits.prefer": "speed"}, "motion, force"),
+        ({"limits.force_answer": "shout"}, "hold_back, stop"),
         ({"limits.return_margin": 0.1}, "cannot change while the node is active"),
         ({"force.sign": -1}, "cannot change while the node is active"),
         ({"massless_links": ["tip"]}, "cannot change while the node is active"),

@@ -84,9 +84,7 @@ def run(options: Options, progress: Progress) -> Outcome:
         loop.guard.set_limits(replace(loop.guard.limits, effort=limits, prefer="force"))
 
     def clip(loop: ControlLoop, arm: SimulatedArm) -> None:
-        write = arm.write
-        weak: Any = lambda effort: write(np.clip(effort, -limits, limits))  # noqa: E731
-        object.__setattr__(arm, "write", weak)
+        arm.motors = replace(arm.motors, limit=limits.tolist())
 
     runs = {}
     for done, (name, prepare) in enumerate({"solved": keep, "clipped": clip}.items()):

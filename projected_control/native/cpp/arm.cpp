@@ -13,6 +13,7 @@
 #include <new>
 
 #include <pinocchio/algorithm/compute-all-terms.hpp>
+#include <pinocchio/algorithm/energy.hpp>
 #include <pinocchio/algorithm/rnea.hpp>
 
 using pinocchio::Data;
@@ -102,6 +103,57 @@ bool fits_its_size(const Arguments &...arguments) {
   return good;
 }
 
+// What the loop needs of Pinocchio's computeAllTerms, line by line as there and so to the same last bit (NativeArm
+// compares them): M, nle, J and the joints' placements, without centres of mass, momenta and rates, which
+// are two thirds of its work.
+struct Outwards : pinocchio::fusion::JointUnaryVisitorBase<Outwards> {
+  using ArgsType = boost::fusion::vector<const Model &, Data &, const State &, const State &>;
+
+  template <typename Joint>
+  static void algo(
+      const pinocchio::JointModelBase<Joint> &joint,
+      pinocchio::JointDataBase<typename Joint::JointDataDerived> &found, const Model &model, Data &data,
+      const State &q, const State &v) {
+    const JointIndex i = joint.id(), parent = model.parents[i];
+    joint.calc(found.derived(), q, v);
+    data.liMi[i] = model.jointPlacements[i] * found.M();
+    data.v[i] = found.v();
+    if (parent > 0) {
+      data.oMi[i] = data.oMi[parent] * data.liMi[i];
+      data.v[i] += data.liMi[i].actInv(data.v[parent]);
+    } else {
+      data.oMi[i] = data.liMi[i];
+    }
+    data.oYcrb[i] = data.oMi[i].act(model.inertias[i]);
+    joint.jointCols(data.J) = data.oMi[i].act(found.S());
+    data.a_gf[i] = found.c() + (data.v[i] ^ found.v());
+    data.a_gf[i] += data.liMi[i].actInv(data.a_gf[parent]);
+    data.h[i] = model.inertias[i] * data.v[i];
+    data.f[i] = model.inertias[i] * data.a_gf[i] + data.v[i].cross(data.h[i]);
+  }
+};
+
+struct Inwards : pinocchio::fusion::JointUnaryVisitorBase<Inwards> {
+  using ArgsType = boost::fusion::vector<const Model &, Data &>;
+
+  template <typename Joint>
+  static void algo(
+      const pinocchio::JointModelBase<Joint> &joint,
+      pinocchio::JointDataBase<typename Joint::JointDataDerived> &found, const Model &model, Data &data) {
+    const JointIndex i = joint.id(), parent = model.parents[i];
+    const Eigen::Index first = joint.idx_v(), count = data.nvSubtree[i];
+    auto jacobian = joint.jointCols(data.J), momentum = joint.jointCols(data.Ag);
+    pinocchio::motionSet::inertiaAction(data.oYcrb[i], jacobian, momentum);
+    data.M.block(first, first, joint.nv(), count).noalias() =
+        jacobian.transpose() * data.Ag.middleCols(first, count);
+    joint.jointVelocitySelector(data.nle) = found.S().transpose() * data.f[i];
+    if (parent > 0) {
+      data.oYcrb[parent] += data.oYcrb[i];
+      data.f[parent] += data.liMi[i].act(data.f[i]);
+    }
+  }
+};
+
 }  // namespace
 
 struct projected_control_arm {
@@ -141,12 +193,31 @@ projected_control_arm *projected_control_arm_create(
 void projected_control_arm_destroy(projected_control_arm *arm) { delete arm; }
 
 void projected_control_arm_compute(projected_control_arm *arm, const double *q, const double *v) {
-  const Eigen::Index n = arm->model.nv;
+  const Model &model = arm->model;
+  const Eigen::Index n = model.nv;
+  const State at = arm->lengthened(q), velocity(v, n);
   Data &data = *arm->data;
-  pinocchio::computeAllTerms(arm->model, data, arm->lengthened(q), State(v, n));
+  data.v[0].setZero();
+  data.a_gf[0] = -model.gravity;
+  const JointIndex joints = static_cast<JointIndex>(model.njoints);
+  for (JointIndex i = 1; i < joints; ++i)
+    Outwards::run(model.joints[i], data.joints[i], Outwards::ArgsType(model, data, at, velocity));
+  for (JointIndex i = joints - 1; i > 0; --i)
+    Inwards::run(model.joints[i], data.joints[i], Inwards::ArgsType(model, data));
+  data.M.diagonal() += model.armature;
   // Pinocchio fills the upper triangle; its Python bindings mirror it, and so do we.
   for (Eigen::Index column = 0; column < n; ++column)
     for (Eigen::Index row = column + 1; row < n; ++row) data.M(row, column) = data.M(column, row);
+}
+
+void projected_control_arm_compute_all_terms(
+    projected_control_arm *arm, const double *q, const double *v) {
+  const Eigen::Index n = arm->model.nv;
+  pinocchio::computeAllTerms(arm->model, *arm->data, arm->lengthened(q), State(v, n));
+}
+
+double projected_control_arm_energy(projected_control_arm *arm) {
+  return pinocchio::computeMechanicalEnergy(arm->model, *arm->data);
 }
 
 void projected_control_arm_compute_coriolis(
@@ -165,8 +236,6 @@ projected_control_pass projected_control_arm_pass(projected_control_arm *arm) {
           data.oMi[0].rotation().data(),
           static_cast<int64_t>(data.oMi.size()),
           static_cast<int64_t>(sizeof(SE3) / sizeof(double)),
-          &data.kinetic_energy,
-          &data.potential_energy,
           arm->coriolis->C.data()};
 }
 

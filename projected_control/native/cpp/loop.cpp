@@ -17,16 +17,16 @@ int32_t keep(const projected_control_simulation &s) {
   const int64_t n = s.joints, m = s.rows;
   auto &put = *s.put;
   const auto truth = projected_control_truth_terms_view(put.truth, n, m);
-  const auto pass = projected_control_arm_pass(s.arm);
   copy(s.plant.y, truth.q, n);
   copy(s.plant.y + n, truth.v, n);
   copy(s.plant.slope + n, truth.acceleration, n);
   copy(s.plant.multipliers, truth.multipliers, m);
   copy(s.plant.force, truth.constraint_force, n);
   *truth.residual = *s.plant.residual;
-  *truth.energy = *pass.kinetic_energy + *pass.potential_energy;
+  *truth.energy = projected_control_arm_energy(s.arm);
   *truth.work_done = s.plant.y[2 * n];
   *truth.rank = *s.plant_model.rank;
+  copy(s.plant.effort, truth.motor_effort, n);
   put.stamp = *s.plant.time;
   put.clock = std::llround(1e9 * put.stamp);
   put.action = s.loop.tick->action;
@@ -130,10 +130,28 @@ int32_t projected_control_time_ticks(
     const int64_t begin = projected_control_nanoseconds();
     const int32_t status = projected_control_answer(loop);
     const int64_t middle = projected_control_nanoseconds();
-    projected_control_arm_compute(alone, row + 2, row + 2 + n);
+    projected_control_arm_compute_all_terms(alone, row + 2, row + 2 + n);
     pass_ns[i] = projected_control_nanoseconds() - middle;
     tick_ns[i] = middle - begin;
     if (status != 0) return status;
+  }
+  return 0;
+}
+
+int32_t projected_control_time_steps(
+    projected_control_simulation *s, projected_control_arm *other, int32_t (*evaluate)(int64_t *),
+    int64_t *frame, int64_t count, int64_t *step_ns, int64_t *model_ns) {
+  for (int64_t i = 0; i < count; ++i) {
+    if (const int32_t status = projected_control_observe(s)) return status;
+    if (projected_control_answer(&s->loop) != 0) return PROJECTED_CONTROL_KERNEL_FAILED;
+    const auto &tick = *s->loop.tick;
+    const int64_t begin = projected_control_nanoseconds();
+    if (const int32_t status = projected_control_move(s)) return status;
+    const int64_t middle = projected_control_nanoseconds();
+    projected_control_arm_compute(other, tick.q, tick.v);
+    if (evaluate(frame) != 0) return PROJECTED_CONTROL_KERNEL_FAILED;
+    model_ns[i] = projected_control_nanoseconds() - middle;
+    step_ns[i] = middle - begin;
   }
   return 0;
 }

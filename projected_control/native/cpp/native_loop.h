@@ -51,8 +51,6 @@ struct projected_control_pass {
   double *placements;        /* [places, width] of the joints in the world: rotation by columns, position */
   int64_t places;            /* n + 1; five less where the base floats, which is one joint to Pinocchio */
   int64_t width;             /* numbers from one placement to the next */
-  double *kinetic_energy;    /* [1] [J] */
-  double *potential_energy;  /* [1] [J] */
   double *coriolis;          /* [n, n] by columns; left by compute_coriolis alone */
 };
 
@@ -65,6 +63,11 @@ void projected_control_arm_destroy(struct projected_control_arm *arm);
 
 /* M, h and all joints' placements for a state of finite numbers or not. */
 void projected_control_arm_compute(
+    struct projected_control_arm *arm, const double *q, const double *v);
+/* Kinetic and potential energy at the last pass [J]. */
+double projected_control_arm_energy(struct projected_control_arm *arm);
+/* The same and more, by Pinocchio's own computeAllTerms, for benches. */
+void projected_control_arm_compute_all_terms(
     struct projected_control_arm *arm, const double *q, const double *v);
 void projected_control_arm_compute_coriolis(
     struct projected_control_arm *arm, const double *q, const double *v);
@@ -133,6 +136,13 @@ int64_t projected_control_clock_cost(void); /* what reading the clock adds to a 
 int32_t projected_control_time_ticks(
     struct projected_control_loop *loop, struct projected_control_arm *alone, const double *states,
     int64_t count, int64_t *tick_ns, int64_t *pass_ns);
+
+/* Steps of the simulated arm, and beside each the evaluation of a model of its own at the tick's state:
+ * the pass of its arm, and a kernel whose frame holds the tick's q and v [ns]. */
+int32_t projected_control_time_steps(
+    struct projected_control_simulation *simulation, struct projected_control_arm *other,
+    int32_t (*evaluate)(int64_t *), int64_t *frame, int64_t count, int64_t *step_ns,
+    int64_t *model_ns);
 
 /* A thread that wakes up every period. */
 struct projected_control_deadlines {
