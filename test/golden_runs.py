@@ -23,6 +23,7 @@ from arms import planar_chain_model, raw_state, slider_model, spatial_model, sta
 
 from projected_control import SimulatedArm, kernel_library, run
 from projected_control.apps.demo.demo_settings import run_in_process, settings_for
+from projected_control.apps.sweeps.code_digest import processor
 from projected_control.control import (
     ForceController,
     ForceGains,
@@ -372,8 +373,7 @@ def made_with() -> tuple[dict[str, str], dict[str, str]]:
     now = dict(name.split() for name in made_by.split(", "))
     now |= {name: version(name) for name in ("numpy", "pin")}
     now |= {"machine": platform.machine(), "libc": " ".join(platform.libc_ver())}
-    found = np.show_config(mode="dicts")["SIMD Extensions"]["found"]  # of the processor, by NumPy
-    now["processor"] = " ".join(found)
+    now["processor"] = " ".join(reversed(processor().split()))
     return json.loads(MADE_WITH.read_text()), now
 
 

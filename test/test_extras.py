@@ -52,10 +52,12 @@ def run_without(
 def studies(folder: Path) -> dict[str, Path]:
     """Study files of sweeps, by name."""
     text = "task: slider\nvary: {simulation.mass_factor: [0.9, 1.1]}\n"
-    kinds = {"STUDY": "latin", "SEARCH": "tpe"}
+    kinds = {"STUDY": "latin", "SEARCH": "tpe", "SENSITIVE": "latin"}
     made = {name: folder / f"{name}.yaml" for name in kinds}
     for name, path in made.items():
         path.write_text(f"{text}design: {{kind: {kinds[name]}}}\n")
+    with made["SENSITIVE"].open("a") as file:
+        file.write("robustness: {sensitivity: morris}\n")
     return made
 
 
@@ -89,6 +91,7 @@ def test_commands_that_draw_nothing_need_nothing(tmp_path, arguments):
         ("rclpy", ("bench", "faults"), "pip install 'projected_control[ros]'"),
         ("pyarrow", ("sweep", "STUDY"), "pip install 'projected_control[sweep]'"),
         ("optuna", ("sweep", "SEARCH"), "pip install 'projected_control[sweep]'"),
+        ("SALib", ("robustness", "SENSITIVE"), "pip install 'projected_control[sweep]'"),
         ("distributed", ("sweep", "STUDY", "--scheduler", "tcp://x:1"), "projected_control[sweep]"),
         ("rclpy", ("view",), "pip install 'projected_control[ros]'"),
     ],

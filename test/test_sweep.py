@@ -34,8 +34,8 @@ from projected_control.apps.bench.sweep import (
 )
 from projected_control.apps.cli import main, parser
 from projected_control.apps.demo.task_run import ready_task, run_task
+from projected_control.apps.sweeps import dask_pool, one_run
 from projected_control.apps.sweeps import journal as journals
-from projected_control.apps.sweeps import one_run
 from projected_control.apps.sweeps.code_digest import differences, fingerprint
 from projected_control.apps.sweeps.designs import Chain, design_of, grid, scattered
 from projected_control.apps.sweeps.journal import JOURNAL, TABLE, Journal
@@ -269,6 +269,18 @@ def test_settings_that_do_not_go_together_are_a_row_with_the_reason(tmp_path):
     row = run_one(bench_of(case.packed), RunPoint(0, "sample", (1.0, 0.0, 2.0, 2000.0, -0.07)))
     assert row.status == one_run.REFUSED
     assert "stiffness" in row.reason
+
+
+def test_a_run_whose_numbers_leave_the_finite_ones_is_a_row(tmp_path):
+    """A damper that no step of 1 ms resolves; what was until then is told."""
+    text = STUDY.replace("motor.noise: [0.02]", "motor.noise: [0.02], friction.viscous: [1.0e5]")
+    row = run_one(
+        bench_of(case_of(tmp_path, text).packed), RunPoint(0, "sample", (1.0, 0.0, 0.0, 1.0, -0.07))
+    )
+    assert row.status == one_run.DIVERGED
+    assert row.failed
+    assert row.reason
+    assert 0.0 <= row.numbers["ended"] < 0.2
 
 
 def test_a_run_that_takes_too_long_is_a_row(tmp_path):
@@ -661,7 +673,7 @@ def cluster(tmp_path):
         return process
 
     file = tmp_path / "scheduler.json"
-    start("dask_scheduler", "--port", 0, "--no-dashboard", "--scheduler-file", file)
+    scheduler = start("dask_scheduler", "--port", 0, "--no-dashboard", "--scheduler-file", file)
     until(file.is_file)
     address = json.loads(file.read_text())["address"]
 
@@ -673,6 +685,7 @@ def cluster(tmp_path):
         with distributed.Client(address, set_as_default=False) as client:
             client.wait_for_workers(count, timeout=90)
 
+    worker.scheduler = scheduler
     yield address, worker, arrived
     for process in processes:
         process.kill()
@@ -748,6 +761,100 @@ def test_a_cluster_of_other_code_alone_is_refused(tmp_path, cluster, other_code,
     assert "install the same version" in error.lower()
 
 
+def test_workers_join_and_go_and_so_does_the_scheduler(cluster, monkeypatch):
+    """Without workers for a while, or without a scheduler, it ends and says what is kept."""
+    address, worker, arrived = cluster
+    monkeypatch.setattr(dask_pool, "ALONE_SECONDS", 1.0)
+    workers = [worker("one")]
+    arrived(1)
+    with closing(dask_pool.DaskPool(address)) as pool:
+        assert pool.size == 1
+        workers.append(worker("two"))
+        until(lambda: (pool.take(0.1), pool.size == 2)[1])
+        pool.put(0, os.getpid)
+        done = []
+        until(lambda: done.extend(pool.take(0.5)) or done)
+        assert done[0].result in {each.pid for each in workers}
+        for each in workers:
+            each.kill()
+        with pytest.raises(
+            WorkFailed, match=r"has had no workers for 1 s\. What was finished is kept"
+        ):
+            until(lambda: pool.take(0.5))
+        assert sum("is gone; others do its work" in said for said in pool.remarks()) == 2
+        worker.scheduler.kill()
+        with pytest.raises(WorkFailed, match=r"is gone\. What was finished is kept: start it"):
+            until(lambda: pool.take(0.5))
+
+
+def test_a_worker_without_the_package_is_refused_by_name(tmp_path, cluster):
+    address, worker, arrived = cluster
+    bare = tmp_path / "bare" / "projected_control"
+    bare.mkdir(parents=True)
+    (bare / "__init__.py").write_text("raise ImportError('not installed here')\n")
+    worker("bare", PYTHONPATH=str(bare.parent))
+    arrived(1)
+    with pytest.raises(WorkFailed, match="it cannot say what it computes with"):
+        dask_pool.DaskPool(address)
+
+
+@pytest.fixture
+def one_death(monkeypatch):
+    """The scheduler lets no death pass."""
+    monkeypatch.setenv("DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES", "0")
+
+
+@pytest.mark.parametrize("work", [_die, _hang], ids=["dies", "hangs"])
+def test_work_that_kills_its_worker_on_a_cluster_is_given_up(one_death, cluster, work):
+    """Where it hangs, too: its worker ends itself. The other worker goes on."""
+    address, worker, arrived = cluster
+    path = {"PYTHONPATH": str(Path(__file__).parent)}
+    for name in ("one", "two"):
+        worker(name, **path)
+    arrived(2)
+    with closing(dask_pool.DaskPool(address, hang_seconds=1.0)) as pool:
+        pool.put(5, work)
+        done = []
+        until(lambda: done.extend(pool.take(0.5)) or done)
+        assert done[0].failure.startswith("its workers died")
+        pool.put(6, os.getpid)
+        until(lambda: done.extend(pool.take(0.5)) or len(done) > 1)
+        assert not done[1].failure
+
+
+@pytest.mark.long
+@pytest.mark.timeout(600)
+def test_a_cluster_gives_work_up_after_four_deaths(cluster):
+    address, worker, arrived = cluster
+    path = {"PYTHONPATH": str(Path(__file__).parent)}
+    workers = [worker(str(number), **path) for number in range(5)]
+    arrived(5)
+    with closing(dask_pool.DaskPool(address)) as pool:
+        pool.put(5, _die)
+        done = []
+        until(lambda: done.extend(pool.take(0.5)) or done, 300.0)
+    assert done[0].failure.startswith("its workers died")
+    assert sum(each.poll() is not None for each in workers) == 4
+
+
+def test_a_command_that_is_killed_on_a_cluster_goes_on_where_it_was(tmp_path, cluster):
+    address, worker, arrived = cluster
+    study, out = study_file(tmp_path), tmp_path / "out"
+    worker("one")
+    arrived(1)
+    words = command("sweep", study, "--out", out, "--scheduler", address)
+    with subprocess.Popen(words, stderr=subprocess.DEVNULL) as p:
+        until(lambda: rows_in(out) >= 4 or p.poll() is not None)
+        p.kill()
+    made = rows_in(out)
+    with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as p:
+        _, said = p.communicate(timeout=120)
+    assert p.returncode == 0, said
+    assert f"{made} runs are in " in said or made == 24
+    assert main(["sweep", str(study), "--out", str(tmp_path / "here"), "--workers", "1"]) == 0
+    assert (out / TABLE).read_bytes() == (tmp_path / "here" / TABLE).read_bytes()
+
+
 def test_digests_that_differ_are_told_by_name():
     ours = fingerprint()
     assert differences(ours, ours) == []
@@ -755,3 +862,5 @@ def test_digests_that_differ_are_told_by_name():
         f"other kernels (x instead of {ours['kernels'][:16]})"
     ]
     assert len(differences({}, ours)) == len(ours)
+    assert {"numpy", "scipy", "ruckig", "machine", "processor"} <= set(ours)
+    assert ours["processor"]  # of x86-64 and ARM NumPy knows the vector instructions

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from projected_control.apps.commands.sweep import SCHEDULER, WORKERS
-from projected_control.apps.console.command import Command, flag, option, positional
+from projected_control.apps.commands.sweep import StudyCommand
 
 if TYPE_CHECKING:
     from projected_control.apps.sweeps.one_run import RunRow
@@ -31,19 +30,12 @@ examples:
 
 
 class Arguments(
-    Command,
+    StudyCommand,
     help="which part of what is uncertain keeps which bound",
     description=DESCRIPTION,
     epilog=EPILOG,
 ):
-    study: Path = positional("a study file: what is run, what varies, and its bounds", "CASE.yaml")
-    out: Path | None = option(
-        "folder for page and rows (default: the name of the study, and _robustness)", metavar="DIR"
-    )
-    workers: int | None = WORKERS
-    scheduler: str = SCHEDULER
-    again: bool = flag("make runs again that exceeded their time or whose process died")
-    json: bool = flag("print the numbers as one JSON object")
+    """Nothing more."""
 
 
 def run(args: Arguments) -> int:

@@ -37,20 +37,29 @@ WORKERS = option("processes (default: one per core)", metavar="N")
 SCHEDULER = option("address of a Dask scheduler, instead of processes here", "", "ADDRESS")
 
 
-class Arguments(
-    Command,
-    help="many runs of a case, on all cores or a cluster",
-    description=DESCRIPTION,
-    epilog=EPILOG,
-):
-    study: Path = positional("a study file: what is run, and what varies", "CASE.yaml")
+class StudyCommand(Command):
+    """What commands take that make the runs of a study."""
+
+    study: Path = positional(
+        "a study file: what is run, what varies, and for robustness its bounds", "CASE.yaml"
+    )
     out: Path | None = option(
-        "folder for the rows (default: the name of the study, and _sweep)", metavar="DIR"
+        "folder for what is written (default: the name of the study, _ and the command's)",
+        metavar="DIR",
     )
     workers: int | None = WORKERS
     scheduler: str = SCHEDULER
     again: bool = flag("make runs again that exceeded their time or whose process died")
-    json: bool = flag("print what became of the runs as one JSON object")
+    json: bool = flag("print the numbers as one JSON object")
+
+
+class Arguments(
+    StudyCommand,
+    help="many runs of a case, on all cores or a cluster",
+    description=DESCRIPTION,
+    epilog=EPILOG,
+):
+    """Nothing more."""
 
 
 def run(args: Arguments) -> int:

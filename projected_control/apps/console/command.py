@@ -33,7 +33,7 @@ from __future__ import annotations
 
 import argparse
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import (
     TYPE_CHECKING,
@@ -128,8 +128,16 @@ class Command(argparse.Namespace):
 
     texts: ClassVar[tuple[str, str, str]]
 
-    def __init_subclass__(cls, *, help: str, description: str, epilog: str = "") -> None:
-        cls.texts = help, description, epilog
+    def __init_subclass__(cls, *, help: str = "", description: str = "", epilog: str = "") -> None:
+        cls.texts = help, description, epilog  # none of a class that only others derive from
+
+    @classmethod
+    def declared(cls) -> Iterator[tuple[str, DeclaredArgument]]:
+        """All arguments by name, those of its bases first."""
+        for each in reversed(cls.__mro__):
+            for name, value in vars(each).items():
+                if isinstance(value, DeclaredArgument):
+                    yield name, value
 
     @classmethod
     def add_to(cls, subparsers: Subparsers) -> argparse.ArgumentParser:
@@ -145,19 +153,18 @@ class Command(argparse.Namespace):
         )
         groups: dict[Alternatives | None, argparse._ActionsContainer] = {None: parser}
         hints = get_type_hints(cls)
-        for name, declared in vars(cls).items():
-            if isinstance(declared, DeclaredArgument):
-                kind = declared.alternatives
-                if kind is not None and kind not in groups:
-                    groups[kind] = parser.add_mutually_exclusive_group(required=kind.required)
-                _add(groups[kind], name, hints[name], declared)
+        for name, declared in cls.declared():
+            kind = declared.alternatives
+            if kind is not None and kind not in groups:
+                groups[kind] = parser.add_mutually_exclusive_group(required=kind.required)
+            _add(groups[kind], name, hints[name], declared)
         return parser
 
 
 def require_files(arguments: argparse.Namespace, command: type[Command]) -> None:
     """Raise where a file that a command is to read cannot be opened; pipes are left alone."""
-    for name, declared in vars(command).items():
-        if isinstance(declared, DeclaredArgument) and declared.flags == ():
+    for name, declared in command.declared():
+        if declared.flags == ():
             given = getattr(arguments, name)
             for path in given if isinstance(given, list) else [given]:
                 if isinstance(path, Path):

@@ -6,6 +6,7 @@ import hashlib
 import platform
 from collections.abc import Mapping
 from functools import cache
+from importlib.metadata import PackageNotFoundError, version
 
 import numpy as np
 
@@ -15,6 +16,22 @@ from projected_control.native.library import reason_against
 SUFFIXES = (".py", ".cpp", ".h", ".hpp", ".c")  # files of the package that are its code
 
 WHAT_TO_DO = "install the same version of the package there, and start the worker again"
+
+
+VERSIONS = ("numpy", "scipy", "ruckig")  # packages that compute paths and starts
+
+
+def processor() -> str:
+    """What this processor offers, as NumPy found it, the newest first: libraries choose by it."""
+    kinds = np.show_config(mode="dicts").get("SIMD Extensions", {})
+    return " ".join(reversed(kinds.get("found", [])))
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "none"
 
 
 @cache
@@ -33,8 +50,9 @@ def fingerprint() -> Mapping[str, str]:
         "kernels": kernel_library.digest() if compiled.COMPILED else "NumPy",
         "runs": "native" if native else "tick by tick from Python",
         "pinocchio": str(pinocchio.__version__),
-        "numpy": np.__version__,
+        **{name: _version(name) for name in VERSIONS},
         "machine": platform.machine(),
+        "processor": processor(),
     }
 
 

@@ -48,7 +48,7 @@ def make_pool(workers: int | None, scheduler: str, hang_seconds: float = float("
         raise InvalidValue("--workers is for processes here; --scheduler has workers of its own")
     from projected_control.apps.sweeps.dask_pool import DaskPool
 
-    return DaskPool(scheduler)
+    return DaskPool(scheduler, hang_seconds)
 
 
 @contextmanager

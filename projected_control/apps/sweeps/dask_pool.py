@@ -1,13 +1,16 @@
 """Work for the workers of a Dask cluster: those that compute with the same code and kernels.
 
 A worker with other code is named once and gets nothing; one that joins later is looked at before
-it gets any. What a worker was doing when it died is done again by another one.
+it gets any. What a worker was doing when it died is done again by another one. One that hangs ends
+itself.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
 import queue
+import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from time import monotonic
@@ -24,25 +27,42 @@ ALONE_SECONDS = 60.0  # how long there may be no worker before it gives up [s]
 AHEAD = 2  # pieces of work per thread of a worker that are under way
 
 
-def call(theirs: Mapping[str, str], function: Callable[..., Any], *arguments: Any) -> Any:
-    """What a worker does: nothing, where it computes with something else than the one who asks."""
+def call(
+    theirs: Mapping[str, str], seconds: float, function: Callable[..., Any], *arguments: Any
+) -> Any:
+    """What a worker does: nothing, where it computes with something else than the one who asks.
+
+    Its process ends where that takes longer than so many seconds.
+    """
     wrong = differences(fingerprint(), theirs)
-    return ("refused", "; ".join(wrong)) if wrong else ("done", function(*arguments))
+    if wrong:
+        return "refused", "; ".join(wrong)
+    watchdog = threading.Timer(min(seconds, threading.TIMEOUT_MAX), os._exit, (1,))
+    watchdog.daemon = True
+    watchdog.start()
+    try:
+        return "done", function(*arguments)
+    finally:
+        watchdog.cancel()
 
 
 class DaskPool:
     """The workers of a cluster that another command has started.
+
+    Args:
+        address: Of its scheduler.
+        hang_seconds: How long a piece of work may take before its worker ends itself [s].
 
     Raises:
         InvalidValue: Where there is no scheduler.
         WorkFailed: Where none of its workers can be used.
     """
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, hang_seconds: float = float("inf")) -> None:
         import distributed
 
         self._made, self._name = fingerprint(), uuid4().hex[:8]
-        self._address = address
+        self._address, self._hang = address, hang_seconds
         try:
             self._client = distributed.Client(
                 address, timeout=CONNECT_SECONDS, set_as_default=False, name="projected-control"
@@ -87,6 +107,7 @@ class DaskPool:
         future = self._client.submit(
             call,
             self._made,
+            self._hang,
             *self._work[key],
             key=f"projected-control-{self._name}-{key}-{self._count}",
             pure=False,
