@@ -220,6 +220,10 @@ def test_motors_give_no_more_than_they_can():
     for bad in (-1.0, np.nan, np.inf):
         with pytest.raises(InvalidValue, match="motor limit must not be negative"):
             Motors(limit=bad)
+    driven = sled()
+    driven.drive = 20.0
+    with pytest.raises(InvalidValue, match="joints with drives"):
+        SimulatedArm(driven, np.zeros(2), motors=Motors(limit=2.0))
 
 
 def test_bad_friction_is_refused():

@@ -782,6 +782,7 @@ def test_workers_join_and_go_and_so_does_the_scheduler(cluster, monkeypatch):
         ):
             until(lambda: pool.take(0.5))
         assert sum("is gone; others do its work" in said for said in pool.remarks()) == 2
+        monkeypatch.setattr(dask_pool, "ALONE_SECONDS", 600.0)
         worker.scheduler.kill()
         with pytest.raises(WorkFailed, match=r"is gone\. What was finished is kept: start it"):
             until(lambda: pool.take(0.5))
