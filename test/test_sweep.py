@@ -805,16 +805,15 @@ def one_death(monkeypatch):
     monkeypatch.setenv("DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES", "0")
 
 
-@pytest.mark.parametrize("work", [_die, _hang], ids=["dies", "hangs"])
+@pytest.mark.parametrize("work", [(os.abort,), (sleep, 1000.0)], ids=["dies", "hangs"])
 def test_work_that_kills_its_worker_on_a_cluster_is_given_up(one_death, cluster, work):
     """Where it hangs, too: its worker ends itself. The other worker goes on."""
     address, worker, arrived = cluster
-    path = {"PYTHONPATH": str(Path(__file__).parent)}
     for name in ("one", "two"):
-        worker(name, **path)
+        worker(name)
     arrived(2)
     with closing(dask_pool.DaskPool(address, hang_seconds=1.0)) as pool:
-        pool.put(5, work)
+        pool.put(5, *work)
         done = []
         until(lambda: done.extend(pool.take(0.5)) or done)
         assert done[0].failure.startswith("its workers died")
@@ -827,11 +826,10 @@ def test_work_that_kills_its_worker_on_a_cluster_is_given_up(one_death, cluster,
 @pytest.mark.timeout(600)
 def test_a_cluster_gives_work_up_after_four_deaths(cluster):
     address, worker, arrived = cluster
-    path = {"PYTHONPATH": str(Path(__file__).parent)}
-    workers = [worker(str(number), **path) for number in range(5)]
+    workers = [worker(str(number)) for number in range(5)]
     arrived(5)
     with closing(dask_pool.DaskPool(address)) as pool:
-        pool.put(5, _die)
+        pool.put(5, os.abort)
         done = []
         until(lambda: done.extend(pool.take(0.5)) or done, 300.0)
     assert done[0].failure.startswith("its workers died")
