@@ -204,7 +204,7 @@ def test_a_number_is_taken_for_a_list_of_one(running: Fleet) -> None:
         ({"limits.force": [-1.0]}, "at least"),
         ({"limits.force": [1.0, 2.0]}, "one per row"),
         ({"limits.force": [NAN]}, "must be finite"),
-        ({"limits.prefer": "speed"}, "motion, force"),
+        ({"limits.prefer": "speed"}, "force, motion"),
         ({"limits.force_answer": "shout"}, "hold_back, stop"),
         ({"limits.return_margin": 0.1}, "cannot change while the node is active"),
         ({"force.sign": -1}, "cannot change while the node is active"),
