@@ -16,7 +16,7 @@ from projected_control.control.compensation import (
 )
 from projected_control.control.contact import ENERGY, Contact
 from projected_control.control.contact_stability import normal_masses
-from projected_control.control.disturbance import NO_DISTURBANCE, Disturbance
+from projected_control.control.disturbance import NO_DISTURBANCE, Disturbance, DisturbanceKind
 from projected_control.control.energy import Ledger
 from projected_control.control.force import ForceGains, ForceLoopState
 from projected_control.control.force_source import ForceSource
@@ -173,7 +173,14 @@ class Controller:
         self._terms.force_limits[: model.m] = np.inf
         self.contacts = OneSidedContacts(model, self._terms, self.mailbox)
         self.gains = gains
-        self._terms.gains[:] = gains.array(model.k)
+        self._at_velocity = [each.at_velocity for each in model.coordinates.members]
+        if any(self._at_velocity) and not (self.kind.uses_gains and self.kind.follows):
+            raise InvalidValue(
+                "an angular momentum has no error but that of its rate, which this law does not "
+                "follow: take one with gains.*, or other coordinates",
+                key="coordinates",
+            )
+        self._terms.gains[:] = self._gain_numbers(gains)
         self.has_contact = write_contact(model, self._terms)
         self._source: ForceSource | None = None
         self._estimates = False
@@ -186,8 +193,14 @@ class Controller:
     def set_gains(self, gains: MotionGains, seconds: float = BLEND_SECONDS) -> None:
         """Change the gains while running; they come into force over this time [s]."""
         seconds = validate.not_negative("blend time", seconds)
-        self.mailbox.post("gains", gains.array(self.model.k), seconds)
+        self.mailbox.post("gains", self._gain_numbers(gains), seconds)
         self.gains = gains
+
+    def _gain_numbers(self, gains: MotionGains) -> Array:
+        """The gains per coordinate; no stiffness where only the rate means anything."""
+        numbers = gains.array(self.model.k)
+        numbers[0, self._at_velocity] = 0.0
+        return numbers
 
     def set_posture(self, posture: Posture | None) -> None:
         """Draw what the coordinates leave free to a posture; None for damping only.
@@ -262,6 +275,11 @@ class Controller:
 
         Another kind or bandwidth is in force at once: not while the arm moves.
         """
+        if any(self._at_velocity) and disturbance.number is DisturbanceKind.INTEGRAL:
+            raise InvalidValue(
+                "an angular momentum has no error to integrate: take disturbance.kind observer",
+                key="disturbance.kind",
+            )
         numbers = disturbance.array(self.model.k)
         seconds = validate.not_negative("blend time", seconds)
         self._terms.disturbance_kind[0] = float(disturbance.number)

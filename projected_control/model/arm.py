@@ -446,6 +446,19 @@ class Arm:
             )
         return places, masses / masses.sum()
 
+    def body_inertias(self, direction: Array) -> Array:
+        """Mass and inertia about the centre of mass, in the joint's axes, of each moving body.
+
+        Ten numbers per body, over the whole arm's inertia about a direction where all joints are
+        zero.
+        """
+        model, data = self._model, self._model.createData()
+        pinocchio.ccrba(model, data, pinocchio.neutral(model), np.zeros(self.n))
+        whole = float(direction @ np.array(data.Ig.inertia) @ direction)
+        moving = list(model.inertias)[1:]
+        lines = [np.concatenate([[body.mass], np.ravel(body.inertia)]) for body in moving]
+        return np.concatenate(lines) / whole
+
     def _support(self, joint: int) -> Array:
         """1 for each joint that moves what hangs on a joint (see `frame_motion`), else 0."""
         support = np.zeros(self.n)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from projected_control.compiled import compiled
 from projected_control.model.height_map import height_at
-from projected_control.model.kinematics import Vector, add, cross, inner, vector
+from projected_control.model.kinematics import Vector, add, cross, inner, turn, vector
 from projected_control.model.linalg import axpy
 from projected_control.workspace import Layout, Part
 
@@ -234,3 +234,49 @@ def centre_along(
         y += share * inner(direction, vector(f.position[frame], 0))
         bias += share * inner(direction, vector(f.linear_bias[frame], 0))
     return y, bias
+
+
+@compiled
+def turned_inertia(d: Vector, placement: Array, inertia: Array) -> Vector:
+    """R I Rᵀ d of a body whose inertia is given in the axes of its joint."""
+    x, y = turn(placement, (1.0, 0.0, 0.0)), turn(placement, (0.0, 1.0, 0.0))
+    z = turn(placement, (0.0, 0.0, 1.0))
+    own = (inner(x, d), inner(y, d), inner(z, d))
+    whole = (0.0, 0.0, 0.0)
+    whole = add(whole, x, inner(vector(inertia, 0), own))
+    whole = add(whole, y, inner(vector(inertia, 3), own))
+    return add(whole, z, inner(vector(inertia, 6), own))
+
+
+@compiled
+def momentum_about(
+    geometry: Array,
+    bodies: Array,
+    first: int,
+    count: int,
+    anchors: Array,
+    placements: Array,
+    f: FrameTerms,
+    gradient: Array,
+) -> float:
+    """The bias of dᵀL, L = Σ m r × ṗ + I ω, r = p − c; its row is added to the gradient.
+
+    L̇ = Σ m r × p̈ + I ω̇ + ω × I ω, as Σ m ṙ × ṗ = 0.
+    """
+    d, c, mass, bias = vector(geometry, 0), (0.0, 0.0, 0.0), 0.0, 0.0
+    for body in range(count):
+        mass += bodies[10 * body]
+        c = add(c, vector(f.position[first + body], 0), bodies[10 * body])
+    for body in range(count):
+        frame, numbers = first + body, bodies[10 * body : 10 * body + 10]
+        r = add(vector(f.position[frame], 0), c, -1.0 / mass)
+        across = add((0.0, 0.0, 0.0), cross(d, r), numbers[0])
+        placement = placements[int(anchors[frame, 0])]
+        turned = turned_inertia(d, placement, numbers[1:])
+        omega = vector(f.omega[frame], 0)
+        spin = turned_inertia(omega, placement, numbers[1:])
+        add_gradient(across, frame, f, gradient)
+        add_turning(turned, frame, f, gradient)
+        bias += inner(across, vector(f.linear_bias[frame], 0))
+        bias += inner(turned, vector(f.angular_bias[frame], 0)) + inner(d, cross(omega, spin))
+    return bias

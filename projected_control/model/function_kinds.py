@@ -38,6 +38,7 @@ class FunctionKind(IntEnum):
     ROUND = 7
     CENTRE = 8
     ORIENTATION = 9
+    MOMENTUM = 10
 
 
 class Places(Protocol):
@@ -60,6 +61,9 @@ class Places(Protocol):
 
     def bodies(self) -> tuple[int, Array]:
         """Number of the first frame at a body's centre of mass, and every body's share of mass."""
+
+    def inertias(self, direction: Array) -> Array:
+        """Mass and inertia, 10 numbers per body, over the whole's inertia about a direction."""
 
 
 @dataclass(frozen=True)
@@ -280,6 +284,31 @@ class CentreOfMassAlong:
 
 
 @dataclass(frozen=True)
+class AngularMomentumAbout:
+    """``ẏ = directionᵀ L / I₀`` [rad/s], L the arm's angular momentum about its centre of mass.
+
+    L is the rate of no function of q: y is always zero, and only its rate, Jacobian and bias mean
+    anything. I₀ is the inertia of the whole about the direction where all joints are zero, so that
+    ẏ is about as fast as the arm turns.
+    """
+
+    direction: Array  # unit vector in the world
+
+    unit = "rad"
+
+    @property
+    def frames(self) -> tuple[str, ...]:
+        """The frames it names: none, it follows all bodies."""
+        return ()
+
+    def write(self, line: Array, places: Places) -> None:
+        """Write the line of the table."""
+        first, shares = places.bodies()
+        line[:4] = FunctionKind.MOMENTUM, first, shares.size, 0.0
+        line[4:7], line[7] = self.direction, places.store(places.inertias(self.direction))
+
+
+@dataclass(frozen=True)
 class OrientationAbout:
     """One number of a frame's orientation: ``φ = log(R zeroᵀ)``, a rotation vector [rad].
 
@@ -318,6 +347,7 @@ ScalarFunction = (
     | HeightAbove
     | AngleAbout
     | CentreOfMassAlong
+    | AngularMomentumAbout
     | OrientationAbout
 )
 

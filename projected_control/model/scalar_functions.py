@@ -27,6 +27,7 @@ from projected_control.model.function_kernels import (
     distance,
     heading,
     height_above,
+    momentum_about,
     on_side,
     position_along,
     turning_position,
@@ -51,8 +52,8 @@ Array = NDArray[np.float64]
 _GEOMETRY, COLUMNS = 4, 16
 _OFFSET, _STORED = 3, 13
 _POSITION, _HEADING, _JOINT, _TURNING = 0, 1, 2, 3
-_COSINE, _DISTANCE, _HEIGHT, _ROUND, _CENTRE, _ORIENTATION = 4, 5, 6, 7, 8, 9
-assert list(FunctionKind) == list(range(_ORIENTATION + 1))
+_COSINE, _DISTANCE, _HEIGHT, _ROUND, _CENTRE, _ORIENTATION, _MOMENTUM = 4, 5, 6, 7, 8, 9, 10
+assert list(FunctionKind) == list(range(_MOMENTUM + 1))
 
 
 class TableTerms(NamedTuple):
@@ -172,6 +173,9 @@ class _Places:
             self.attachments.extend(places)
         return self._bodies
 
+    def inertias(self, direction: Array) -> Array:
+        return self._arm.body_inertias(direction)
+
 
 @compiled
 def evaluate_frames(
@@ -282,6 +286,10 @@ def evaluate_functions(
             value[i] = rotation_vector(quaternion_of_axes(x, y_axis, z))[number]
             axpy(1.0, f.jacobian[a, 3 + number], gradient)
             bias[i] = f.angular_bias[a, number]
+        elif kind == _MOMENTUM:
+            bodies = numbers[int(geometry[3]) :]
+            bias[i] = momentum_about(geometry, bodies, a, other, anchors, placements, f, gradient)
+            value[i] = 0.0
         else:
             shares = numbers[int(geometry[3]) :]
             y, bias[i] = centre_along(geometry, shares, a, other, f, gradient)

@@ -18,6 +18,7 @@ from projected_control.model.arm import Arm
 from projected_control.model.constraints import plane_axes
 from projected_control.model.function_kinds import (
     AngleAbout,
+    AngularMomentumAbout,
     AxisCosine,
     CentreOfMassAlong,
     HeadingInPlane,
@@ -30,6 +31,7 @@ from projected_control.model.rotations import Topology, angular_motion, subtract
 from projected_control.model.scalar_functions import FunctionTable
 
 CENTRE_OF_MASS = "centre_of_mass"
+ANGULAR_MOMENTUM = "angular_momentum"
 
 
 @dataclass(frozen=True)
@@ -122,6 +124,22 @@ class Coordinate:
         else:
             direction = validate.direction("direction of the coordinate", axis)
         return cls(name or f"{CENTRE_OF_MASS}.along", "m", CentreOfMassAlong(direction))
+
+    @classmethod
+    def angular_momentum(cls, axis: str) -> Coordinate:
+        """The arm's angular momentum about its centre of mass along ``"x"``, ``"y"`` or ``"z"``.
+
+        A task at velocity level: its value is always zero and its stiffness is not used; the
+        reference's rate is the momentum over a fixed inertia (see `AngularMomentumAbout`).
+        """
+        letter = validate.one_of("axis", axis, ("x", "y", "z"))
+        about = AngularMomentumAbout(np.eye(3)["xyz".index(letter)])
+        return cls(f"{ANGULAR_MOMENTUM}.{letter}", "rad", about)
+
+    @property
+    def at_velocity(self) -> bool:
+        """Whether only its rate means anything."""
+        return isinstance(self.function, AngularMomentumAbout)
 
     @classmethod
     def orientation(

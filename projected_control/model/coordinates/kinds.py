@@ -8,7 +8,11 @@ from typing import Protocol
 
 from projected_control.errors import InvalidValue
 from projected_control.model.arm import Arm
-from projected_control.model.coordinates.coordinate import CENTRE_OF_MASS, Coordinate
+from projected_control.model.coordinates.coordinate import (
+    ANGULAR_MOMENTUM,
+    CENTRE_OF_MASS,
+    Coordinate,
+)
 from projected_control.registry import Registry
 
 
@@ -62,6 +66,13 @@ def _read_centre(name: str, arm: Arm, settings: PlaneSettings) -> Coordinate | N
     return Coordinate.centre_of_mass(axis)
 
 
+def _read_momentum(name: str, arm: Arm, settings: PlaneSettings) -> Coordinate | None:
+    what, dot, axis = name.rpartition(".")
+    if not dot or what != ANGULAR_MOMENTUM or axis not in ("x", "y", "z"):
+        return None
+    return Coordinate.angular_momentum(axis)
+
+
 def _read_position(name: str, arm: Arm, settings: PlaneSettings) -> Coordinate | None:
     frame, dot, axis = name.rpartition(".")
     if not dot or axis not in ("x", "y", "z"):
@@ -104,6 +115,16 @@ COORDINATES.add(
         "a component of the position of the arm's centre of mass, in the world",
         "m",
         _read_centre,
+    )
+)
+COORDINATES.add(
+    CoordinateKind(
+        ANGULAR_MOMENTUM,
+        f"{ANGULAR_MOMENTUM}.x, .y, .z",
+        "the arm's angular momentum about its centre of mass over its inertia at zero: its rate is "
+        "followed, its value is always zero",
+        "rad",
+        _read_momentum,
     )
 )
 COORDINATES.add(
