@@ -352,6 +352,10 @@ ScalarFunction = (
 )
 
 
+OF_MASSES = (CentreOfMassAlong, AngularMomentumAbout)
+"""Functions that know the masses of the bodies, as they were when they were written."""
+
+
 def frame_names(functions: Sequence[ScalarFunction]) -> list[str]:
     """The frames that functions name, each once."""
     return list(dict.fromkeys(name for function in functions for name in function.frames))

@@ -108,7 +108,7 @@ class MovedArmSettings(ConstrainedArmSettings):
     joint_offsets: Numbers = parameter((), "Added to the positions that the arm reports, one number per joint, where its zero is not the description's; empty for none", "rad or m", minimum=-LARGE, maximum=LARGE)
     effort_includes_gravity: bool = parameter(True, "Efforts carry the arm's weight; false for arms whose firmware does (UR, Franka). Behind ros2_control it has to be said", said=True)
     effort_states: str = parameter("", "What the efforts are that the arm reports: torque (or force of a sliding joint), motor current (UR), or none. Momentum observers (force.source momentum, disturbance.kind observer) are refused with current and none, and on an arm behind ros2_control until torque is said; the delay is measured by the echo of efforts only where they are not said to be something else", choices=("", "torque", "current", "none"))
-    coordinates: Words = parameter((), "Independent coordinates: link.x, link.y, link.z, link.angle (in the plane of motion), link.rx, link.ry and link.rz (orientation), centre_of_mass.x, .y or .z, a joint's name, or a name of coordinate.names", required=True)
+    coordinates: Words = parameter((), "Independent coordinates: link.x, link.y, link.z, link.angle (in the plane of motion), link.rx, link.ry and link.rz (orientation), centre_of_mass.x, .y or .z, angular_momentum.x, .y or .z (docs/floating_base.md), a joint's name, or a name of coordinate.names", required=True)
     gains: groups.Gains = group(groups.Gains)
     operational_space: OperationalSpace = group(OperationalSpace)
     impedance: ImpedanceSettings = group(ImpedanceSettings)

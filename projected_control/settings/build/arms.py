@@ -21,7 +21,7 @@ from projected_control.model.coordinates import (
     own_coordinate,
     own_group,
 )
-from projected_control.model.function_kinds import CentreOfMassAlong, ScalarFunction
+from projected_control.model.function_kinds import OF_MASSES, ScalarFunction
 from projected_control.resources import ARMS, arm_description, share_file
 from projected_control.settings import groups
 from projected_control.settings.nodes import (
@@ -68,9 +68,9 @@ def check_payload(arm: Arm, payload: groups.Payload) -> None:
 
 
 def refuse_moved_centre(model: ConstrainedArm) -> None:
-    """Raise where a coordinate is the centre of mass, which another payload would move at once."""
+    """Raise where a coordinate is made of masses, and another payload would move it at once."""
     members = model.coordinates.members if model.coordinates is not None else ()
-    names = [each.name for each in members if isinstance(each.function, CentreOfMassAlong)]
+    names = [each.name for each in members if isinstance(each.function, OF_MASSES)]
     if names:
         raise InvalidValue(
             f"the payload cannot change while coordinate {', '.join(names)} is controlled: the "
