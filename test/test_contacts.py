@@ -352,8 +352,9 @@ def test_what_holds_both_ways_cannot_be_one_sided():
 
 
 def test_rules_are_what_the_kernels_read():
-    rules = Contact(threshold=2.0, on_loss="stop", path="go_on", friction=0.4, facets=16).rules
-    np.testing.assert_array_equal(rules, [2.0, 0.02, 0.005, 0.05, 3.0, 0.0, 0.4, 16.0])
+    more = {"friction": 0.4, "facets": 16, "energy": 0.5}
+    rules = Contact(threshold=2.0, on_loss="stop", path="go_on", **more).rules
+    np.testing.assert_array_equal(rules, [2.0, 0.02, 0.005, 0.05, 3.0, 0.0, 0.4, 16.0, 0.5])
 
 
 def lost_and_found(tmp_path=None):

@@ -65,9 +65,9 @@ class WhileLost(Enum):
 _ANSWERS = tuple(OnLoss)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Unexpected(Group):
-    """Contacts that nobody declared, of an arm that is held as of one that moves freely."""
+    """Contacts that were not declared, of an arm that is held as of one that moves freely."""
 
     unexpected: float = parameter(
         0.0,
