@@ -215,6 +215,22 @@ def test_dependent_rows_share_a_load_so_that_none_pulls():
     np.testing.assert_allclose(shared + z @ solution.x, [28.0, 6.0, 6.0, 0.0], atol=1e-12)
 
 
+def test_a_row_that_is_rounding_takes_no_bound_away():
+    """It once took the place of the bound that x began at, which then could not leave any more."""
+    along = np.array([1.0, 0.677, 0.162])
+    rounding = 1e-17 * np.array([[0.3, -0.7, 0.2]])
+    motion = np.vstack([np.linalg.svd(along[None, :])[2][1:], rounding])
+    levels = [
+        Level.target(motion, np.zeros(3)),
+        Level.target([[-0.238, -0.052, 11.7]], [0.0]),
+        Level.target(np.eye(3), np.zeros(3)),
+    ]
+    least, most = np.array([-4.7, -3.5, -1.6]), np.array([-2.7, -1.5, 0.4])
+    for start in ([-4.7, -1.5, -0.3], [-2.7, -3.5, 0.4], [0.0, 0.0, 0.0]):
+        solution = solve(levels, least, most, start)
+        np.testing.assert_allclose(solution.x, -2.7 * along, atol=1e-9)
+
+
 def test_what_makes_no_problem_is_refused():
     with pytest.raises(InvalidValue, match="least ≤ most"):
         solve([], [1.0], [0.0])

@@ -15,6 +15,7 @@ from projected_control.model.held_rows import (
     unpack_held,
 )
 from projected_control.model.level_step import (
+    RANK,
     LevelTerms,
     find_step,
     least_squares,
@@ -23,7 +24,7 @@ from projected_control.model.level_step import (
     pick_rows,
     triangle,
 )
-from projected_control.model.linalg import axpy, dot, fill
+from projected_control.model.linalg import axpy, dot, fill, matvec
 
 Array = NDArray[np.float64]
 
@@ -185,8 +186,13 @@ def row_size(number: int, s: LevelTerms) -> float:
 
 
 @compiled
-def settle(count: int, rank: int, tolerance: float, s: LevelTerms, held: HeldTerms) -> None:
-    """What a finished level has fixed stays for good: rows with µᵢ > 0, and C_V x."""
+def settle(
+    count: int, rank: int, size: float, tolerance: float, s: LevelTerms, held: HeldTerms
+) -> None:
+    """What a finished level has fixed stays for good: rows with µᵢ > 0, and C_V x.
+
+    Rows that are rounding beside the longest, of this size, fix nothing.
+    """
     n, waiting = s.x.size, 0
     for i in range(int(held.taken[0])):
         if held.settled[i] == 0.0:
@@ -201,7 +207,8 @@ def settle(count: int, rank: int, tolerance: float, s: LevelTerms, held: HeldTer
     for e in range(count):
         r = int(s.picked[e])
         s.side[n + r] = 1.0  # it cannot be hit any more
-        if e >= rank and waiting > 0 and exchange(r, s, held):
+        counts = e >= rank and s.size[r] > RANK * size
+        if counts and waiting > 0 and exchange(r, s, held):
             waiting -= 1
 
 
@@ -264,8 +271,7 @@ def solve_level(level: int, most_steps: int, s: LevelTerms, held: HeldTerms) -> 
         least_squares(count, rank, s)
         find_step(rank, s, held)
         change = 0.0
-        for r in range(ends):
-            s.slope[r] = dot(s.C[r], s.p)
+        matvec(s.C[:ends], s.p, s.slope)
         for r in range(begins, ends):
             change = max(change, abs(s.slope[r]))
         if change > still:
@@ -284,7 +290,7 @@ def solve_level(level: int, most_steps: int, s: LevelTerms, held: HeldTerms) -> 
         s.side[int(held.row[at])] = 0.0
         let_go(at, held)
     if count > 0:
-        settle(count, rank, flat, s, held)
+        settle(count, rank, size, flat, s, held)
     total = 0.0
     for r in range(begins, ends):
         off = off_by(s.value[r], s.lower[r], s.upper[r])
