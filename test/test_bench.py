@@ -15,7 +15,7 @@ from projected_control import run
 from projected_control.apps import bench, cli
 from projected_control.apps.bench import faults, peers, realtime, simulation, tick, tick_cases
 from projected_control.apps.bench.five_bar import five_bar_loop
-from projected_control.apps.bench.limit_timing import LimitTiming
+from projected_control.apps.bench.limit_timing import ContactTiming, LimitTiming
 from projected_control.apps.bench.tick_cases import (
     CASES,
     GROWTH,
@@ -24,13 +24,16 @@ from projected_control.apps.bench.tick_cases import (
     LEGGED,
     MECHANISMS,
     TASK_LAWS,
+    ContactCase,
     LimitCase,
     spatial_arm,
 )
 from projected_control.apps.bench.tick_timing import TICKS, ColdTiming, TickTiming, record
 from projected_control.compiled import COMPILED
+from projected_control.control.contact import FRICTION
 from projected_control.control.events import Action, Event
 from projected_control.errors import SimulationFailed
+from projected_control.model.friction_cone import cone_rows
 from projected_control.native.library import reason_against
 from projected_control.resources import arms_folder
 
@@ -120,6 +123,9 @@ def test_json(capsys):
         assert limits["binding"] == 4
         assert 0.0 < limits["look_us"] < limits["free_us"] < limits["bound_us"] < limits["cap_us"]
         assert 0 < limits["steps"] <= limits["most_steps"] <= 60
+        contacts = numbers["contacts"]
+        assert 0.0 < contacts["point_us"] < contacts["free_us"] < contacts["bound_us"]
+        assert contacts["steps"] > 0
     robots = [case["robot"] for case in numbers["cases"]]
     for case in MECHANISMS:
         assert robots.count(case.robot) == len(ENGINES)
@@ -148,6 +154,27 @@ def test_in_a_case_with_limits_they_bind_in_every_tick():
     np.testing.assert_allclose(np.diff(stamps), loop.controller.period)
     assert set(statistics.actions) == {Action.FOLLOW}
     assert not model.arm.v.any()
+
+
+@pytest.mark.parametrize("binds", [False, True])
+def test_in_a_case_with_cones_one_facet_binds_or_none(binds):
+    loop, hardware = ContactCase(binds).build()
+    controller, seen = loop.controller, []
+    statistics = run(loop, hardware, 20, lambda _, tick: seen.append(tick.report.events))
+    assert set(statistics.actions) == {Action.FOLLOW}
+    assert {bool(events & Event.CONTACT_BOUNDED) for events in seen} == {binds}
+    force, one = controller.terms.u_lambda.reshape(4, 3), controller.contacts.members[0]
+    parts = np.column_stack([force @ one.normal, force @ one.tangents.T])
+    rows = cone_rows(controller.terms.contact_rules[FRICTION], 2)
+    assert np.count_nonzero(parts @ rows.T > 1e-6) == binds
+
+
+def test_a_facet_that_costs_too_much_is_missed_in_words():
+    assert ContactTiming(2.0, 8.0, 20.0, 5).missed(tick.CONTACT_BOUND) == []
+    assert (
+        "took 8.00 times a free one; it may take 7 times"
+        in ContactTiming(2.0, 8.0, 64.0, 5).missed(tick.CONTACT_BOUND)[0]
+    )
 
 
 def test_limits_that_cost_too_much_are_missed_in_words():

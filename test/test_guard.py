@@ -541,7 +541,8 @@ def test_the_compiled_tick_does_what_its_parts_do(law):
         if law is Law.HYBRID:
             controller.force.limited(short)
         assert (parts.action, parts.events) == (report.action, report.events)
-        np.testing.assert_array_equal(parts.effort, report.effort)
+        # to rounding: a tick's solver begins where the tick before has ended
+        np.testing.assert_allclose(parts.effort, report.effort, atol=1e-10)
         counted |= set(events_in(report.events))
     assert len(counted) >= 6
 

@@ -127,6 +127,30 @@ def test_no_more_force_is_asked_for_than_the_ceiling(trouble):
         assert np.abs(hardware.truth.multipliers[0]) == pytest.approx(ceiling, rel=0.01)
 
 
+def test_the_integral_waits_where_a_ceiling_takes_its_force():
+    """In half a second at 50/s it would have become 75 N."""
+    model = slider_model()
+    gains = ForceGains(cutoff=20.0, integral=50.0, integral_limit=100.0)
+    controller = ForceController(model, MotionGains(480.0, 45.0), gains)
+    motion = Sines([-0.075, 0.0], [[Sine(0.1, 0.5)], []])
+    q, v = start_of(model, motion, [-3.0, 2.0, 1.0])
+    limits = Limits.of(model.arm, effort_rate=1e5, force=5.0)
+    loop = ControlLoop(controller, motion, limits=limits, force_reference=Constant([8.0]))
+    hardware = SimulatedArm(Plant(ConstrainedArm(model.arm.twin(), model.constraint)), q, v)
+    integrals, short = [], []
+
+    def note(_, tick):
+        integrals.append(float(controller.force.integral[0]))
+        given_up = abs(controller.terms.force_given_up[0]) > 1e-6
+        short.append(given_up and bool(tick.report.events & Event.CEILING_HELD))
+
+    run(loop, hardware, 500, note)
+    waits = np.array(short[:-1])
+    assert waits.sum() > 400
+    assert not np.diff(integrals)[waits].any()
+    assert abs(integrals[-1]) < 1.0
+
+
 def heavier(arm: Arm) -> Arm:
     """The same arm with 30 % more mass in every link."""
     twin = arm.twin()

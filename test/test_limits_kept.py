@@ -1,11 +1,15 @@
 """Limits that are kept: the closed form where nothing binds, else the best that is left."""
 
+import itertools
+
 import numpy as np
 import pytest
 from acting_runs import Twins
-from arms import random_urdf, slider_model, state_on
+from arms import UPRIGHT, URDF, random_urdf, slider_model, spatial_model, state_on
+from level_problems import shortcomings
 from loops import EVERY_LAW, opened
 
+from projected_control import SimulatedArm
 from projected_control.compiled import KERNELS
 from projected_control.control import (
     ComputedTorqueController,
@@ -20,6 +24,7 @@ from projected_control.control import (
     OperationalSpaceController,
     PassiveJointController,
     SelectionController,
+    keep_limits,
     kept_state,
 )
 from projected_control.control.disturbance import Disturbance
@@ -29,12 +34,15 @@ from projected_control.control.kept_state import keep_state, limits_text
 from projected_control.control.limit_terms import Binding
 from projected_control.control.references import MotionLimits, SetPoint, Sine, Sines
 from projected_control.errors import InvalidValue, UnknownName
+from projected_control.model.active_set import solve_levels
 from projected_control.model.arm import Arm
 from projected_control.model.constrained_arm import ConstrainedArm
-from projected_control.model.constraints import PointAtPoint, Stack
+from projected_control.model.constraints import PointAtPoint, PointOnLine, PointOnPlane, Stack
 from projected_control.model.coordinates import Coordinate, Coordinates
+from projected_control.model.lexicographic import Level, solve
 from projected_control.model.projection import Metric
 from projected_control.planning import assemble
+from projected_control.simulation import Plant
 
 GAINS, FORCE = MotionGains(100.0, 20.0), ForceGains(cutoff=20.0)
 CASE_A = np.array([-3.592865276, 2.488774284, 1.104090993])
@@ -207,6 +215,80 @@ def test_library_and_numpy_agree(monkeypatch):
         assert interpreted.steps == compiled.steps > 0
 
 
+@pytest.fixture
+def problems(monkeypatch):
+    """What the solver is given, level by level, and where it ends; kernels run as NumPy."""
+    found = []
+
+    def noted(most_steps, s):
+        C, lower, upper, first = s.C.copy(), s.lower.copy(), s.upper.copy(), s.first.astype(int)
+        places = [slice(a, b) for a, b in itertools.pairwise(first) if a < b]
+        levels = [Level(C[place], lower[place], upper[place]) for place in places]
+        box = s.least.copy(), s.most.copy()
+        whole = solve_levels(most_steps, s)
+        found.append((levels, *box, s.x.copy(), whole))
+        return whole
+
+    monkeypatch.setattr(keep_limits, "solve_levels", noted)
+    plain = KERNELS["projected_control.control.kept_state.keep_at"]
+    monkeypatch.setattr(kept_state, "keep_at", plain)
+    return found
+
+
+@pytest.mark.parametrize("n", [3, 7])
+def test_no_level_of_a_law_can_do_better(n, problems):
+    """Every law, limits of all kinds at once: gradient and what is broken, as scipy sees them."""
+    random = np.random.default_rng(n)
+    for number, controller in enumerate(every_controller(chain(n, None))):
+        model = controller.model
+        near = 0.4 if n > 3 else np.array([-3.0, 2.0, 1.0])
+        q, v = state_on(model, number, near, spread=0.1)
+        controller.motion[0] = model.evaluate(q, v).theta + 0.3
+        asked = np.abs(controller.update(q, v).total)
+        room = 10.0 ** random.uniform(-2.0, 0.0, (2, n))
+        more = {"force": 10.0} if model.m else {}
+        limits = wide(
+            model.arm,
+            effort=0.3 + 0.7 * asked,
+            velocity=np.abs(v) + 0.02,
+            lower=q - room[0],
+            upper=q + room[1],
+            **more,
+        )
+        keep_state(controller, limits, forced=True)
+        levels, least, most, x, whole = problems.pop()
+        assert whole
+        gradient, broken = shortcomings(levels, least, most, x).T
+        assert gradient.max() < 1e-6, (controller.law.name, gradient)
+        assert broken.max() < 1e-8, (controller.law.name, broken)
+
+
+@pytest.mark.parametrize("law", ["hybrid", "operational_space", "passive"])
+def test_where_the_tick_before_has_ended_is_a_beginning_not_an_answer(law):
+    """A loop whose solver goes on from the last tick sends what one sends that begins anew."""
+    loop, hardware = opened(law)
+    arm = loop.controller.model.arm
+    needed = np.abs(loop.guard.sent).max()
+    limits = Limits.of(arm, effort=max(0.6 * needed, 0.3), effort_rate=200.0)
+    loop.guard.set_limits(limits)
+    theta = loop.controller.model.theta.copy()
+    loop.set_reference(Sines(theta, [[Sine(0.05, 3.0)] for _ in theta]))
+    again, steps = 0, np.zeros(2)
+    for _ in range(200):
+        before = loop.guard.sent.copy()
+        report = loop.update(hardware.read())
+        hardware.write(report.effort)
+        solved = int(loop.controller.terms.solver_steps[0])
+        if report.action is Action.FOLLOW and solved:
+            effort = report.effort.copy()
+            kept = keep_state(loop.controller, limits, before)
+            np.testing.assert_allclose(effort, kept.effort, atol=1e-8 * max(1.0, needed))
+            again += 1
+            steps += solved, kept.steps
+    assert again > 20
+    assert steps[0] < steps[1]
+
+
 def fuzz(cases, seed):
     """How many of so many random states, limits and efforts that were sent reached the cap.
 
@@ -303,6 +385,75 @@ def test_levels_are_kept_in_their_order():
     assert near.acceleration[joint] < free[joint]
     assert near.binds[joint] == Binding.RANGE
     assert near.events & Event.RANGE_HELD
+
+
+def test_a_joint_that_can_keep_neither_edge_keeps_the_nearer_middle():
+    """A range so narrow at this rate that its two bounds have crossed: no level is left empty."""
+    controller = asked_for_5()
+    model = controller.model
+    v = model.P @ np.array([1.0, -0.5, 0.3])
+    controller.update(CASE_A, v)
+    lower, upper = np.full((2, 3), 1e3) * [[-1.0], [1.0]]
+    lower[0], upper[0] = CASE_A[0] - 2e-5, CASE_A[0] + 2e-5
+    kept = keep_state(controller, wide(model.arm, effort=20.0, lower=lower, upper=upper))
+    free = keep_state(controller, wide(model.arm, effort=20.0))
+    assert np.isfinite(kept.effort).all()
+    assert (np.abs(kept.effort) <= 20.0).all()
+    assert kept.events & Event.LIMIT_GIVEN_UP
+    assert v[0] * kept.acceleration[0] < min(0.0, v[0] * free.acceleration[0])
+
+
+def test_joints_of_a_closed_chain_stop_together():
+    """The slider-crank: twice as fast in its second joint, it takes twice the way of the first.
+
+    The bound of the first joint begins where the crank as a whole comes to rest, with 80 % of the
+    effort and by its own simulated stop: not where its first link alone would.
+    """
+    every = Arm.from_urdf(URDF / "slider_crank.urdf.xacro").joint_names
+    arm = Arm.from_urdf(URDF / "slider_crank.urdf.xacro", passive=every[1:], gravity=0.0)
+    slider = PointOnLine("tip", [0.0, 0.0, 0.0], [1.0, 0.0, 0.0], plane_normal=UPRIGHT)
+    model = ConstrainedArm(arm, slider, Coordinates.of_joints(every[:1]))
+    q, v = np.array([1.0, 2.0 * np.pi - 2.0]), np.array([2.0, -4.0])
+    assert np.abs(model.evaluate(q, v).A @ v).max() < 1e-12
+    limit = 10.0
+    twin = SimulatedArm(Plant(ConstrainedArm(arm.twin(), slider), 1e-3), q, v)
+    twin.open()
+    while twin.truth.v[0] > 0.0:
+        twin.write(np.array([-0.8 * limit, 0.0]))
+    way = twin.truth.q[0] - q[0]
+    alone = v[0] ** 2 * model.evaluate(q, v).M[0, 0] / (2.0 * 0.8 * limit)
+    assert abs(alone / way - 1.0) > 0.2
+    controller = PassiveJointController(model, GAINS)
+    controller.motion[:] = [q[0]], [v[0]], [0.0]
+    for share, held in ((1.3, False), (0.9, True)):
+        controller.update(q, v)
+        upper = np.array([q[0] + share * way, 1e3])
+        kept = keep_state(controller, wide(arm, effort=limit, upper=upper))
+        assert bool(kept.binds[0] and int(kept.binds[0]) & Binding.RANGE) == held, share
+
+
+def test_motion_that_no_coordinate_describes_is_not_left_to_the_least_torque():
+    """Seven joints on a plane, asked for 1 cm: without its level, free joints are thrown about."""
+    model = spatial_model()
+    place = model.arm.update(np.full(7, 0.4), np.zeros(7)).frame("end_7").position
+    moved = Coordinates([Coordinate.position("end_7", axis) for axis in "xy"])
+    plane = ConstrainedArm(model.arm, PointOnPlane("end_7", place, [0.0, 0.0, 1.0]), moved)
+    controller = MotionController(plane, GAINS)
+    q = np.full(7, 0.4)
+    controller.motion[0] = plane.evaluate(q, np.zeros(7)).theta + np.array([0.01, 0.0])
+    controller.update(q, np.zeros(7))
+    kept = keep_state(controller, wide(plane.arm), forced=True)
+    least = plane.J_theta, plane.J_theta @ kept.acceleration
+    Phi = np.linalg.solve(plane.M + plane.P @ plane.M - plane.M @ plane.P, plane.P)
+    bias = kept.acceleration - Phi @ kept.effort
+    levels = [
+        Level.target(least[0] @ Phi, least[1] - least[0] @ bias),
+        Level.target(np.eye(7), np.zeros(7)),
+    ]
+    x = solve(levels, [-np.inf] * 7, [np.inf] * 7).x
+    thrown = bias + Phi @ x
+    np.testing.assert_allclose(plane.J_theta @ thrown, least[1], atol=1e-9)
+    assert np.abs(thrown).max() > 5.0 * np.abs(kept.acceleration).max()
 
 
 def test_the_force_ceiling_comes_before_motion():

@@ -8,7 +8,7 @@ A⁺ and M_c as matrices.
 import mpmath
 import numpy as np
 import pytest
-from arms import random_urdf
+from arms import random_urdf, slider_model
 from mpmath import mp
 
 from projected_control.control import (
@@ -50,6 +50,18 @@ def by_singular_values(A, tolerance, fades_from):
     return np.eye(A.shape[1]) - (V.T * share) @ V, (V.T * inverse) @ U.T
 
 
+def in_many_digits(A, tolerance, fades_from):
+    """The same by mpmath's."""
+    P, A_pinv = mp.eye(A.shape[1]), mp.zeros(A.shape[1], A.shape[0])
+    for sigma, u, direction in directions(exact(A)):
+        s = min(max((sigma - fades_from) / (tolerance - fades_from), mp.mpf(0)), mp.mpf(1))
+        share = s * s * (3 - 2 * s)
+        P -= share * direction * direction.T
+        if share > 0:
+            A_pinv += share / sigma * direction * u.T
+    return (np.array(found.tolist(), dtype=float) for found in (P, A_pinv))
+
+
 @pytest.mark.parametrize("m", [1, 2, 4, 6])
 @pytest.mark.parametrize("dependent", [0, 2])
 def test_the_switch_to_singular_values_cannot_be_seen(m, dependent):
@@ -64,7 +76,8 @@ def test_the_switch_to_singular_values_cannot_be_seen(m, dependent):
     U = np.linalg.qr(random.normal(size=(m, m)))[0]
     shares = random.normal(size=(dependent, m))
     seen = set()
-    for least in np.geomspace(0.05 * tolerance, 20.0 * np.sqrt(m) * tolerance, 400):
+    course = np.geomspace(0.05 * tolerance, 20.0 * np.sqrt(m) * tolerance, 400)
+    for number, least in enumerate(course):
         sigma = np.append(np.linspace(0.5, 1.5, m - 1), least)
         A = (U * sigma) @ V
         A = np.vstack([A, shares @ A])
@@ -72,6 +85,11 @@ def test_the_switch_to_singular_values_cannot_be_seen(m, dependent):
         expected_P, expected_pinv = by_singular_values(A, tolerance, fades_from)
         assert np.abs(P - expected_P).max() <= 1e-10
         assert np.abs(A_pinv - expected_pinv).max() <= 1e-11 / least
+        if number % 80 == 0:  # and both roads against 50 digits
+            with mpmath.workdps(50):
+                exact_P, exact_pinv = in_many_digits(A, tolerance, fades_from)
+            assert np.abs(P - exact_P).max() <= 1e-10
+            assert np.abs(A_pinv - exact_pinv).max() <= 1e-11 / least
         seen.add(rank)
     assert seen == {m - 1, m}
 
@@ -276,3 +294,61 @@ def test_random_mechanisms_have_the_efforts_of_many_digits(seeds):
     assert sensitive <= len(seeds) / 1000
     assert min(counted.values()) >= len(seeds) / 100
     assert len(counted) == 9
+
+
+class Pose:
+    """A controller at a state, for `law_in_many_digits`."""
+
+    def __init__(self, controller, q, v):
+        self.controller, self.q, self.v = controller, q, v
+        self.random = np.random.default_rng(SEED)
+
+
+def nearly_twice(tilt):
+    """Six joints whose end is on one plane twice, the second turned by so much."""
+    arm = Arm.from_urdf(random_urdf(4, 6))
+    q, v = np.random.default_rng(SEED).uniform(-1.0, 1.0, (2, 6))
+    place, normal = arm.update(q, v).frame("end_6").position, np.array([0.0, 0.6, 0.8])
+    planes = [PointOnPlane("end_6", place, normal + turned) for turned in ([0, 0, 0], [tilt, 0, 0])]
+    joints = Coordinates.of_joints(["joint_2", "joint_4"])
+    model = ConstrainedArm(arm, Stack(planes), joints)
+    controller = ForceController(model, MotionGains(100.0, 20.0), ForceGains())
+    controller.force.set_reference(np.array([2.0, -1.0]))
+    controller.motion[0] = q[[1, 3]] + 0.1
+    return Pose(controller, q, v)
+
+
+def nearly_stretched(bend):
+    """The 3R arm on its slider, bent so little that tip and heading move as one."""
+    model = slider_model()
+    q, v = np.array([-0.4, bend, 0.9]), np.array([0.3, -0.2, 0.5])
+    controller = ForceController(model, MotionGains(100.0, 20.0), ForceGains())
+    controller.force.set_reference(np.array([2.0]))
+    controller.motion[0] = model.evaluate(q, v).theta + 0.01
+    return Pose(controller, q, v)
+
+
+@pytest.mark.parametrize(
+    ("posed", "sizes"),
+    [
+        (nearly_twice, np.geomspace(0.05 * TOLERANCE, 200.0 * TOLERANCE, 16)),
+        (nearly_stretched, np.geomspace(1e-8, 1.0, 16)),
+    ],
+)
+def test_efforts_do_not_tell_where_the_switch_is(posed, sizes):
+    """Rows, then coordinates on a constraint, that come to depend: efforts as of 32 digits."""
+    with mpmath.workdps(DIGITS):
+        ranks, shares = set(), set()
+        for size in sizes:
+            pose = posed(size)
+            effort = pose.controller.update(pose.q, pose.v).total
+            expected, scale = law_in_many_digits(pose)
+            model = pose.controller.model
+            ranks.add(model.rank)
+            least = np.linalg.svd(model.J_theta @ model.P, compute_uv=False)[-1]
+            shares.add(least > SINGULAR_RANGE)
+            away = np.abs(effort - expected).max()
+            if away > 1e-10 * scale:
+                by_rounding = max(moved_by_rounding(pose, expected) for _ in range(8))
+                assert away <= ROUNDINGS * by_rounding, size
+    assert len(ranks) + len(shares) == 3  # one of the two goes over its edge

@@ -48,26 +48,49 @@ def facets_of(r: int, c: ControlTerms, o: OneSidedTerms) -> int:
 
 
 @compiled
-def bound_of(r: int, number: int, c: ControlTerms, o: OneSidedTerms, bound: Array) -> float:
-    """Fill a bound of a contact as a sum of its rows, number zero λ_n ≥ …; what it is at least."""
-    fill(bound, 0.0)
+def lay_facets(c: ControlTerms, o: OneSidedTerms) -> None:
+    """cos φ and sin φ of the facets, found anew where their number is another one."""
+    facets = min(int(c.contact_rules[FACETS_AT]), MAX_FACETS)
+    if o.facets[0] != facets:
+        o.facets[0], o.facets[1] = facets, np.cos(np.pi / facets)
+        for k in range(facets):
+            angle = (2.0 * k + 1.0) * np.pi / facets
+            o.directions[0, k], o.directions[1, k] = np.cos(angle), np.sin(angle)
+
+
+@compiled
+def bound_of(
+    number: int, facets: int, c: ControlTerms, o: OneSidedTerms
+) -> tuple[float, float, float]:
+    """A bound of a contact as a sum of λ_n, λ_t1 and λ_t2; number zero is that of λ_n itself."""
     if number == 0:
-        for j in range(r, bound.size):
-            if o.head[j] == r + 1.0:
-                bound[j] = o.normal[j]
-        damped = c.normal_damping[0] * (1.0 - c.unseen[r]) * max(o.rate[r], 0.0)
-        return least_force(c, o) - damped
-    facets = facets_of(r, c, o)
-    share, angle = 1.0, np.pi * (number - 1.0)
-    if facets > 2:
-        share, angle = np.cos(np.pi / facets), (2.0 * number - 1.0) * np.pi / facets
-    for j in range(r, bound.size):
+        return 1.0, 0.0, 0.0
+    friction = c.contact_rules[FRICTION]
+    if facets == 2:
+        return friction, 1.0 if number == 2 else -1.0, 0.0
+    k = number - 1
+    return o.facets[1] * friction, -o.directions[0, k], -o.directions[1, k]
+
+
+@compiled
+def least_of(r: int, number: int, c: ControlTerms, o: OneSidedTerms) -> float:
+    """What this sum is at least, for the contact that begins at row r."""
+    if number > 0:
+        return 0.0
+    damped = c.normal_damping[0] * (1.0 - c.unseen[r]) * max(o.rate[r], 0.0)
+    return least_force(c, o) - damped
+
+
+@compiled
+def parts_of(r: int, multipliers: Array, o: OneSidedTerms) -> tuple[float, float, float]:
+    """λ_n, λ_t1 and λ_t2 of the contact that begins at row r."""
+    along, first, second = 0.0, 0.0, 0.0
+    for j in range(r, multipliers.size):
         if o.head[j] == r + 1.0:
-            bound[j] = share * c.contact_rules[FRICTION] * o.normal[j]
-            bound[j] -= np.cos(angle) * o.tangents[0, j]
-            if facets > 2:
-                bound[j] -= np.sin(angle) * o.tangents[1, j]
-    return 0.0
+            along += o.normal[j] * multipliers[j]
+            first += o.tangents[0, j] * multipliers[j]
+            second += o.tangents[1, j] * multipliers[j]
+    return along, first, second
 
 
 @compiled
@@ -80,13 +103,15 @@ def is_off(value: float, least: float) -> bool:
 def breaks_contact(multipliers: Array, c: ControlTerms, o: OneSidedTerms) -> bool:
     """Whether these λ break a bound of a contact that holds."""
     broken = False
+    lay_facets(c, o)
     for r in range(multipliers.size):
         if is_head(r, o) and not is_free(r, o):
-            for number in range(1 + facets_of(r, c, o)):
-                least, value = bound_of(r, number, c, o, c.pressed), 0.0
-                for j in range(r, multipliers.size):
-                    value += c.pressed[j] * multipliers[j]
-                broken = broken or is_off(value, least)
+            facets = facets_of(r, c, o)
+            n, t1, t2 = parts_of(r, multipliers, o)
+            for number in range(1 + facets):
+                along, first, second = bound_of(number, facets, c, o)
+                value = along * n + first * t1 + second * t2
+                broken = broken or is_off(value, least_of(r, number, c, o))
     return broken
 
 
@@ -95,6 +120,7 @@ def contact_rows(
     at: int, t: Terms, c: ControlTerms, o: OneSidedTerms, w: LimitTerms, s: LevelTerms
 ) -> int:
     """The rows of level 1; the place behind them."""
+    lay_facets(c, o)
     for r in range(t.b.size):
         if not is_head(r, o):
             continue
@@ -105,13 +131,24 @@ def contact_rows(
                     s.lower[at] = s.upper[at] = 0.0
                     at += 1
             continue
-        for number in range(1 + facets_of(r, c, o)):
-            least, value = bound_of(r, number, c, o, c.pressed), 0.0
-            fill(s.C[at], 0.0)
-            for j in range(r, t.b.size):
-                value += c.pressed[j] * w.multipliers[j]
-                axpy(c.pressed[j], w.to_force[j], s.C[at])
-            s.lower[at], s.upper[at] = least - value, np.inf
+        facets = facets_of(r, c, o)
+        normal, beside, across = c.load, c.net, c.acceleration
+        fill(normal, 0.0)
+        fill(beside, 0.0)
+        fill(across, 0.0)
+        for j in range(r, t.b.size):
+            if o.head[j] == r + 1.0:
+                axpy(o.normal[j], w.to_force[j], normal)
+                axpy(o.tangents[0, j], w.to_force[j], beside)
+                axpy(o.tangents[1, j], w.to_force[j], across)
+        n, t1, t2 = parts_of(r, w.multipliers, o)
+        for number in range(1 + facets):
+            along, first, second = bound_of(number, facets, c, o)
+            row = s.C[at]
+            for i in range(row.size):
+                row[i] = along * normal[i] + first * beside[i] + second * across[i]
+            value = along * n + first * t1 + second * t2
+            s.lower[at], s.upper[at] = least_of(r, number, c, o) - value, np.inf
             at += 1
     return at
 
@@ -125,14 +162,15 @@ def name_contacts(c: ControlTerms, o: OneSidedTerms, w: LimitTerms) -> int:
     for r in range(kept.size):
         if not is_head(r, o) or is_free(r, o):
             continue
-        for number in range(1 + facets_of(r, c, o)):
-            least, value, before = bound_of(r, number, c, o, c.pressed), 0.0, 0.0
-            for j in range(r, kept.size):
-                value += c.pressed[j] * kept[j]
-                before += c.pressed[j] * w.multipliers[j]
-            if is_off(value, least):
+        facets = facets_of(r, c, o)
+        n, t1, t2 = parts_of(r, kept, o)
+        asked_n, asked_t1, asked_t2 = parts_of(r, w.multipliers, o)
+        for number in range(1 + facets):
+            along, first, second = bound_of(number, facets, c, o)
+            least = least_of(r, number, c, o)
+            if is_off(along * n + first * t1 + second * t2, least):
                 o.given_up[r] = 1.0
                 events |= _GIVEN_UP
-            elif is_off(before, least):
+            elif is_off(along * asked_n + first * asked_t1 + second * asked_t2, least):
                 events |= _BOUNDED
     return events

@@ -11,16 +11,17 @@ joints brake together along the motion,
     q̈_b = A⁺b − q̇/t_b,
 
 with the shortest t_b whose effort on top of what holds the arm lies within `SHARE` of what motors
-have left, and joint i has
-a = |q̇ᵢ|/t_b, at least `LEAST_BRAKING`. No formula per tick *proves* that a coupled arm can stop:
-no joint may move so that the others brake too slowly for the first that has to stop (what motors
-would have to take away of M q̇, `most_pull`), and a margin is kept (`MARGIN`). That is tried with
-random stops, and the guard's own stop at the edge
-of the range stands behind it.
+have left, and joint i has a = |q̇ᵢ|/t_b, at least `LEAST_BRAKING`. No formula per tick *proves* that
+a coupled arm can stop: its inertia may grow on the way. No joint may move so that the others brake
+too slowly for the first that has to stop (what motors would have to take away of M q̇,
+`most_pull`), and a margin is kept (`MARGIN`). That is tried with random stops, and the guard's own
+stop at the edge of the range stands behind it.
 
 The effort needs its time t_r to get there, at its largest step per tick: from accelerating with a
 to braking with it the arm goes on by q̇ t_r + a t_r²/6, as it does in the samples that a state is
 old. Braking less takes less time to begin: the share √(t_b/2 t_r) of it stops in the least room.
+Meanwhile no bound asks for more than the first step of the hardest stop (`first_braking`): a joint
+would have more of it at once by what the others are driven to.
 
 A joint beyond its range that moves outwards brakes with a; one that rests there may move inwards.
 """
@@ -36,8 +37,8 @@ from projected_control.control.laws.passive import passive_span
 from projected_control.control.limit_terms import LimitTerms
 from projected_control.control.terms import ControlTerms
 from projected_control.model.constrained_arm import Terms
-from projected_control.model.linalg import axpy, copy, matvec, matvec_add
-from projected_control.model.on_constraint import free_part, least_motion
+from projected_control.model.linalg import axpy, copy, fill, matvec, matvec_add
+from projected_control.model.on_constraint import find_acceleration, free_part, least_motion
 from projected_control.model.span import invert_add
 
 Array = NDArray[np.float64]
@@ -122,7 +123,7 @@ def find_ranges(passive: Whole, t: Terms, c: ControlTerms, g: GuardTerms, w: Lim
     """q̈ bounds of all joints; whether one of them cannot stop in its range any more."""
     n, T, lost, left = t.v.size, g.period[0], False, np.inf
     stopping = fastest_stop(passive, t, c, g, w)
-    ramp = 0.0
+    hardest_stop, ramp = min(stopping / SHARE, 1.0 / T), 0.0
     if stopping > 0.0:  # gentler, where the effort would take too long to get there
         ramp = effort_lag(stopping, g, w) + T
         stopping *= min(1.0, np.sqrt(0.5 / (stopping * ramp)))
@@ -144,10 +145,39 @@ def find_ranges(passive: Whole, t: Terms, c: ControlTerms, g: GuardTerms, w: Lim
                 left = min(left, 2.0 * max(room, 0.0) / (sign * rate))
             most = largest_acceleration(room, sign * rate, a, T)
             if np.isnan(most):
-                most, lost = -a, True
+                most, lost = -hardest, True
             w.ranges[side, i] = sign * max(most, -hardest)
     w.brakes[0] = max(left, 1.0 / stopping - T / SHARE) if stopping > 0.0 else np.inf
+    if stopping > 0.0:
+        first_braking(hardest_stop, t, c, g, w)
+        for i in range(n):
+            a = (w.acceleration[i] + c.acceleration[i]) / t.sqrt_metric[i]
+            if t.v[i] < 0.0:
+                w.ranges[0, i] = min(w.ranges[0, i], a)
+            else:
+                w.ranges[1, i] = max(w.ranges[1, i], a)
     return lost
+
+
+@compiled
+def first_braking(stopping: float, t: Terms, c: ControlTerms, g: GuardTerms, w: LimitTerms) -> None:
+    """What of the stop can be sent in this tick, the same share of it by all motors.
+
+    Fills `LimitTerms.reach` with what it adds to the closed form, and c.acceleration with what that
+    adds to q̈.
+    """
+    share = 1.0
+    for i in range(g.sent.size):
+        away = w.held[i] - stopping * w.pull[i] - g.sent[i]
+        if abs(away) > g.step[i]:
+            share = min(share, g.step[i] / abs(away))
+    for i in range(g.sent.size):
+        f = g.sent[i] + share * (w.held[i] - stopping * w.pull[i] - g.sent[i])
+        f = min(max(f, w.lower[i]), w.upper[i])
+        w.reach[i] = (f - c.effort[2, i]) / t.sqrt_metric[i]
+    free_part(t, w.reach, c.load)
+    fill(w.kept, 0.0)
+    find_acceleration(t, c.load, w.kept, c.acceleration)
 
 
 @compiled

@@ -86,6 +86,9 @@ NOTHING = 1e-9
 STEPS_PER_JOINT = 5
 """Cap on the solver's steps with more joints than `ITERATIONS` is for."""
 
+RESTS = 0.01
+"""Velocity below which a joint all but rests in a stop [rad/s or m/s]."""
+
 _IMPEDANCE, _RESOLVED_RATE = int(Law.IMPEDANCE), int(Law.RESOLVED_RATE)
 _TORQUE, _RATE, _RANGE, _VELOCITY = (float(kind) for kind in Binding)
 _EFFORT_LIMITED, _RATE_LIMITED = int(Event.EFFORT_LIMITED), int(Event.RATE_LIMITED)
@@ -104,11 +107,26 @@ def closed_form(law: int, t: Terms, c: ControlTerms, w: LimitTerms) -> None:
     if natural and c.impedance[3 * s.level.size * s.level.size] > 0.0 and s.projected[0] != 0.0:
         matvec_add(s.answer, s.force, w.acceleration)  # u_p + Φ Jᵀ(K e + D ė)
     elif natural or (t.b.size > 0 and chooses_normal(law, t, c)):
-        copy(c.tangent, c.net)
-        axpy(1.0, c.normal, c.net)
-        axpy(-1.0, c.h, c.net)
-        free_part(t, c.net, c.load)
-        find_acceleration(t, c.load, t.b, w.acceleration)
+        answer_of_effort(t, c, w)
+
+
+@compiled
+def answer_of_effort(t: Terms, c: ControlTerms, w: LimitTerms) -> None:
+    """q̈ of what is asked for, by the equation of motion."""
+    copy(c.tangent, c.net)
+    axpy(1.0, c.normal, c.net)
+    axpy(-1.0, c.h, c.net)
+    free_part(t, c.net, c.load)
+    find_acceleration(t, c.load, t.b, w.acceleration)
+
+
+@compiled
+def all_finite(values: Array) -> bool:
+    """Whether none of them is NaN or infinite."""
+    finite = True
+    for value in values:
+        finite = finite and bool(np.isfinite(value))
+    return finite
 
 
 @compiled
@@ -283,9 +301,9 @@ def keep_limits(
         w: For intermediate results.
     """
     keep_nothing(c)
-    for i in range(t.v.size):
-        if not np.isfinite(c.effort[2, i]):
-            return 0  # the guard's own answer
+    warm, w.warm[0] = w.warm[0], 0.0
+    if not all_finite(c.effort[2]):
+        return 0  # the guard's own answer
     if law == _RESOLVED_RATE:
         return keep_rates(False, t, c, g)
     effort_bounds(g, w)
@@ -296,17 +314,54 @@ def keep_limits(
     lost = find_ranges(passive, t, c, g, w)
     if not broken and not breaks_range(passive, t, c, g, w):
         return 0
-    closed_form_force(t, c, w)
-    find_answers(t, c, w)
-    s = problem_of(w, t.theta.size)
-    put_box(passive, t, c, w, s)
-    at = bound_rows(passive, t, c, g, w, s)
-    wish_rows(law, at, t, c, w, s)
-    whole = solve_levels(max(ITERATIONS, STEPS_PER_JOINT * t.v.size), s)
-    take_solution(t, c, w, s)
-    c.solver_steps[0] = s.steps[0]
+    w.warm[0] = warm
+    whole = solve_limits(law, False, passive, t, c, g, w)
     events = name_binding(t, c, g, w)
     o = unpack_one_sided(c.one_sided, t.b.size)
     if o.total[0] != 0.0:
         events |= name_contacts(c, o, w)
     return events | (_LIMIT_GIVEN_UP if lost else 0) | (0 if whole else _CAPPED)
+
+
+@compiled
+def stop_in_range(
+    law: int, passive: Whole, t: Terms, c: ControlTerms, g: GuardTerms, w: LimitTerms
+) -> int:
+    """The same in a stop, which may be too gentle for a joint that nears the edge of its range.
+
+    Nothing else is kept then; joints that all but rest are left to the stop.
+    """
+    keep_nothing(c)
+    w.warm[0] = 0.0
+    if not all_finite(c.effort[2]):
+        return 0
+    effort_bounds(g, w)
+    answer_of_effort(t, c, w)
+    if not nears_range(t, c, g, w):
+        return 0
+    find_ranges(passive, t, c, g, w)
+    for i in range(t.v.size):
+        if abs(t.v[i]) < RESTS * t.sqrt_metric[i]:
+            w.ranges[0, i], w.ranges[1, i] = -np.inf, np.inf
+    if not breaks_range(passive, t, c, g, w):
+        return 0
+    solve_limits(law, True, passive, t, c, g, w)
+    c.motion_share[0] = 1.0
+    return name_binding(t, c, g, w) & (_RANGE_HELD | _EFFORT_LIMITED | _RATE_LIMITED)
+
+
+@compiled
+def solve_limits(
+    law: int, stops: bool, passive: Whole, t: Terms, c: ControlTerms, g: GuardTerms, w: LimitTerms
+) -> bool:
+    """Put the problem, solve it and take the solution; False at the cap on steps."""
+    closed_form_force(t, c, w)
+    find_answers(t, c, w)
+    s = problem_of(w, t.theta.size)
+    put_box(passive, t, c, w, s)
+    at = bound_rows(stops, passive, t, c, g, w, s)
+    wish_rows(law, at, t, c, w, s)
+    whole = solve_levels(max(ITERATIONS, STEPS_PER_JOINT * t.v.size), s)
+    take_solution(t, c, w, s)
+    c.solver_steps[0], w.warm[0] = s.steps[0], 1.0
+    return whole

@@ -44,11 +44,12 @@ def keep_at(
     guard_work: Numbers,
     limits_work: Numbers,
 ) -> int:
-    """`keep_limits` at the state last evaluated; see `TickArguments`."""
+    """`keep_limits` at the state last evaluated, from the beginning; see `TickArguments`."""
     t = unpack_terms(model_work, n, sizes[1], sizes[2], sizes[3])
     c = unpack_control(control_work, t, passive.size)
     g = unpack_guard(guard_work, n, t.theta.size)
     w = unpack_limits(limits_work, n, t.b.size, t.theta.size)
+    w.warm[0] = 0.0
     return keep_limits(law, forced, passive, t, c, g, w)
 
 

@@ -26,6 +26,7 @@ from projected_control.model.linalg import (
     axpy,
     cholesky,
     copy,
+    dot,
     fill,
     matmul,
     matvec_transposed,
@@ -116,19 +117,26 @@ def brake_rows(
         lower, upper = -most_pull(i, False, g, w), most_pull(i, True, g, w)
         if g.effort[i] > 0.0:
             lower, upper = scale * (lower - w.pull[i]) / T, scale * (upper - w.pull[i]) / T
-            at = put_row(at, c.load, 1.0, lower, upper, s)
+            braked = dot(c.load, w.reach)
+            at = put_row(at, c.load, 1.0, min(lower, braked), max(upper, braked), s)
     return at
 
 
 @compiled
 def bound_rows(
-    passive: Whole, t: Terms, c: ControlTerms, g: GuardTerms, w: LimitTerms, s: LevelTerms
+    stops: bool,
+    passive: Whole,
+    t: Terms,
+    c: ControlTerms,
+    g: GuardTerms,
+    w: LimitTerms,
+    s: LevelTerms,
 ) -> int:
-    """Levels 1 to 4: what must not be passed; the place behind them."""
+    """Levels 1 to 4: what must not be passed, in a stop ranges alone; the place behind them."""
     n, m, T, at = t.v.size, t.b.size, g.period[0], 0
     s.first[0] = 0.0
     o = unpack_one_sided(c.one_sided, m)
-    if o.total[0] != 0.0:
+    if o.total[0] != 0.0 and not stops:
         at = contact_rows(at, t, c, o, w, s)
     s.first[1] = at
     for i in range(n):
@@ -150,13 +158,13 @@ def bound_rows(
     for i in range(n):
         rate, scale = t.v[i] / t.sqrt_metric[i], t.sqrt_metric[i]
         most, a = SPEED_SHARE * g.velocity[i], w.acceleration[i]
-        if most < np.inf:
+        if most < np.inf and not stops:
             lower, upper = scale * (-most - rate) / T - a, scale * (most - rate) / T - a
             at = put_row(at, w.Phi[i], 1.0, lower, upper, s)
     s.first[3] = at
     for j in range(m):
         most = ceiling_of(j, c)
-        if most < np.inf:
+        if most < np.inf and not stops:
             lower, upper = -most - w.multipliers[j], most - w.multipliers[j]
             at = put_row(at, w.to_force[j], 1.0 / t.row_scale[j], lower, upper, s)
     s.first[4] = at
@@ -240,10 +248,16 @@ def wish_rows(law: int, at: int, t: Terms, c: ControlTerms, w: LimitTerms, s: Le
 
 @compiled
 def put_box(passive: Whole, t: Terms, c: ControlTerms, w: LimitTerms, s: LevelTerms) -> None:
-    """How much each effort may be changed, and where to begin: with nothing."""
+    """How much each effort may be changed, and where to begin: where the tick before has ended.
+
+    What was at a bound begins at it; after a tick without a solution with nothing.
+    """
     for i in range(t.v.size):
         s.least[i] = (w.lower[i] - c.effort[2, i]) / t.sqrt_metric[i]
         s.most[i] = (w.upper[i] - c.effort[2, i]) / t.sqrt_metric[i]
-        s.x[i] = 0.0
+        if w.warm[0] == 0.0:
+            s.x[i] = 0.0
+        elif s.side[i] != 0.0:
+            s.x[i] = s.most[i] if s.side[i] > 0.0 else s.least[i]
     for r in range(passive.size):
         s.least[passive[r]] = s.most[passive[r]] = 0.0

@@ -46,12 +46,14 @@ class LimitTerms(NamedTuple):
     brakes: Annotated[Array, Part("1", "Time within which all have to be able to stop [s].")]
     held: Annotated[Array, Part("n", "Effort that brakes no motion.")]
     pull: Annotated[Array, Part("n", "Effort that brakes q̇ within one second, on top.")]
+    reach: Annotated[Array, Part("n", "What braking adds to the closed form in this tick.")]
     P: Annotated[Array, Part("n, n", "Projector on N(A).")]
     A_pinv: Annotated[Array, Part("n, m", "A⁺.")]
     Phi: Annotated[Array, Part("n, n", "Φ = M_c⁻¹ P.")]
     MPhi: Annotated[Array, Part("n, n", "M Φ.")]
     to_force: Annotated[Array, Part("m, n", "How λ follows an effort, A⁺ᵀ(I − M Φ).")]
     root: Annotated[Array, Part("n, n", "M = L Lᵀ.")]
+    warm: Annotated[Array, Part("1", "1 where the tick before was solved, else 0.")]
     levels: Annotated[Array, Part(_PROBLEM, "See `LevelTerms`.")]
 
 

@@ -7,6 +7,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from projected_control.control.contact import MAX_FACETS
 from projected_control.workspace import Layout, Part
 
 Array = NDArray[np.float64]
@@ -24,6 +25,8 @@ class OneSidedTerms(NamedTuple):
     head: Annotated[Array, Part("m", "1 + the contact's first row; 0 for a row held both ways.")]
     normal: Annotated[Array, Part("m", "The normal, as a sum of the contact's rows.")]
     tangents: Annotated[Array, Part("2, m", "Directions along the surface, where it can stick.")]
+    facets: Annotated[Array, Part("2", "Facets that `directions` are of, and cos(π/F).")]
+    directions: Annotated[Array, Part(f"2, {MAX_FACETS}", "cos φ and sin φ of each facet.")]
     switched: Annotated[Array, Part("m", "The number of its switch that was heard last.")]
     wanted: Annotated[Array, Part("m", "1 for a contact that is to be made, 0 to be left.")]
     state: Annotated[Array, Part("m", "`ContactState` of each row.")]

@@ -49,7 +49,12 @@ from projected_control.control.guard_kernels import (
 )
 from projected_control.control.holding import follow_contacts, is_settled, see_contacts
 from projected_control.control.independence import CONTROLLABILITY_TOLERANCE
-from projected_control.control.keep_limits import NOTHING, keep_limits, keep_nothing
+from projected_control.control.keep_limits import (
+    NOTHING,
+    keep_limits,
+    keep_nothing,
+    stop_in_range,
+)
 from projected_control.control.keep_rates import keep_rates
 from projected_control.control.law_kinds import Law
 from projected_control.control.laws import apply_law
@@ -412,11 +417,13 @@ def tick(
             events |= _CONTROL_LOST
     keep_nothing(c)
     answer = max(severity(events), int(g.latched[0]))
-    if answer == _ACTION_STOP and law == _RESOLVED_RATE:
-        events |= keep_rates(True, t, c, g)
+    w = unpack_limits(limits_work, q.size, t.b.size, t.theta.size)
     if answer == _ACTION_FOLLOW:
-        w = unpack_limits(limits_work, q.size, t.b.size, t.theta.size)
         events |= keep_limits(law, False, passive, t, c, g, w)
+    elif answer == _ACTION_STOP and law == _RESOLVED_RATE:
+        events |= keep_rates(True, t, c, g)
+    elif answer == _ACTION_STOP:
+        events |= stop_in_range(law, passive, t, c, g, w)
     if c.contact_rules[ENERGY] > 0.0:
         events |= keep_ledger(answer == _ACTION_FOLLOW, t, c)
     action, events = release_effort(c.solved, events, g)

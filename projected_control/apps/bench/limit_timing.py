@@ -9,20 +9,32 @@ from typing import Any
 import numpy as np
 
 from projected_control.apps.bench.call_timing import KernelCall, kernel_us
-from projected_control.apps.bench.tick_cases import LimitCase, TickCase
+from projected_control.apps.bench.tick_cases import (
+    HYBRID,
+    ContactCase,
+    LimitCase,
+    TickCase,
+)
 from projected_control.apps.bench.tick_timing import record, time_native
 from projected_control.apps.console.progress import Progress, silent
 from projected_control.control.guard import Guard
+from projected_control.control.keep_limits import STEPS_PER_JOINT
 from projected_control.control.kept_state import keep_state
 from projected_control.control.limit_terms import LIMITS
 from projected_control.control.limits import Limits
 from projected_control.control.loop import ControlLoop
 from projected_control.errors import SimulationFailed
+from projected_control.model.friction_cone import FACETS
 from projected_control.model.lexicographic import ITERATIONS
 
 TRIED, SEED = 1000, 5
 """States and limits that are drawn, for each second that a case is measured, in search of the one
 that takes the solver longest."""
+
+
+def cap_of(joints: int) -> int:
+    """The solver's cap on steps for so many joints."""
+    return max(ITERATIONS, STEPS_PER_JOINT * joints)
 
 
 @dataclass(frozen=True)
@@ -54,7 +66,7 @@ class LimitTiming:
     @property
     def cap_us(self) -> float:
         """A tick at the cap, if all its steps took as long as those of the longest solution."""
-        return self.free_us + self.most_us * ITERATIONS / self.most_steps
+        return self.free_us + self.most_us * cap_of(self.case.joints) / self.most_steps
 
     @property
     def numbers(self) -> dict[str, Any]:
@@ -69,12 +81,13 @@ class LimitTiming:
         }
 
     def __str__(self) -> str:
+        cap = cap_of(self.case.joints)
         return (
             f"limits, {self.case.joints} joints: to look costs {self.look_us:.2f} µs of "
             f"{self.free_us:.1f} ({100.0 * self.look_share:.0f} % more); a tick in which "
             f"{self.case.binding} bind takes {self.bound_us:.1f} µs ({self.ratio:.2f} times, "
             f"{self.steps} steps); the longest of {self.tried} random solutions {self.most_us:.1f} "
-            f"µs ({self.most_steps} steps; {self.capped} reached the cap of {ITERATIONS}), so that "
+            f"µs ({self.most_steps} steps; {self.capped} reached the cap of {cap}), so that "
             f"a tick at the cap takes {self.cap_us:.0f} µs"
         )
 
@@ -115,10 +128,64 @@ def time_limits(free: TickCase, seconds: float, progress: Progress = silent) -> 
     look_us = kernel_us([keep_call(loop, wide)], seconds)
     made, limits = hardest(loop, free.joints, ceil(TRIED * seconds))
     most_us = kernel_us([keep_call(loop, limits)], seconds)
-    capped = sum(each == ITERATIONS for each in made)
+    capped = sum(each == cap_of(free.joints) for each in made)
     return LimitTiming(
         case, look_us, free_us, bound_us, steps, len(made), capped, max(made), most_us
     )
+
+
+@dataclass(frozen=True)
+class ContactTiming:
+    """Seven joints on four contacts that stick, in C++ (`ContactCase`)."""
+
+    # Medians of ticks with the end held at a point for good, on the contacts within their cones,
+    # and with one facet that binds [µs].
+    point_us: float
+    free_us: float
+    bound_us: float
+    steps: int  # of the solver in the latter
+
+    @property
+    def ratio(self) -> float:
+        """A tick in which a facet binds, over one in which none does."""
+        return self.bound_us / self.free_us
+
+    @property
+    def numbers(self) -> dict[str, Any]:
+        times = ("point_us", "free_us", "bound_us", "ratio")
+        return {"steps": self.steps, **{name: round(getattr(self, name), 3) for name in times}}
+
+    def __str__(self) -> str:
+        return (
+            f"cones, 7 joints on four contacts of {FACETS} facets: a tick takes {self.free_us:.1f} "
+            f"µs, {self.bound_us:.1f} where a facet binds ({self.ratio:.2f} times, {self.steps} "
+            f"steps); held at a point {self.point_us:.1f} µs"
+        )
+
+    def missed(self, bound: float) -> list[str]:
+        """What is not as promised, in words."""
+        if self.ratio <= bound:
+            return []
+        return [
+            f"a tick in which a facet of a cone binds took {self.ratio:.2f} times a free one; it "
+            f"may take {bound:g} times that"
+        ]
+
+
+def time_contacts(seconds: float, progress: Progress = silent) -> ContactTiming:
+    """Measure ticks on contacts that stick.
+
+    Raises:
+        SimulationFailed: Where none of them binds that should.
+    """
+    cases = TickCase(7, 3, HYBRID), ContactCase(False), ContactCase(True)
+    point_us, free_us, bound_us = (time_native(case, seconds, progress).p50_us for case in cases)
+    loop, arm = cases[-1].build()
+    record(loop, arm)
+    steps = int(loop.controller.terms.solver_steps[0])
+    if not steps:
+        raise SimulationFailed("a facet should bind, but none does")
+    return ContactTiming(point_us, free_us, bound_us, steps)
 
 
 def hardest(loop: ControlLoop, joints: int, count: int) -> tuple[list[int], Limits]:

@@ -12,7 +12,7 @@ from projected_control.errors import InvalidValue
 
 if TYPE_CHECKING:
     from projected_control.apps.bench.call_timing import CallTiming
-    from projected_control.apps.bench.limit_timing import LimitTiming
+    from projected_control.apps.bench.limit_timing import ContactTiming, LimitTiming
     from projected_control.apps.bench.tick_timing import ColdTiming, TickTiming
     from projected_control.apps.console.progress import Progress
 
@@ -38,6 +38,9 @@ COLD_BOUND = 3.0
 LOOK_BOUND, LIMIT_BOUND = 0.1, 4.0
 """By which share a tick may be longer as it looks whether limits bind; and how many times as long
 as a free one it may take where four of them do, with 7 joints in C++."""
+
+CONTACT_BOUND = 7.0
+"""The same where one facet of the cones of four contacts binds."""
 
 CALL_BOUND, ARRAY_BOUND = 1.5, 0.2
 """What a call from Python may cost on top of the kernel, and more per array of a kernel that is not
@@ -70,6 +73,7 @@ Of the tree of 30, one tick a millisecond is timed, with caches that something e
 99.9 % of these take at most {COLD_BOUND:g} times their median, without a page fault.
 Looking whether limits bind makes a tick of 7 joints at most {100 * LOOK_BOUND:g} % longer, and one
 in which four do takes at most {LIMIT_BOUND:g} times a free one; the cap of the solver is told.
+Where one facet of the cones of four contacts binds, it is at most {CONTACT_BOUND:g} times.
 Then the laws in task and joint space, and the closed mechanisms of `demo --task` as they run there,
 each within {BOUND:g} times in C++. Last, what a call of a kernel from Python costs on top of the
 kernel: at most {CALL_BOUND:g} µs for tick, plant step and model evaluation, {ARRAY_BOUND:g} µs more
@@ -119,6 +123,7 @@ def run(args: Arguments) -> int:
     calls: list[CallTiming] = []
     cold: ColdTiming | None = None
     limits: LimitTiming | None = None
+    contacts: ContactTiming | None = None
     with terminal_progress(sys.stderr) as progress:
         timings, reason = measure(args.engine, args.seconds, progress)
         if COMPILED and args.engine != "native":
@@ -126,18 +131,21 @@ def run(args: Arguments) -> int:
 
             calls = time_calls(args.seconds, call_bound, ARRAY_BOUND, progress)
         if not reason:
-            from projected_control.apps.bench.limit_timing import time_limits
+            from projected_control.apps.bench.limit_timing import time_contacts, time_limits
             from projected_control.apps.bench.tick_cases import CASES, GROWTH
             from projected_control.apps.bench.tick_timing import time_cold
 
             cold = time_cold(GROWTH[COLD_CASE], args.seconds, progress)
             limits = time_limits(CASES[LIMIT_CASE], args.seconds, progress)
+            contacts = time_contacts(args.seconds, progress)
     bounds = {timing: _bound(timing, bound, args.native_bound) for timing in timings}
     late = missed(timings, bounds) + [call.missed for call in calls if call.missed]
     if cold is not None and args.native_bound is None:
         late += cold.missed(COLD_BOUND)
     if limits is not None and args.native_bound is None:
         late += limits.missed(LOOK_BOUND, LIMIT_BOUND)
+    if contacts is not None and args.native_bound is None:
+        late += contacts.missed(CONTACT_BOUND)
     grown = growth(timings)
     numbers = {
         "cases": [{**timing.numbers, "bound": bounds[timing]} for timing in timings],
@@ -145,6 +153,7 @@ def run(args: Arguments) -> int:
         "growth": grown,
         "cold": None if cold is None else cold.numbers,
         "limits": None if limits is None else limits.numbers,
+        "contacts": None if contacts is None else contacts.numbers,
         "compiled": COMPILED,
         "bound": bound,
         "native": reason or "measured",
@@ -155,7 +164,7 @@ def run(args: Arguments) -> int:
         f"n^{pass_:.2f}"
         for engine, (own, pass_) in grown.items()
     ]
-    lines += [str(each) for each in (cold, limits) if each is not None]
+    lines += [str(each) for each in (cold, limits, contacts) if each is not None]
     lines += [_call_table(calls)] if calls else []
     lines += [f"No ticks in C++: {reason}"] if reason else []
     return bench.report(args.json, numbers, "\n".join(lines), late)

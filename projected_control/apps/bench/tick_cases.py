@@ -23,9 +23,11 @@ from projected_control.control import (
     PassiveJointController,
     SelectionController,
 )
+from projected_control.control.contact import Contact
 from projected_control.control.kept_state import keep_state
 from projected_control.control.limits import Limits
 from projected_control.control.loop import ControlLoop
+from projected_control.control.one_sided import OneSided
 from projected_control.control.references import Constant
 from projected_control.control.state import RawState
 from projected_control.errors import InvalidValue
@@ -39,6 +41,7 @@ from projected_control.model.constraints import (
     Stack,
 )
 from projected_control.model.coordinates import Coordinate, Coordinates
+from projected_control.model.friction_cone import cone_rows
 from projected_control.resources import arm_description, arms_folder, share_file
 from projected_control.runs.simulated import SimulatedArm
 from projected_control.simulation import BUILT_IN, make_plant
@@ -357,6 +360,65 @@ class LimitCase:
         raise InvalidValue(f"no share of what is asked for makes {self.binding} limits bind")
 
 
+FEET, SOLE, LOAD = 4, 0.04, 10.0
+"""Contacts of a sole, half the length of its sides [m], what each of them is pressed with [N]."""
+
+
+@dataclass(frozen=True)
+class ContactCase:
+    """Seven joints on a sole of four contacts that stick, each in a cone of eight facets.
+
+    The force asked for is beyond one facet of one cone by `OUTSIDE` where that binds, and within
+    all of them by as much where it does not.
+    """
+
+    binds: bool  # whether it does
+
+    robot, joints, rows, law = "7 joints on a sole", 7, 3 * FEET, HYBRID
+
+    OUTSIDE = 0.002
+
+    def build(self) -> tuple[ControlLoop, SimulatedArm]:
+        feet = [f"foot_{i}" for i in range(FEET)]
+        parts = "".join(
+            f'<link name="{foot}"/><joint name="{foot}_joint" type="fixed"><parent link="tip"/>'
+            f'<child link="{foot}"/><origin xyz="0 {SOLE * x} {SOLE * y}"/></joint>'
+            for foot, (x, y) in zip(feet, ((1, 1), (1, -1), (-1, -1), (-1, 1)), strict=True)
+        )
+        arm = Arm.from_urdf(spatial_urdf().replace("</robot>", parts + "</robot>"))
+        q = np.array(SETUPS[7].start)
+        arm.update(q, np.zeros(7))
+        held = Stack([PointAtPoint(foot, arm.frame(foot).position) for foot in feet], feet)
+        into, along, across = np.array(arm.frame("tip").rotation).T
+        model = ConstrainedArm(arm, held, Coordinates.of_joints(["joint_1"]))
+        gains = MotionGains.from_bandwidth(2.0)
+        controller = ForceController(model, gains, ForceGains(0.0, 0.0), period=PERIOD)
+        rows = np.arange(self.rows).reshape(FEET, 3)
+        controller.contacts.lay(
+            [OneSided.of_point(foot, list(its), into) for foot, its in zip(feet, rows, strict=True)]
+        )
+        place = np.array([arm.frame(foot).position - arm.frame("tip").position for foot in feet])
+        pressed = LOAD * (1.0 - 2.0 * place @ along - place @ across)
+        force = pressed[:, None] * into + 0.2 * LOAD * along
+        theta = model.evaluate(q, np.zeros(7)).theta.copy()
+        force = (model.A @ model.A_pinv @ force.ravel()).reshape(FEET, 3)  # what is independent
+        one, cone = controller.contacts.members[0], cone_rows(1.0, 2)
+        needed = (force @ one.tangents.T @ cone[:, 1:].T) / np.outer(force @ into, -cone[:, 0])
+        share = 1.0 - self.OUTSIDE if self.binds else 1.0 + self.OUTSIDE
+        controller.set_contact(Contact(friction=share * needed.max()))
+        limits = Limits.of(arm, effort_rate=1e6, frozen_time=10.0)
+        desired = Constant(force.ravel())
+        loop = ControlLoop(
+            controller,
+            Constant(theta),
+            limits=limits,
+            force_reference=desired,
+            force_source="model",
+        )
+        twin = ConstrainedArm(arm.twin(), held, tolerance=1e-6)
+        return loop, StillArm(make_plant(BUILT_IN, twin, PERIOD), q)
+
+
 MECHANISMS = (
     MechanismCase("five_bar", 4, 2, PASSIVE),
     MechanismCase("four_bar_3d", 3, 5, PASSIVE),
@@ -371,7 +433,7 @@ LEGGED = (
 )
 """Robots with legs, their bases float: ours, ANYmal on four points, talos on two soles."""
 
-TimedCase = TickCase | MechanismCase | LimitCase
+TimedCase = TickCase | MechanismCase | LimitCase | ContactCase
 
 ALL_CASES: tuple[TimedCase, ...] = (*CASES, *TASK_LAWS, *MECHANISMS, LARGE, *GROWTH)
 ALL_CASES += LEGGED[:1] if arms_folder() is None else (HUMANOID, *LEGGED)
