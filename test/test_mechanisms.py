@@ -106,9 +106,9 @@ def goes_on(loop, arm, events):
 
     def at_once(ticks):
         record = simulation.run(ticks)
-        assert (record.failure, len(record.rows)) == ("", ticks)
-        events.update(record.columns.events.astype(int).tolist())
-        return record.columns.residual.max()
+        assert (record.failure, len(record.rows.kept)) == ("", ticks)
+        events.update(record.rows.column("events").astype(int).ravel().tolist())
+        return record.rows.column("true_residual").max()
 
     return at_once
 
