@@ -89,6 +89,7 @@ def prepare_change(
         changes.append(lambda loop, time: carry(loop, settings))
     if "limits" in groups:
         limits = build.build_limits(settings, model.arm)
+        limits.force_numbers(model.m)  # refuses here what the loop could not take between two ticks
         changes.append(lambda loop, time: loop.guard.set_limits(limits))
     if "reference" in groups:
         build.check_reference(settings, model.k)
