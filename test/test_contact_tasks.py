@@ -7,6 +7,7 @@ from projected_control.apps.demo.demo_settings import settings_for
 from projected_control.apps.demo.task_run import ready_task
 from projected_control.control.contact import ContactState
 from projected_control.control.events import Event
+from projected_control.resources import share_file
 
 RELEASED, LOST, HOLDS = (
     float(state) for state in (ContactState.RELEASED, ContactState.LOST, ContactState.HOLDS)
@@ -16,8 +17,8 @@ RELEASED, LOST, HOLDS = (
 class Done:
     """A task that was run, tick by tick."""
 
-    def __init__(self, task, seconds, **changes):
-        settings = settings_for(task, seconds, "paper", True, changes)
+    def __init__(self, task, seconds, files=(), **changes):
+        settings = settings_for(task, seconds, "paper", True, changes, files)
         self.runner, _ = ready_task(settings.case.node, settings.controller, settings.arm)
         self.kept = self.runner.keep(settings.ticks)
         self.statistics = self.runner.run(settings.ticks)
@@ -99,3 +100,14 @@ def test_a_box_is_pushed_over_a_table_and_left():
     assert 0 <= noticed[0] - touched <= 5
     assert np.abs(done["effort"][:, :3]).max() < 1e-9
     np.testing.assert_allclose(done.places("tip")[-1, :2], [0.3, 0.041], atol=1e-4)
+
+
+@pytest.mark.parametrize("sticks", [True, False])
+def test_a_peg_of_real_parts_meets_its_walls_once(sticks):
+    """Joints that rub, two rigid walls: each is touched once and pressed on, in few impacts."""
+    done = Done("peg", 2.0, [share_file("config", "real.yaml")], **{"friction.sticks": sticks})
+    plant = done.runner.port.plant
+    assert plant.contacts.counts[0] <= 5
+    assert plant.contacts.holds.all()
+    assert done["true_multipliers"].min() >= 0.0
+    assert (done["contact_state"][-500:] == HOLDS).all()

@@ -20,8 +20,9 @@ from projected_control.model.constraints import (
     PointOnSphere,
     Stack,
 )
+from projected_control.model.friction import JointFriction
 from projected_control.simulation import Plant
-from projected_control.simulation.impacts import impact, press_apart
+from projected_control.simulation.impacts import STRUCK, impact, look_for_touch, press_apart
 from projected_control.simulation.surfaces import Surface
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -299,6 +300,67 @@ def test_a_row_for_ever_beside_one_that_comes_and_goes():
     assert approach > 0.2
     assert float((model.A @ plant.v)[2]) == pytest.approx(-0.4 * approach, rel=0.05)
     np.testing.assert_allclose(model.A[:2] @ plant.v, 0.0, atol=1e-3)
+
+
+def in_a_corner(seed):
+    """An arm whose joints stick, thrown and pressed into a corner of two rigid planes; its push."""
+    random = np.random.default_rng(seed)
+    n = int(random.integers(3, 8))
+    arm, q = Arm.from_urdf(random_urdf(seed, n)), random.uniform(-0.5, 0.5, n)
+    end = arm.update(q, np.zeros(n)).frame(f"end_{n}")
+    normals = random.normal(size=(2, 3))
+    normals /= np.linalg.norm(normals, axis=1)[:, None]
+    places = [end.position + random.uniform(0.0, 1e-3) * normal for normal in normals]
+    walls = [
+        PointOnPlane(f"end_{n}", place, normal)
+        for place, normal in zip(places, normals, strict=True)
+    ]
+    friction = JointFriction(coulomb=[random.uniform(0.05, 0.5)], viscous=[0.02], sticks=True)
+    surface = Surface(restitution=float(random.choice([0.0, 0.3])))
+    model = ConstrainedArm(arm, Stack(walls), tolerance=1e-6)
+    plant = Plant(model, 1e-3, friction=friction, one_sided=[1, 1], surface=surface)
+    push = arm.h + end.jacobian[:3].T @ (normals.T @ random.uniform(2.0, 10.0, 2))
+    plant.reset(q, 0.2 * random.normal(size=n))
+    return plant, push
+
+
+@pytest.mark.parametrize("seeds", [range(12), pytest.param(range(12, 300), marks=pytest.mark.long)])
+def test_two_walls_and_friction_come_to_terms(seeds):
+    """No wall pulls, no energy is gained beyond the push's work, and few impacts tell of both.
+
+    Rows that press and joints that stick answer to each other: settled one after the other they
+    threw the arm from wall to wall a million times a second.
+    """
+    held = 0
+    for seed in seeds:
+        plant, push = in_a_corner(seed)
+        gained, before = 0.0, plant.state.energy
+        for _ in range(300):
+            from_push = plant.q
+            plant.step(push)
+            state = plant.state
+            from_push = push @ (plant.q - from_push)
+            gained = max(gained, state.energy - before - from_push)
+            before = state.energy
+            assert state.multipliers.min() >= -1e-9, seed
+        assert gained <= 1e-6, (seed, gained)
+        assert plant.contacts.counts[0] <= 60, (seed, plant.contacts.counts[0])
+        assert plant.contacts.gap.max() < 2e-9, seed
+        held += int(plant.contacts.holds.all())
+    assert held >= len(seeds) // 4
+
+
+def test_a_touch_that_a_shorter_part_does_not_have():
+    """Friction of a shorter part may hold what the whole part let go: then it ends, without one."""
+    plant = on_floor()
+    plant.reset(Q)
+    contacts = plant.contacts
+    contacts.holds[:], contacts.left[:], contacts.bracket[4] = 1.0, 1e-3, 1.0
+    before = plant.v
+    terms = plant.model.terms
+    assert look_for_touch(plant.terms, terms) == STRUCK
+    assert contacts.counts[0] == 0.0
+    np.testing.assert_array_equal(plant.v, before)
 
 
 @pytest.mark.parametrize("kind", ["sphere", "rope", "stop"])

@@ -8,11 +8,14 @@ impulse does to an arm on the rows that are always held (M⁻¹ where there are 
 which Lawson and Hanson's method solves (`press_apart`); where rows depend on each other p is not
 unique, Aᵀp is. Restitution is Moreau's, one e for all: q̇⁺ = (1 + e) q̇_proj − e q̇⁻, with
 q̇_proj = q̇⁻ − K Aᵀp; again where some u⁺ is negative still. It never gains energy. Below a speed
-that counts as rest e is zero, or a ball that bounces would do so without end (Zeno). There is no
+that counts as rest e is zero, or a ball that bounces would do so without end (Zeno). Nor does a row
+hop that is thrown off more slowly than that by what others do, and that the load brings back within
+the step: two rows that press would throw each other off thousands of times a second. There is no
 friction in an impact.
 
 **Loss** is the same with accelerations: λ ≥ 0, u̇ = u̇₀ + G λ ≥ 0, λᵀu̇ = 0 for the rows that touch
-and do not separate, at the beginning of every step, which is where efforts change.
+and do not separate, at the beginning of every step, which is where efforts change. Friction of the
+joints and the rows that hold answer to each other, and are settled together (`_wrong_row`).
 
 **Touch** is found within the step: where a row is beyond its surface at the end, the step is made
 again and shortened until it ends on it to `TOUCHED`; after the impact the rest of the step follows.
@@ -35,6 +38,12 @@ from projected_control.compiled import Matrix, Numbers, compiled, kernel
 from projected_control.errors import InvalidValue
 from projected_control.model.constrained_arm import Terms
 from projected_control.model.linalg import axpy, copy, dot, fill, matvec, matvec_add, solve
+from projected_control.model.on_constraint import (
+    find_acceleration,
+    free_part,
+    least_motion,
+    multipliers_of,
+)
 from projected_control.simulation.dry_friction import (
     accelerate,
     find_dry_friction,
@@ -82,8 +91,15 @@ MAX_BLOWS = 5
 MAX_PAIRS = 8
 """Values of N that are tried for the friction of a sliding contact; three are usual."""
 
+MAX_CHOICES = 64
+"""How often a row that contradicts friction is turned over; one or two are usual, where any is."""
+
+PULLS = 1e-9
+"""How fast a row may be torn off, or driven in, by a choice that counts as right [m/s²]."""
+
 NOTHING, AGAIN, STRUCK = 0, 1, 2
-"""What `look_for_touch` found: no touch; a shorter step is to be made; an impact was."""
+"""What `look_for_touch` found: no touch; a shorter step is to be made; the part ends here, mostly
+with an impact, and what is left of the step follows."""
 
 
 @kernel
@@ -207,14 +223,61 @@ def hold_always(c: ContactTerms, t: Terms) -> None:
 
 @compiled
 def find_touching(v: Array, c: ContactTerms, t: Terms) -> int:
-    """touches: one-sided rows at their surfaces that do not separate. How many there are."""
+    """touches: one-sided rows at their surfaces that do not bounce. How many there are."""
     count = 0
+    slowest = c.surface[3] * c.surface[4] if c.surface[3] > 0.0 else c.surface[4]
     for r in range(c.law.size):
         at_surface = c.law[r] == _ONE_SIDED and c.gap[r] >= -TOUCHING and is_there(r, c)
-        touches = at_surface and separation(r, v, c, t) <= SLOW
+        touches = at_surface and separation(r, v, c, t) < slowest
         c.touches[r] = 1.0 if touches else 0.0
         count += 1 if touches else 0
     return count
+
+
+@compiled
+def _rising(r: int, v: Array, p: PlantTerms, c: ContactTerms, t: Terms) -> float:
+    """How fast a row separates at the end of this part of a step, over its length [m/s²]."""
+    rate = c.side[r] * t.b[r] - dot(c.rows[r], p.next_rate)
+    return rate + max(separation(r, v, c, t), 0.0) / p.span[0]
+
+
+@compiled
+def stop_rows(p: PlantTerms, t: Terms) -> bool:
+    """Whether a row that holds from here on still moved, which it may not.
+
+    One that was thrown off holds where it would be back within this part of the step; one that is
+    about to touch may be at its surface already, and strikes it. Else its speed is lost, by an
+    impulse of the rows that hold: v ← v_x + K M (v − v_x), v_x = A⁺ẋ. So energy never is gained.
+    """
+    n = p.effort.size
+    c = unpack_contacts(p.contacts, n, p.noise.size)
+    v, moves, strikes = p.y[n : 2 * n], False, False
+    for r in range(c.law.size):
+        if c.law[r] == _ONE_SIDED and c.holds[r] != 0.0:
+            rate = separation(r, v, c, t)
+            moves, strikes = moves or abs(rate) > SLOW, strikes or rate < -c.surface[4]
+    if not moves:
+        return False
+    if strikes:
+        _hit(c.surface[3], p, c, t)
+    else:
+        _stop(v, p, t)
+    copy(p.y, p.at)
+    copy(p.y, c.begin)
+    return True
+
+
+@compiled
+def _stop(v: Array, p: PlantTerms, t: Terms) -> None:
+    """v ← v_x + K M (v − v_x), and the work of it."""
+    before = _kinetic(v, t, p.net)
+    least_motion(t, t.target[1], p.normal_rate)
+    axpy(-1.0, p.normal_rate, v)
+    matvec(t.M, v, p.net)
+    free_part(t, p.net, p.tangent)
+    find_acceleration(t, p.tangent, p.no_rates, v)
+    axpy(1.0, p.normal_rate, v)
+    p.y[2 * v.size] += _kinetic(v, t, p.net) - before
 
 
 @compiled
@@ -230,7 +293,7 @@ def choose_rows(v: Array, p: PlantTerms, c: ContactTerms, t: Terms) -> None:
     find_mobility(p, t)
     accelerate(p, t, p.next_rate)
     for r in range(c.u.size):
-        c.u[r] = c.side[r] * t.b[r] - dot(c.rows[r], p.next_rate)
+        c.u[r] = _rising(r, v, p, c, t)
     find_G(c.rows, p.mobility, c.G, p.next_rate)
     press_apart(c.G, c.u, c.touches, c.p, c.after, c.active, c.trial, c.H)
     for r in range(c.u.size):
@@ -255,10 +318,39 @@ def settle_contacts(
         rub_with_force(q_v, spatial_jacobian, placements, p, c, t)
         find_load(q_v, p, t)
         choose_rows(v, p, c, t)
+    rub_with_force(q_v, spatial_jacobian, placements, p, c, t)
+    for _ in range(MAX_CHOICES):
+        row = _wrong_row(q_v, v, p, c, t)
+        if row < 0:
+            break
+        c.holds[row] = 1.0 - c.holds[row]
+        hold_rows(c, t)
+        rub_with_force(q_v, spatial_jacobian, placements, p, c, t)
     for r in range(c.law.size):
         losses -= c.holds[r]
     c.counts[1] += max(losses, 0.0)
-    rub_with_force(q_v, spatial_jacobian, placements, p, c, t)
+
+
+@compiled
+def _wrong_row(q_v: Array, v: Array, p: PlantTerms, c: ContactTerms, t: Terms) -> int:
+    """The first row that touches and is pulled by its surface, or driven into it; −1 for none.
+
+    Friction of the joints answers to which rows hold, and these to friction. Both together are one
+    convex problem, whose map from λ to u̇, friction found, is monotone; there turning over the
+    first wrong row comes to an end (Murty, 1974).
+    """
+    find_load(q_v, p, t)
+    accelerate(p, t, p.next_rate)
+    matvec_add(t.M, p.next_rate, p.net, -1.0)
+    multipliers_of(t, p.net, c.trial)
+    for r in range(c.law.size):
+        if c.touches[r] == 0.0:
+            continue
+        if c.holds[r] != 0.0 and c.side[r] * c.trial[r] * c.G[r, r] < -PULLS:
+            return r
+        if c.holds[r] == 0.0 and _rising(r, v, p, c, t) < -PULLS:
+            return r
+    return -1
 
 
 @compiled
@@ -333,8 +425,11 @@ def look_for_touch(p: PlantTerms, t: Terms) -> int:
     row, nearest = -1, -np.inf
     for r in range(c.law.size):
         free = c.law[r] == _ONE_SIDED and c.holds[r] == 0.0 and c.beyond[r] == 0.0
-        if free and c.gap[r] > nearest and not (first and c.outside[r] != 0.0):
-            row, nearest = r, c.gap[r]
+        depth = c.gap[r] - max(c.begin_gap[r], 0.0)  # rounding may have left it a little inside
+        if free and depth > nearest and not (first and c.outside[r] != 0.0):
+            row, nearest = r, depth
+    if row < 0 and not first:  # with friction of a shorter part, what had been passed holds
+        return STRUCK
     if c.left[0] == 0.0:  # at the start of a run, which may begin with an impact
         if row >= 0 and nearest >= -TOUCHING:
             _hit(c.surface[3], p, c, t)
@@ -342,7 +437,7 @@ def look_for_touch(p: PlantTerms, t: Terms) -> int:
     if first and nearest <= TOUCHED:
         return NOTHING
     if first:
-        c.bracket[0], c.bracket[1] = 0.0, c.begin_gap[row]
+        c.bracket[0], c.bracket[1] = 0.0, min(c.begin_gap[row], 0.0)
     # A row that began at its surface left it and came back: a bounce, if a short one.
     short = c.bracket[1] >= -TOUCHING and p.span[0] <= SHORTEST_BOUNCE * p.step[0]
     if short or abs(nearest) <= TOUCHED or c.bracket[4] >= MAX_TRIALS:

@@ -47,6 +47,7 @@ from projected_control.simulation.impacts import (
     begin_part,
     look_for_touch,
     settle_contacts,
+    stop_rows,
 )
 from projected_control.simulation.plant_terms import PlantTerms, unpack_plant
 from projected_control.simulation.surfaces import (
@@ -204,6 +205,8 @@ def _advance(spatial_jacobian: Array, placements: Array, p: PlantTerms, t: Terms
         return _correct(p, t)
     if stage == 0:
         find_friction(p.at, spatial_jacobian, placements, p, t)
+        if stop_rows(p, t):
+            find_friction(p.at, spatial_jacobian, placements, p, t)
         copy(p.rubbing, p.dry)
     _slope(p.at, p, t, p.slopes[stage])
     if stage == 0:
