@@ -172,6 +172,8 @@ class SimulatedArmNode(ManagedNode[SimulatedArmSettings]):
             "paused": physics.paused,
             "fault": self.settings.fault,
         }
+        if self._arm is not None and (contacts := getattr(self._arm.plant, "contacts", None)):
+            values["Painlevé's cases"] = int(contacts.counts[2])
         if physics.failure:
             return WARN, physics.failure, values
         if physics.finished:

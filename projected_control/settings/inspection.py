@@ -19,6 +19,7 @@ import numpy as np
 from projected_control import validate
 from projected_control.arrays import Array
 from projected_control.control.activation import obstacles
+from projected_control.control.contact import Contact
 from projected_control.control.force import ForceLoopState
 from projected_control.control.loop import ControlLoop
 from projected_control.errors import ProjectedControlError
@@ -27,7 +28,11 @@ from projected_control.model.constrained_arm import ConstrainedArm
 from projected_control.model.dynamics import condition_numbers
 from projected_control.planning import assemble
 from projected_control.settings import build, groups
-from projected_control.settings.nodes import ControllerSettings, ForceControllerSettings
+from projected_control.settings.nodes import (
+    ControllerSettings,
+    ForceControllerSettings,
+    SimulatedArmSettings,
+)
 from projected_control.settings.real_arms import unsaid
 
 
@@ -180,6 +185,34 @@ def _surface_numbers(loop: ControlLoop, force: ForceLoopState) -> dict[str, Any]
     if (pressed := pressed[pressed > 0.0]).size and on_surface.masses.size:
         numbers["largest_touch_speed"] = on_surface.bounce_speed(float(pressed.min()))
     return numbers
+
+
+FELT = 3.0
+"""Least `contact.threshold` over the noise of the sensor, one σ."""
+
+SAME_MU = 0.1
+"""Share by which two coefficients of friction of one contact may differ."""
+
+
+def unlike_the_arm(settings: ControllerSettings, arm: SimulatedArmSettings) -> list[str]:
+    """In words, where a controller's contacts contradict each other, or its simulated arm."""
+    contact, noise = getattr(settings, "contact", None), arm.sensor.noise
+    if not isinstance(contact, Contact):
+        return []
+    found, felt = [], FELT * noise * (1.0 - 1e-9)
+    if any(group.one_sided for group in _named(settings).values()) and contact.threshold < felt:
+        found.append(
+            f"contact.threshold {contact.threshold:g} is less than three times the noise of the "
+            f"sensor (sensor.noise {noise:g}): noise alone would make and lose contacts; at least "
+            f"{felt:.3g}"
+        )
+    there, removed = arm.friction.contact, settings.compensation.contact
+    for name, mu in (("contact.friction", contact.friction), ("compensation.contact", removed)):
+        if there > 0.0 and mu > there * (1.0 + SAME_MU):
+            found.append(f"{name} {mu:g} counts on more than friction.contact {there:g} has")
+    if 0.0 < removed < there * (1.0 - SAME_MU):
+        found.append(f"compensation.contact {removed:g} leaves some of friction.contact {there:g}")
+    return found
 
 
 POINTS = (

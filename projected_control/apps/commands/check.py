@@ -80,12 +80,13 @@ def run(args: Arguments) -> int:
     from projected_control.errors import ProjectedControlError
     from projected_control.planning.margins import Light
     from projected_control.settings import build
-    from projected_control.settings.inspection import inspect
+    from projected_control.settings.inspection import inspect, unlike_the_arm
 
     if args.show:
         print("\n".join(layers.table(node)))
-    settings, guess = layers.controller(node), layers.arm().simulation.start
-    found = inspect(node, settings, args.q if args.q else start_of(layers), guess)
+    settings, arm = layers.controller(node), layers.arm()
+    found = inspect(node, settings, args.q if args.q else start_of(layers), arm.simulation.start)
+    found.warnings.extend(unlike_the_arm(settings, arm))
     troubles, flight = list(found.troubles), None
     if not args.start_only and not troubles:
         try:
