@@ -16,7 +16,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 SAFETY = "safety"  # the page that says, too, what `as in process` and `same node` rest on
-PAGES = {name: ROOT / "docs" / f"{name}.md" for name in (SAFETY, "limits")}
+PAGES = {name: ROOT / "docs" / f"{name}.md" for name in (SAFETY, "contacts", "limits")}
 HEADING = "## Where each of these holds"
 PLACES = ("in process", "nodes", "lockstep", "plugin", "replay")
 COLUMNS = ("what", *PLACES, "shown by")

@@ -61,7 +61,7 @@ def wanted_speed(r: int, c: ControlTerms, o: OneSidedTerms) -> float:
     rules = c.contact_rules
     speed, place = o.haste[r] * rules[SPEED], o.lost_at[r]
     if o.state[r] == _RELEASED:
-        place = -rules[RETREAT]
+        place = min(-rules[RETREAT], o.lost_at[r])  # never nearer
     elif int(rules[ON_LOSS]) != _HOLD or o.lost_at[r] == 0.0:
         bottom = max(o.lost_at[r], 0.0) + rules[TRAVEL]
         bottom -= 0.5 * max(o.speed[r], 0.0) ** 2 * RAMP / rules[SPEED]  # to come to rest in

@@ -53,6 +53,15 @@ class OnLoss(Enum):
     """A damped stop, which lasts."""
 
 
+class AtStart(Enum):
+    """What a contact is at a start that does not press then."""
+
+    APPROACH = "approach"
+    """Lost: it is looked for."""
+    WAIT = "wait"
+    """Released, until it is told to attach."""
+
+
 class WhileLost(Enum):
     """What the path does while a contact is lost."""
 
@@ -143,6 +152,12 @@ class Contact(Unexpected):
     path: WhileLost = parameter(
         WhileLost.WAIT, "Whether the path waits while a contact is lost, or goes on", live=True
     )
+    at_start: AtStart = parameter(
+        AtStart.APPROACH,
+        "What a one-sided contact is at a start at which it does not press: looked for, or "
+        "released until it is attached. One that was released before, by the same controller, "
+        "stays so",
+    )
     friction: float = parameter(
         0.0,
         "µ of a one_sided contact. One that holds a point (point_at_point with a direction) sticks "
@@ -173,6 +188,7 @@ class Contact(Unexpected):
     def __post_init__(self) -> None:
         object.__setattr__(self, "on_loss", OnLoss(self.on_loss))
         object.__setattr__(self, "path", WhileLost(self.path))
+        object.__setattr__(self, "at_start", AtStart(self.at_start))
         if len(self.stiffness) > 2 or list(self.stiffness) != sorted(self.stiffness):
             raise InvalidValue(
                 "contact.stiffness must be one number, or the smallest and then the largest, got "
@@ -198,21 +214,24 @@ class Contact(Unexpected):
         """For `ControlTerms.contact_rules`, in the order of `RULES`."""
         answers = _ANSWERS.index(self.on_loss), float(self.path is WhileLost.WAIT)
         cone = self.friction, float(self.facets)
-        return np.array(
-            [
-                self.threshold,
-                self.approach_speed,
-                self.travel,
-                self.retreat,
-                *answers,
-                *cone,
-                self.energy,
-            ]
-        )
+        waits = float(self.at_start is AtStart.WAIT)
+        speeds = self.threshold, self.approach_speed, self.travel, self.retreat
+        return np.array([*speeds, *answers, *cone, self.energy, waits])
 
 
 RIGID = Contact()
 
-RULES = 9
-THRESHOLD, SPEED, TRAVEL, RETREAT, ON_LOSS, WAITS, FRICTION, FACETS_AT, ENERGY = range(RULES)
+RULES = 10
+(
+    THRESHOLD,
+    SPEED,
+    TRAVEL,
+    RETREAT,
+    ON_LOSS,
+    WAITS,
+    FRICTION,
+    FACETS_AT,
+    ENERGY,
+    AT_START,
+) = range(RULES)
 """Places in `Contact.rules`."""

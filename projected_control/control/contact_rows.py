@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from projected_control.compiled import compiled
 from projected_control.control.contact import FACETS_AT, FRICTION, MAX_FACETS
 from projected_control.control.events import Event
-from projected_control.control.holding import is_free, is_head, least_force
+from projected_control.control.holding import damped_rate, is_free, is_head, least_force
 from projected_control.control.limit_terms import LimitTerms
 from projected_control.control.one_sided_terms import OneSidedTerms
 from projected_control.control.terms import ControlTerms
@@ -77,8 +77,7 @@ def least_of(r: int, number: int, c: ControlTerms, o: OneSidedTerms) -> float:
     """What this sum is at least, for the contact that begins at row r."""
     if number > 0:
         return 0.0
-    damped = c.normal_damping[0] * (1.0 - c.unseen[r]) * max(o.rate[r], 0.0)
-    return least_force(c, o) - damped
+    return least_force(c, o) - c.normal_damping[0] * max(damped_rate(r, o), 0.0)
 
 
 @compiled

@@ -29,7 +29,7 @@ from projected_control.compiled import compiled, kernel
 from projected_control.control.contact import RIGID, Contact
 from projected_control.control.contact_stability import ContactLoop
 from projected_control.control.gains import BLEND_SECONDS
-from projected_control.control.holding import along_normal, is_head, least_force
+from projected_control.control.holding import along_normal, damped_rate, is_head, least_force
 from projected_control.control.mailbox import Mailbox
 from projected_control.control.motion import carry_all
 from projected_control.control.one_sided_terms import OneSidedTerms, unpack_one_sided
@@ -292,10 +292,13 @@ def press_one_sided(c: ControlTerms, o: OneSidedTerms) -> None:
 
 @compiled
 def damp_normal(t: Terms, c: ControlTerms) -> None:
-    """u_λ ← u_λ − d_n (A q̇ − ẋ), in the controlled rows that are lengths."""
+    """u_λ ← u_λ − d_n (A q̇ − ẋ), in the controlled rows that are lengths; see `damped_rate`."""
     matvec(t.A, t.v, c.pressed)
+    o = unpack_one_sided(c.one_sided, c.u_lambda.size)
     for j in range(c.u_lambda.size):
         rate = (1.0 - c.unseen[j]) * (1.0 - c.unpressed[j]) * (c.pressed[j] - t.target[1, j])
+        if c.unseen[j] != 0.0:
+            rate = o.normal[j] * damped_rate(int(o.head[j]) - 1, o)
         c.u_lambda[j] -= c.controlled[j] * c.lengths[j] * c.normal_damping[0] * rate
 
 

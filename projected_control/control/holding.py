@@ -5,7 +5,8 @@ Allowed is Φ ≤ 0; the normal points into the surface, λ_n ≥ 0. From the me
     HOLDS → LOST     where λ_n < λ_off for three ticks, or no effort kept it in its cone for three
     LOST  → HOLDS    where λ_n > λ_on = 2 λ_off for three, and −A q̇ < v_on
 
-A tick in which λ is not known changes nothing. **A contact that is lost** has no force, λ = 0, and
+A tick in which λ is not known changes nothing. What is released, also by `on_loss` retreat, stays
+so until it is attached, over resets too. **A contact that is lost** has no force, λ = 0, and
 nothing says how the arm moves along it but we: f = h + M u_p, and A u_p = b + a in its rows, with
 the acceleration a of `approach`. So its rows stay in A, as those of a surface that moves and takes
 no force, and projector, rank, coordinates and posture are the same before and after: all that
@@ -15,8 +16,10 @@ A (`leave_out`): where they hold, it moves as they do.
 **Made** it begins at the force that is measured: the integral is empty, the filter begins there,
 and what is asked for goes on to λ_d at `force.max_rate`. Where it is lost again within `SOON`, it
 has bounced, and is approached at half the speed. The rate along the normal is not trusted
-for `BLIND` ticks after the force first crosses λ_on, and is not fed back meanwhile; what is pressed
-with until it is made is a little more than λ_on.
+for `BLIND` ticks after the force first crosses λ_on, and is not fed back meanwhile: the damping d_n
+begins with the rate at which it came (`damped_rate`), as efforts take time to change, until the
+surface presses with more than is asked for. What is pressed with until it is made is a little more
+than λ_on.
 """
 
 from __future__ import annotations
@@ -26,6 +29,7 @@ from numpy.typing import NDArray
 
 from projected_control.compiled import compiled
 from projected_control.control.contact import (
+    AT_START,
     ON_LOSS,
     SPEED,
     THRESHOLD,
@@ -92,6 +96,14 @@ def is_free(r: int, o: OneSidedTerms) -> bool:
 
 
 @compiled
+def damped_rate(r: int, o: OneSidedTerms) -> float:
+    """What d_n damps of the contact that begins at row r: its rate, or that with which it came."""
+    if o.blind_for[r] > 0.0:
+        return max(o.came[r], 0.0)
+    return 0.0 if is_free(r, o) else o.rate[r]
+
+
+@compiled
 def see_contacts(t: Terms, c: ControlTerms, o: OneSidedTerms) -> None:
     """Gaps and rates; of the residual, depth alone counts. After `evaluate_model`."""
     for j in range(t.b.size):
@@ -107,6 +119,8 @@ def see_contacts(t: Terms, c: ControlTerms, o: OneSidedTerms) -> None:
                 o.rate[r] += o.normal[j] * (dot(t.A[j], t.v) - t.target[1, j])
                 t.residual[j] = 0.0 if free else o.away[j] - o.normal[j] * o.gap[r]
                 t.residual[j] += o.normal[j] * max(o.gap[r], 0.0)
+        if o.blind_for[r] == 0.0:
+            o.came[r] = o.rate[r]
     leave_out(t, c, o)
 
 
@@ -184,6 +198,8 @@ def watch_force(r: int, c: ControlTerms, o: OneSidedTerms) -> None:
         o.blind_for[r] -= 1.0
     if not np.isfinite(force):
         return
+    if force > max(along_normal(r, c.lambda_desired, o), least_force(c, o)):
+        o.came[r] = 0.0  # the surface stops it
     if is_free(r, o):
         pressing = force > MADE_AT * off
         if pressing and o.above_for[r] == 0.0:
@@ -213,6 +229,7 @@ def lead_asked(r: int, c: ControlTerms, o: OneSidedTerms) -> None:
             c.not_asked[j] = o.normal[j] * o.not_yet[r] + share * (c.lambda_desired[j] - along)
     if o.wanted[r] == 0.0 and asked - o.not_yet[r] <= least:
         lose(r, _RELEASED, c, o)
+        o.press[r] = least  # what is left goes at `force.max_rate` too
 
 
 @compiled
@@ -225,10 +242,14 @@ def follow_contact(r: int, c: ControlTerms, o: OneSidedTerms) -> bool:
     wanted, state = o.wanted[r] != 0.0, o.state[r]
     if o.begins[r] != 0.0:
         o.goal[r] = o.gap[r]
+        o.lost_at[r] = o.gap[r] if state == _RELEASED else 0.0
     if o.begins[r] != 0.0 and np.isfinite(o.force[r]):
         o.begins[r] = 0.0
         if wanted and o.force[r] > least_force(c, o):
             make(r, c, o)  # as a controller found it that takes over
+        elif wanted and c.contact_rules[AT_START] != 0.0:
+            o.wanted[r] = 0.0
+            lose(r, _RELEASED, c, o)
     elif state == _RELEASED and wanted:
         lose(r, _LOST, c, o)
         o.lost_at[r] = 0.0

@@ -120,9 +120,17 @@ class OneSidedContacts:
         self.reset()
 
     def reset(self) -> None:
-        """Before a start: a contact that is felt is looked for, unless it presses already."""
+        """Before a start: a contact that is felt is looked for, unless it presses already.
+
+        What is released stays so until it is attached, also where a loss has released it.
+        """
         work, terms = self._work, self._terms
-        for name in ("gap", "away", "rate", "force", "above_for", "below_for", "given_up"):
+        for each in self.members:
+            row = each.rows[0]
+            if work.state[row] == ContactState.RELEASED and self._switches[row] % 2.0 != 0.0:
+                self._switches[row] += 1.0
+                self._mailbox.fill("contact_switches", self._switches)
+        for name in ("gap", "away", "rate", "came", "force", "above_for", "below_for", "given_up"):
             getattr(work, name)[:] = 0.0
         for name in ("bounded", "not_yet", "goal", "speed", "lost_at", "back", "missed"):
             getattr(work, name)[:] = 0.0

@@ -34,6 +34,7 @@ class OneSidedTerms(NamedTuple):
     gap: Annotated[Array, Part("m", "Φ along the normal [m or rad].")]
     away: Annotated[Array, Part("m", "Φ of each row, whatever holds [m or rad].")]
     rate: Annotated[Array, Part("m", "A q̇ − ẋ along the normal [m/s or rad/s].")]
+    came: Annotated[Array, Part("m", "The rate when it was trusted last [m/s or rad/s].")]
     force: Annotated[Array, Part("m", "λ along the normal, as measured [N or N·m].")]
     above_for: Annotated[Array, Part("m", "For how many ticks it was above λ_on.")]
     below_for: Annotated[Array, Part("m", "For how many it was below λ_off, or the cone broken.")]

@@ -128,7 +128,8 @@ class ContactServices:
         runner = self._node.runner
         if runner is None:
             raise ProjectedControlError(
-                "the controller is inactive; once it runs, it looks for its contacts by itself"
+                "the controller is inactive; once it runs, it looks for contacts by itself "
+                "that were not released"
             )
         contacts = runner.loop.controller.contacts
         if not contacts.names:

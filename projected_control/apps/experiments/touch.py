@@ -91,6 +91,12 @@ class Touch:
         normal = side * np.cos(heading), side * np.sin(heading), float(np.cos(tilt))
         return cls(speed, stiffness, normal, random.uniform(-OFFSET, OFFSET))
 
+    @classmethod
+    def several(cls, count: int, seed: int = SEED) -> list[Touch]:
+        """So many, the same for a seed."""
+        random = np.random.default_rng(seed)
+        return [cls.random(random) for _ in range(count)]
+
     @property
     def height(self) -> float:
         """Above the believed table where the approach begins [m]."""
@@ -259,8 +265,7 @@ def numbers_of(runs: list[Touched]) -> dict[str, Any]:
 
 def run(options: Options, progress: Progress) -> Outcome:
     """Every touch under each law."""
-    random = np.random.default_rng(SEED if options.seed is None else options.seed)
-    touches = [Touch.random(random) for _ in range(options.count or COUNT)]
+    touches = Touch.several(options.count or COUNT, SEED if options.seed is None else options.seed)
     runs: dict[str, list[Touched]] = {law: [] for law in NAMES}
     for done, touch in enumerate(touches):
         progress("touching a table", done / len(touches))
