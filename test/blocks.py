@@ -45,6 +45,7 @@ from typing import Any
 from ros_domain import free_domain
 
 from projected_control.apps.sweeps.study import read_study
+from projected_control.errors import ProjectedControlError
 from projected_control.settings.files import PARAMETERS, read_file
 from projected_control.settings.nodes import nodes, settings_class
 
@@ -287,8 +288,14 @@ def check_value(name: str, value: Any) -> None:
     """Raise where no node of ours has such a parameter, or takes such a value."""
     takers = [found for node in nodes() if (found := settings_class(node).parameter(name))]
     assert takers, f"no node has a parameter {name}"
-    for taker in takers:
-        taker.check(value)
+    refused = []
+    for taker in takers:  # one of them is enough: a law is offered on some controllers alone
+        try:
+            taker.check(value)
+        except ProjectedControlError as error:
+            refused.append(error)
+    if len(refused) == len(takers):
+        raise refused[0]
 
 
 def check_entry_points(block: Block) -> None:
