@@ -118,8 +118,8 @@ for law in {laws}:
         arm.set_payload(arm.frame_names[-1], 0.1)
         run.loop.take_load()
         run.loop.set_reference(long_reference(run.loop, 300, 0.02))
-        tight = replace(run.loop.guard.limits, effort=0.5 * np.abs(run.efforts).max())
-        run.loop.guard.set_limits(tight)
+        half = np.full(arm.n, 0.5 * np.abs(run.efforts).max())
+        run.loop.guard.set_limits(replace(run.loop.guard.limits, effort=half))
     assert run.change() == 0
     run.acting.state()
     count = run.acting.cycles(run.plant, run.effort, 2000)
