@@ -14,6 +14,7 @@ COMMAND = """
 import signal, subprocess, sys, time
 from types import SimpleNamespace
 from projected_control.apps import cli, commands
+from projected_control.apps.console.command import Command
 from projected_control.with_parent import tied
 
 def run(args):
@@ -24,7 +25,8 @@ def run(args):
     finally:
         print("tidied", flush=True)
 
-class Arguments:
+class Arguments(Command, help="holds", description="Holds a process."):
+    @staticmethod
     def add_to(subparsers):
         return subparsers.add_parser("held")
 

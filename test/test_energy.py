@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 from acting_runs import NEEDS_NATIVE, ActingRun
-from test_contacts import F_D, HOLDS, Run, above, gives, normal_mass
+from test_contacts import F_D, HOLDS, Run, above
 
 from projected_control import Runner
+from projected_control.control.contact_stability import touch_gains
 from projected_control.control.energy import BACK
 from projected_control.control.events import Event
 from projected_control.control.references import Constant, Sine, Sines
@@ -21,6 +22,24 @@ CASE = {
     **{"contact.path": "go_on", "contact.energy": E_0},
     **{f"{whose}.{what}": [0.0] for whose in ("friction", "compensation") for what in DRY},
 }
+
+
+def gives(K, m, delay=3):
+    """Settings for a surface of this stiffness, by the stated formula."""
+    loop = touch_gains(K, m, T, delay).require_stable()
+    return {
+        "contact.stiffness": [K],
+        "force.proportional": loop.force.proportional,
+        "force.integral": loop.force.integral,
+        "force.cutoff": loop.force.cutoff,
+        "force.normal_damping": loop.damping,
+        "simulation.step": 2e-4,
+    }
+
+
+def normal_mass():
+    loop, _ = above()
+    return float(loop.controller.force.masses[0])
 
 
 def sway(loop):

@@ -674,7 +674,7 @@ def cluster(tmp_path):
 
     file = tmp_path / "scheduler.json"
     scheduler = start("dask_scheduler", "--port", 0, "--no-dashboard", "--scheduler-file", file)
-    until(file.is_file)
+    until(lambda: file.is_file() and file.read_text().strip().endswith("}"))
     address = json.loads(file.read_text())["address"]
 
     def worker(name: str, **more: str) -> subprocess.Popen[bytes]:

@@ -329,7 +329,7 @@ def stop_in_range(
 ) -> int:
     """The same in a stop, which may be too gentle for a joint that nears the edge of its range.
 
-    Nothing else is kept then; joints that all but rest are left to the stop.
+    Nothing else is kept then; joints that all but rest, or are outside, are left to the stop.
     """
     keep_nothing(c)
     w.warm[0] = 0.0
@@ -341,7 +341,8 @@ def stop_in_range(
         return 0
     find_ranges(passive, t, c, g, w)
     for i in range(t.v.size):
-        if abs(t.v[i]) < RESTS * t.sqrt_metric[i]:
+        inside = g.lower[i] < t.q[i] < g.upper[i]
+        if not inside or abs(t.v[i]) < RESTS * t.sqrt_metric[i]:
             w.ranges[0, i], w.ranges[1, i] = -np.inf, np.inf
     if not breaks_range(passive, t, c, g, w):
         return 0

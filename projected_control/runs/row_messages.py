@@ -99,6 +99,7 @@ PER_NAME = (
     *("given_up", "force_given_up", "binds", "ceiling_binds"),
     *("contact_state", "contact_gap", "contact_force"),
     *("true_q", "true_v", "true_acceleration", "true_multipliers", "true_constraint_force"),
+    "true_motor_effort",
 )
 """Parts that stay lists where there is one joint, coordinate or constraint row."""
 

@@ -25,7 +25,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from sdf_tree import inertia, pose
 
-from projected_control.control.force_source import ForceSource
 from projected_control.ros import gazebo_modules, gazebo_system, transport
 
 MODEL = 7  # any number will do for an entity
@@ -212,14 +211,12 @@ def main(arguments=None):
         transport.DISCOVERY_SECONDS = 0.0
     physics = Physics(given.world)
     gazebo_system.find_gazebo = lambda: modules(physics)
-    systems, asked, at_present = [], [], ForceSource.at_present
-    ForceSource.at_present = lambda source, effort: asked.append(1) or at_present(source, effort)
+    systems = []
     for plugin in physics.model.plugins:
         if plugin.findtext("module_name"):
             system = importlib.import_module(plugin.findtext("module_name")).get_system()
             system.configure(MODEL, SimpleNamespace(get_string=plugin.findtext), None, None)
             systems.append(system)
-    print("asked for λ by the model before the first step:", bool(asked))
     for step in range(given.iterations):
         if step == given.detach_at:
             physics.detach()
