@@ -135,7 +135,7 @@ class Bar:
             self._stream.write(f"\r{said} {bar} {now - self._began:.0f} s, {what:.40}\x1b[K")
         elif fraction == 0.0 or now - self._said >= self.EVERY:
             self._said = now
-            self._stream.write(f"{said}, once; takes about half a minute ({what})\n")
+            self._stream.write(f"{said}, once; takes about a minute ({what})\n")
         self._stream.flush()
 
     def end(self, said: str) -> None:
