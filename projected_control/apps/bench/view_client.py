@@ -72,8 +72,8 @@ async def read(address: str, change: str = "") -> Looked:
                 seen.picture()
                 await socket.send_json({"ask": "seen", "number": 0})
                 if change and not asked and seen.pictures > SETTLED:
-                    asked, node = monotonic(), watched.rpartition("/")[2]
-                    new = {"ask": "set", "controller": watched, "node": node, "number": SET}
+                    asked = monotonic()
+                    new = {"ask": "set", "controller": watched, "node": watched, "number": SET}
                     await socket.send_json({**new, "values": {name: float(value)}})
             elif not watched and message.data.startswith('{"is":"overview"'):
                 if controllers := json.loads(message.data)["controllers"]:
